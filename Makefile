@@ -1,0 +1,81 @@
+# Needs Python 3.11 or newer, git and make; everything else goes into .venv, at the versions of constraints.txt.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := draw testing test lint docs dev
+
+# uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
+# build of torch). The links named in pip's configuration file are read where uv is called.
+comma := ,
+space := $(subst ,, )
+ifneq ($(strip $(PIP_FIND_LINKS)),)
+UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(PIP_FIND_LINKS)))
+export UV_FIND_LINKS
+endif
+ifneq ($(strip $(PIP_INDEX_URL)),)
+UV_INDEX_URL ?= $(PIP_INDEX_URL)
+export UV_INDEX_URL
+endif
+ifneq ($(strip $(PIP_CERT)),)
+SSL_CERT_FILE ?= $(PIP_CERT)
+export SSL_CERT_FILE
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint typecheck format bench docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.with-dev  ## make .venv with everything a developer needs
+
+demo: $(VENV)/.with-draw  ## run the demonstration
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(VENV)/.with-dev  ## check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+typecheck: $(VENV)/.with-dev  ## check types only
+	$(BIN)/mypy
+
+format: $(VENV)/.with-dev  ## fix what can be fixed: import order, formatting
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.with-draw  ## run the benchmarks, on two threads (make bench ARGS=...)
+	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.with-docs  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.
+$(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt
+	@links=$$($(BIN)/python -m pip config get global.find-links 2>/dev/null | xargs | tr ' ' ','); \
+	export UV_FIND_LINKS="$${UV_FIND_LINKS-$$links}"; \
+	if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --python $(BIN)/python -e ".[$*]" -c constraints.txt; then :; \
+	else \
+	    echo "uv is not available or failed; installing with pip instead"; \
+	    $(BIN)/python -m pip install -e ".[$*]" -c constraints.txt; \
+	fi
+	@touch $(if $(filter dev,$*),$(EXTRAS:%=$(VENV)/.with-%),$@)
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "bellnet needs Python 3.11 or newer, but PYTHON=$(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
+	    echo "Name another one: make PYTHON=python3.12 ..."; \
+	    exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet uv -c constraints.txt || true
+	@touch $@

@@ -1,0 +1,7 @@
+"""Where torch begins: running programs on tensors."""
+
+from bellnet.execute.autograd import run
+from bellnet.execute.nodes import Nodes
+from bellnet.execute.weights import change_of_basis, level_weights
+
+__all__ = ["Nodes", "change_of_basis", "level_weights", "run"]

@@ -1,0 +1,199 @@
+"""What a layer was handed, checked against its spec and brought into one form."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from math import prod
+
+import torch
+from torch import Tensor
+
+from bellnet.errors import ShapeError, SizesError, TensorError
+from bellnet.execute import Nodes
+from bellnet.spec import Spec
+from bellnet.tensors import Padded, can_look_at
+
+GivenSizes = Mapping[str, int | Tensor] | None
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor with its batch axes made one, and the nodes it runs over.
+
+    Attributes:
+        tensor: (batch, node axes, channels), zero outside the nodes.
+        nodes: The lengths and counts of all node sets of the spec.
+        batch: The batch axes as they were.
+    """
+
+    tensor: Tensor
+    nodes: Nodes
+    batch: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reception:
+    """Checks what comes to one layer; `call` is how messages name the layer."""
+
+    call: str
+    spec: Spec
+    channels: int | None
+
+    def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
+        """Check a tensor or a Padded and bring it into one form."""
+        values = given.values if isinstance(given, Padded) else given
+        self._check_tensor(values)
+        source = self.spec.source
+        n_batch = values.ndim - len(source) - 1
+        self._check_axes(values)
+        batch = tuple(values.shape[:n_batch])
+        lengths = {name: values.shape[n_batch + axis] for axis, name in enumerate(source)}
+        counts: dict[str, Tensor] = {}
+        if isinstance(given, Padded):
+            counts = {name: self._padded_sizes(given, name, batch, lengths[name]) for name in dict.fromkeys(source)}
+        self._add_given(sizes or {}, lengths, counts, batch, values.device)
+        nodes = self._nodes(lengths, counts, batch, values.device)
+        tensor = values.reshape(prod(batch), *values.shape[n_batch:])
+        if not (isinstance(given, Padded) and given.clean_for == source):
+            tensor = nodes.clean(tensor, self.spec.set_numbers[0])
+        return Input(tensor, nodes, batch)
+
+    def _check_tensor(self, values: object) -> None:
+        if not isinstance(values, Tensor):
+            kind = f"{type(values).__module__}.{type(values).__qualname__}"
+            raise TensorError(f"{self.call} takes a tensor or a bellnet.Padded, not {kind}.")
+
+    def _check_axes(self, values: Tensor) -> None:
+        source = self.spec.source
+        if values.ndim < len(source) + 1:
+            needed = f"{len(source)} node axes and the channels"
+            raise self._wrong_shape(
+                values,
+                (),
+                f"The tensor has {values.ndim} axes; {needed} need at least {len(source) + 1}."
+                + ("\nA tensor without channels gets them from x.unsqueeze(-1)." if values.ndim == len(source) else ""),
+            )
+        n_batch = values.ndim - len(source) - 1
+        first: dict[str, int] = {}
+        for axis, name in enumerate(source, n_batch):
+            start = first.setdefault(name, axis)
+            if values.shape[axis] != values.shape[start]:
+                raise self._wrong_shape(values, (start, axis), self._unequal(values, start, axis, name))
+        if self.channels is not None and values.shape[-1] != self.channels:
+            raise self._wrong_shape(
+                values,
+                (values.ndim - 1,),
+                f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came.",
+            )
+
+    def _unequal(self, values: Tensor, start: int, axis: int, name: str) -> str:
+        text = (
+            f"Axes {start} and {axis} both run over node set {name!r}, so they must have one length; "
+            f"here they have {values.shape[start]} and {values.shape[axis]}."
+        )
+        if self.spec == Spec((name, name), (name, name)):
+            text += '\nIf rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).'
+        return text
+
+    def _wrong_shape(self, values: Tensor, marked: tuple[int, ...], reason: str) -> ShapeError:
+        expected = [*self.spec.source, "channels" if self.channels is None else str(self.channels)]
+        got = [str(length) for length in values.shape]
+        expected = ["batch"] * (len(got) - len(expected)) + expected
+        columns = list(zip_longest(expected, got, fillvalue=""))
+        widths = [max(map(len, column)) for column in columns] if len(got) >= len(expected) else [0] * len(columns)
+        carets = "  ".join(
+            ("^" * len(cell) if axis in marked else "").ljust(widths[axis]) for axis, (_, cell) in enumerate(columns)
+        )
+        lines = [
+            f"{self.call} cannot take this tensor.",
+            "",
+            f"    expected  ({', '.join(cell.ljust(width) for cell, width in zip(expected, widths, strict=False))})",
+            f"    got       ({', '.join(cell.ljust(width) for cell, width in zip(got, widths, strict=False))})",
+            " " * 15 + carets.rstrip() if marked else "",
+            reason,
+        ]
+        return ShapeError("\n".join(lines))
+
+    def _padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
+        sizes = given.sizes_of(name)
+        if sizes is None:
+            raise SizesError(
+                f"{self.call}: the Padded input has no sizes for node set {name!r}.\n"
+                f"Pass Padded(values, {{{', '.join(f'{s!r}: ...' for s in dict.fromkeys(self.spec.source))}}})."
+            )
+        return self._fitting(sizes, name, batch, length)
+
+    def _fitting(self, sizes: Tensor, name: str, batch: tuple[int, ...], length: int | None) -> Tensor:
+        if sizes.ndim > len(batch) or tuple(sizes.shape) != batch[: sizes.ndim]:
+            raise SizesError(
+                f"{self.call}: the sizes of node set {name!r} have shape {tuple(sizes.shape)}, "
+                f"but the batch axes are {batch}.\nThere must be one size for each graph."
+            )
+        sizes = sizes.reshape(*sizes.shape, *[1] * (len(batch) - sizes.ndim)).expand(batch)
+        if length is not None and can_look_at(sizes) and sizes.numel() and int(sizes.max()) > length:
+            raise SizesError(
+                f"{self.call}: the sizes of node set {name!r} go up to {int(sizes.max())}, "
+                f"but the values are padded to {length}.\nSizes count the nodes before padding."
+            )
+        return sizes
+
+    def _add_given(
+        self,
+        sizes: Mapping[str, int | Tensor],
+        lengths: dict[str, int],
+        counts: dict[str, Tensor],
+        batch: tuple[int, ...],
+        device: torch.device,
+    ) -> None:
+        for name, size in sizes.items():
+            if name not in self.spec.node_sets:
+                raise SizesError(
+                    f"{self.call}: sizes has an entry for {name!r}, but the node sets are "
+                    f"{', '.join(map(repr, self.spec.node_sets))}."
+                )
+            if name in self.spec.source:
+                self._check_repeated(name, size, lengths[name])
+            elif isinstance(size, Tensor) and size.ndim:
+                counts[name] = self._fitting(size.to(device), name, batch, None)
+                lengths[name] = int(size.max()) if size.numel() else 0
+            else:
+                lengths[name] = int(size)
+            if can_look_at_number(size) and _smallest(size) < 0:
+                raise SizesError(f"{self.call}: the size of node set {name!r} is negative: {_smallest(size)}.")
+        if missing := [name for name in self.spec.target_only if name not in lengths]:
+            raise SizesError(
+                f"{self.call}: only the target has node set {missing[0]!r}, so the input cannot tell its length.\n"
+                f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
+            )
+
+    def _check_repeated(self, name: str, size: int | Tensor, length: int) -> None:
+        if isinstance(size, Tensor) or size != length:
+            shown = "a tensor" if isinstance(size, Tensor) else str(size)
+            raise SizesError(
+                f"{self.call}: sizes[{name!r}] is {shown}, but the input already has {length} nodes of that set.\n"
+                "The call gives lengths only for node sets that the input does not have; for graphs of different "
+                "sizes pass bellnet.Padded(values, sizes)."
+            )
+
+    def _nodes(
+        self, lengths: dict[str, int], counts: dict[str, Tensor], batch: tuple[int, ...], device: torch.device
+    ) -> Nodes:
+        in_order = tuple(lengths[name] for name in self.spec.node_sets)
+        if not counts:
+            return Nodes(in_order)
+        rows = []
+        for name in self.spec.node_sets:
+            row = counts.get(name)
+            rows.append(
+                torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
+            )
+        return Nodes(in_order, torch.stack(rows))
+
+
+def can_look_at_number(size: int | Tensor) -> bool:
+    """Whether a size can be compared with a number now."""
+    return can_look_at(size) and size.numel() > 0 if isinstance(size, Tensor) else True
+
+
+def _smallest(size: int | Tensor) -> int:
+    return int(size.min()) if isinstance(size, Tensor) else int(size)

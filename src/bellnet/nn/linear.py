@@ -1,0 +1,185 @@
+"""The layer: every linear map between tensors over nodes that does not care how the nodes are numbered."""
+
+from typing import overload
+
+import torch
+from torch import Tensor, nn
+
+from bellnet.errors import OptionError, TensorError
+from bellnet.execute import Nodes, change_of_basis, level_weights, run
+from bellnet.nn.declared import check_declared
+from bellnet.nn.init import initial_weight
+from bellnet.nn.inputs import GivenSizes, Input, Reception
+from bellnet.nn.options import check_channels, check_choice
+from bellnet.plan import Plan, plan
+from bellnet.spec import Spec, parse_spec
+from bellnet.tensors import Padded
+
+
+class EquivariantLinear(nn.Module):
+    """All equivariant linear maps of a spec, with channels and biases.
+
+    The spec gives the node set of every slot of input and output; a repeated name means the same node *set*, not the
+    same node. Batch axes stand in front, any number of them, and channels come last. The weights fit any number of
+    nodes.
+
+    Args:
+        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u".
+        in_channels: The number of channels of the input.
+        out_channels: The number of channels of the output.
+        bias: Whether to add the constant maps, one for each equality pattern of the target.
+        basis: What the weights are coefficients of: "diagram", at least these equalities, or "orbit", exactly these
+            equalities (the orthogonal indicators of the paper).
+        normalize: "mean" divides every sum by the number of its terms, "sum" does not. The orbit basis goes with
+            "sum" only: between normalised sums it would need factors that depend on the number of nodes.
+        symmetric: Declares inputs that do not change when slots of one node set are exchanged; fewer maps are left.
+        hollow: Declares inputs that are zero wherever two slots of one node set coincide; fewer maps are left.
+        device: Where the parameters live.
+        dtype: The type of the parameters.
+
+    Attributes:
+        plan: How the layer is computed.
+        weight: (n_maps, in_channels, out_channels), in the order of `plan.diagrams`.
+        bias: (n_biases, out_channels), in the order of `plan.biases`, or None.
+
+    >>> layer = EquivariantLinear("n n -> n n", 16, 32)
+    >>> layer(torch.randn(8, 30, 30, 16)).shape
+    torch.Size([8, 30, 30, 32])
+    """
+
+    plan: Plan
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
+    def __init__(
+        self,
+        spec: str | Spec,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        basis: str = "diagram",
+        normalize: str = "mean",
+        symmetric: bool = False,
+        hollow: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.spec = parse_spec(spec)
+        self._call = f'EquivariantLinear("{self.spec}", {in_channels!r}, {out_channels!r})'
+        self.in_channels = check_channels(self._call, "in_channels", in_channels)
+        self.out_channels = check_channels(self._call, "out_channels", out_channels)
+        self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
+        self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "sum"))
+        self._refuse_combinations(dtype)
+        self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow)
+        shape = (self.plan.n_maps, self.in_channels, self.out_channels)
+        self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+        if bias:
+            shape_of_bias = (self.plan.n_biases, self.out_channels)
+            self.bias = nn.Parameter(torch.empty(shape_of_bias, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _refuse_combinations(self, dtype: torch.dtype | None) -> None:
+        if self.basis == "orbit" and self.normalize != "sum":
+            raise OptionError(
+                f'{self._call}: basis="orbit" goes with normalize="sum" only, not {self.normalize!r}.\n'
+                "Orbits and diagrams differ by sums that a division by the number of terms would not respect. "
+                'Pass normalize="sum", or basis="diagram".'
+            )
+        if dtype is not None and not dtype.is_floating_point:
+            raise OptionError(f"{self._call}: dtype must be a floating point type, not {dtype}.")
+
+    def reset_parameters(self) -> None:
+        """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero."""
+        with torch.no_grad():
+            if not self.weight.is_meta:
+                weight = initial_weight(self.plan, self.in_channels, self.out_channels)
+                if self.basis == "orbit":
+                    weight = change_of_basis(self.plan, weight, to="orbit")
+                self.weight.copy_(weight)
+            if self.bias is not None:
+                self.bias.zero_()
+
+    @overload
+    def forward(self, x: Tensor, *, sizes: GivenSizes = None, check: bool = False) -> Tensor: ...
+    @overload
+    def forward(self, x: Padded, *, sizes: GivenSizes = None, check: bool = False) -> Tensor | Padded: ...
+    def forward(self, x: Tensor | Padded, *, sizes: GivenSizes = None, check: bool = False) -> Tensor | Padded:
+        """Apply the layer.
+
+        Args:
+            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`.
+            sizes: The lengths of the node sets that only the target has, for instance {"i": 7}; a tensor gives every
+                graph its own.
+            check: Whether to refuse an input that is not symmetric or hollow although that was declared.
+
+        Returns:
+            (*batch, one axis for each target slot, out_channels): `Padded` if the graphs differ in the size of some
+            node set of the target, else a tensor.
+        """
+        given = Reception(self._call, self.spec, self.in_channels).receive(x, sizes)
+        if check:
+            check_declared(self._call, self.plan, given.tensor)
+        weight, bias, tensor = self._in_one_dtype(given.tensor)
+        if self.basis == "orbit":
+            weight = change_of_basis(self.plan, weight, to="diagram")
+            if bias is not None:
+                bias = change_of_basis(plan(Spec((), self.spec.target)), bias, to="diagram")
+        with torch.autocast(tensor.device.type, enabled=False):
+            result = run(
+                self.plan.program(mean=self.normalize == "mean"),
+                given.nodes,
+                tensor,
+                level_weights(self.plan, weight),
+                None if bias is None else bias.reshape(-1),
+            )
+        return self._hand_back(result, given)
+
+    def _in_one_dtype(self, tensor: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
+        weight, bias = self.weight, self.bias
+        if tensor.device != weight.device:
+            raise TensorError(
+                f"{self._call} has its parameters on {weight.device}, but the input is on {tensor.device}.\n"
+                f'Move one of them: layer.to("{tensor.device}") or x.to("{weight.device}").'
+            )
+        if torch.is_autocast_enabled(tensor.device.type):
+            dtype = torch.get_autocast_dtype(tensor.device.type)
+            return weight.to(dtype), None if bias is None else bias.to(dtype), tensor.to(dtype)
+        if tensor.dtype != weight.dtype:
+            raise TensorError(
+                f"{self._call} has parameters of {weight.dtype}, but the input is {tensor.dtype}.\n"
+                f"Convert one of them: x.to({weight.dtype}) or layer.to({tensor.dtype})."
+                if tensor.is_floating_point()
+                else f"{self._call} has parameters of {weight.dtype}, but the input is {tensor.dtype}.\n"
+                f"Convert it: x.to({weight.dtype})."
+            )
+        return weight, bias, tensor
+
+    def _hand_back(self, result: Tensor, given: Input) -> Tensor | Padded:
+        result = result.reshape(*given.batch, *result.shape[1:])
+        sizes = sizes_to_hand_back(self.spec, given.nodes, given.batch)
+        return result if sizes is None else Padded(result, sizes, clean_for=self.spec.target)
+
+    def extra_repr(self) -> str:
+        """The options, as they would be written in a call, and the number of maps."""
+        options = [f'"{self.spec}"', str(self.in_channels), str(self.out_channels)]
+        if self.bias is None:
+            options.append("bias=False")
+        if self.basis != "diagram":
+            options.append(f'basis="{self.basis}"')
+        if self.normalize != "mean":
+            options.append(f'normalize="{self.normalize}"')
+        options += [f"{name}=True" for name in ("symmetric", "hollow") if getattr(self.plan, name)]
+        return ", ".join([*options, f"n_maps={self.plan.n_maps}"])
+
+
+def sizes_to_hand_back(spec: Spec, nodes: Nodes, batch: tuple[int, ...]) -> Tensor | dict[str, Tensor] | None:
+    """The sizes of the target's node sets for a `Padded`; None if there is nothing that could be padded."""
+    if nodes.counts is None or not spec.target:
+        return None
+    sizes = {name: nodes.counts[spec.node_sets.index(name)].reshape(batch) for name in dict.fromkeys(spec.target)}
+    return next(iter(sizes.values())) if len(sizes) == 1 else sizes

@@ -1,0 +1,24 @@
+"""How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
+
+from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
+from bellnet.plan.cost import Cost
+from bellnet.plan.diagram import Diagram, Swap
+from bellnet.plan.fold import Fold, Step
+from bellnet.plan.level import Level
+from bellnet.plan.plan import Plan, plan
+from bellnet.plan.program import Program
+
+__all__ = [
+    "Cost",
+    "Diagram",
+    "Entries",
+    "Fold",
+    "Level",
+    "Plan",
+    "Program",
+    "Step",
+    "Swap",
+    "diagram_to_orbit",
+    "orbit_to_diagram",
+    "plan",
+]

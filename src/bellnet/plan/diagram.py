@@ -1,0 +1,85 @@
+"""Diagrams: the equivariant maps themselves, each a partition of source slots and target slots.
+
+A diagram is a read, a swap and a write: a fold of the source, a reordering of the blocks that cross from source to
+target, and a fold of the target used backwards.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from bellnet.combinatorics import Partition, blocks_of, canonical
+from bellnet.plan.fold import Fold, letters
+
+Swap = tuple[int, ...]
+"""Axis j of what is written is axis swap[j] of what was read."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A partition of all slots, source slots first; `source_sets` and `target_sets` say over what they run.
+
+    >>> transpose = Diagram((0, 1, 1, 0), source_sets=(0, 0), target_sets=(0, 0))
+    >>> transpose.name, transpose.swap, transpose.describe()
+    ('ab->ba', (1, 0), 'swap the axes')
+    """
+
+    partition: Partition
+    source_sets: tuple[int, ...]
+    target_sets: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """Source slots, arrow, target slots; slots with one letter hold the same node."""
+        order = len(self.source_sets)
+        return f"{letters(self.partition[:order])}->{letters(self.partition[order:])}"
+
+    @cached_property
+    def crossing(self) -> tuple[int, ...]:
+        """The blocks with slots on both sides."""
+        order = len(self.source_sets)
+        return tuple(sorted(set(self.partition[:order]) & set(self.partition[order:])))
+
+    @cached_property
+    def read(self) -> Fold:
+        """The fold of the source that keeps the crossing blocks."""
+        return self._fold(self.partition[: len(self.source_sets)], self.source_sets)
+
+    @cached_property
+    def write(self) -> Fold:
+        """The fold of the target that keeps the crossing blocks."""
+        return self._fold(self.partition[len(self.source_sets) :], self.target_sets)
+
+    @cached_property
+    def swap(self) -> Swap:
+        """Where each axis of `write` is found among the axes of `read`."""
+        order = len(self.source_sets)
+        source, target = self.partition[:order], self.partition[order:]
+        block_of_read = dict(zip(self.read.blocks, source, strict=True))
+        block_of_write = dict(zip(self.write.blocks, target, strict=True))
+        axes = [block_of_read[block] for block in self.read.kept]
+        return tuple(axes.index(block_of_write[block]) for block in self.write.kept)
+
+    def describe(self) -> str:
+        """What the map does, in words."""
+        order = len(self.source_sets)
+        source, target = self.partition[:order], self.partition[order:]
+        words = []
+        if shared := [block for block in blocks_of(self.read.blocks) if len(block) > 1]:
+            words.append("take the diagonal " + ", ".join(letters([source[block[0]]]) for block in shared))
+        if summed := [block for block in dict.fromkeys(source) if block not in self.crossing]:
+            words.append("sum over " + letters(summed))
+        if self.swap != tuple(range(len(self.swap))):
+            words.append("swap the axes" if len(self.swap) == 2 else "reorder the axes")
+        if repeated := [block for block in dict.fromkeys(target) if block not in self.crossing]:
+            words.append("repeat along " + letters(repeated))
+        if shared := [block for block in blocks_of(self.write.blocks) if len(block) > 1]:
+            words.append("write on the diagonal " + ", ".join(letters([target[block[0]]]) for block in shared))
+        return ", ".join(words) or "copy"
+
+    def _fold(self, labels: Partition, sets: tuple[int, ...]) -> Fold:
+        blocks = canonical(labels)
+        kept = {block for block, label in zip(blocks, labels, strict=True) if label in self.crossing}
+        return Fold.keeping(blocks, sets, kept)

@@ -1,0 +1,64 @@
+"""Levels: all diagrams of one rank, that is, with one number of crossing blocks in every node set."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bellnet.plan.diagram import Diagram, Swap
+from bellnet.plan.fold import Fold
+
+
+@dataclass(frozen=True)
+class Level:
+    """Every diagram of one rank is one read, one swap and one write, and `index[swap][read][write]` is its number.
+
+    `index` is None where a combination is not among the diagrams; that happens only with a declared symmetry.
+    """
+
+    rank: tuple[int, ...]
+    reads: tuple[Fold, ...]
+    swaps: tuple[Swap, ...]
+    writes: tuple[Fold, ...]
+    index: tuple[tuple[tuple[int | None, ...], ...], ...]
+
+    @property
+    def axis_sets(self) -> tuple[int, ...]:
+        """The node set of every axis of the tensors on this level."""
+        return self.reads[0].axis_sets
+
+    @property
+    def n_maps(self) -> int:
+        """The number of diagrams on this level."""
+        return sum(entry is not None for plane in self.index for row in plane for entry in row)
+
+    def transposed(self) -> "Level":
+        """The level of the transposed maps: reads and writes change places, swaps are undone."""
+        columns = tuple(tuple(zip(*plane, strict=True)) for plane in self.index)
+        return Level(self.rank, self.writes, tuple(_inverse(swap) for swap in self.swaps), self.reads, columns)
+
+
+def group_by_rank(diagrams: Iterable[Diagram], n_sets: int) -> tuple[Level, ...]:
+    """The diagrams, in the order they are numbered, grouped into levels of ascending rank."""
+    by_rank: dict[tuple[int, ...], dict[tuple[Swap, Fold, Fold], int]] = {}
+    for number, diagram in enumerate(diagrams):
+        axis_sets = diagram.read.axis_sets
+        rank = tuple(axis_sets.count(node_set) for node_set in range(n_sets))
+        by_rank.setdefault(rank, {})[diagram.swap, diagram.read, diagram.write] = number
+    return tuple(_level(rank, by_rank[rank]) for rank in sorted(by_rank, key=lambda rank: (sum(rank), rank)))
+
+
+def _level(rank: tuple[int, ...], numbers: dict[tuple[Swap, Fold, Fold], int]) -> Level:
+    swaps = tuple(sorted({swap for swap, _, _ in numbers}))
+    reads = tuple(sorted({read for _, read, _ in numbers}, key=_canonical_order))
+    writes = tuple(sorted({write for _, _, write in numbers}, key=_canonical_order))
+    index = tuple(
+        tuple(tuple(numbers.get((swap, read, write)) for write in writes) for read in reads) for swap in swaps
+    )
+    return Level(rank, reads, swaps, writes, index)
+
+
+def _canonical_order(fold: Fold) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return fold.blocks, fold.kept
+
+
+def _inverse(swap: Swap) -> Swap:
+    return tuple(swap.index(axis) for axis in range(len(swap)))

@@ -1,0 +1,121 @@
+"""The plan of a spec: all its diagrams, grouped by rank, ready to be executed, counted and printed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import prod
+
+from bellnet.combinatorics import Partition, bell, partitions
+from bellnet.errors import SpecError
+from bellnet.plan.cost import Cost, count_cost
+from bellnet.plan.declare import representative
+from bellnet.plan.diagram import Diagram
+from bellnet.plan.level import Level, group_by_rank
+from bellnet.plan.program import Program
+from bellnet.plan.show import show_plan
+from bellnet.spec import Spec, parse_spec
+
+MOST_MAPS = 200_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every linear map that a spec allows, and how they are computed together.
+
+    `diagrams` are numbered in canonical order (restricted growth strings, source slots first, sorted): a weight's
+    first axis counts them in that order. `biases` are the equality patterns of the target, in the same order.
+    """
+
+    spec: Spec
+    symmetric: bool = False
+    hollow: bool = False
+    diagrams: tuple[Diagram, ...] = field(default=(), compare=False, repr=False)
+    biases: tuple[Partition, ...] = field(default=(), compare=False, repr=False)
+    levels: tuple[Level, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def n_maps(self) -> int:
+        """The number of linear maps: the product over node sets of Bell(k + l), less with a declared symmetry."""
+        return len(self.diagrams)
+
+    @property
+    def n_biases(self) -> int:
+        """The number of constant maps: the product over node sets of Bell(l)."""
+        return len(self.biases)
+
+    @property
+    def n_products(self) -> int:
+        """The number of matrix products: one for each rank, min(k, l) + 1 of them for one node set."""
+        return len(self.levels)
+
+    def cost(self, sizes: int | Mapping[str, int], in_channels: int = 1, out_channels: int = 1, batch: int = 1) -> Cost:
+        """What one forward pass costs, for node sets of these sizes.
+
+        >>> plan("n n -> n n").cost(10, in_channels=2, out_channels=3).multiplications  # (2n^2 + 9n + 4) d d'
+        1764
+        """
+        return count_cost(self.spec, self.levels, sizes, in_channels, out_channels, batch)
+
+    def program(self, *, mean: bool) -> Program:
+        """What an executor runs."""
+        return self._programs[mean]
+
+    @cached_property
+    def _programs(self) -> dict[bool, Program]:
+        source, target = self.spec.set_numbers
+        return {mean: Program(source, target, self.levels, "reads" if mean else None) for mean in (False, True)}
+
+    def __str__(self) -> str:
+        return show_plan(self.spec, self.levels, self.n_maps, self.n_biases, self._declared)
+
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        return tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A pickle or a copy of a layer holds the question, not the answer: the plan is found again in the cache.
+        return _build, (self.spec, self.symmetric, self.hollow)
+
+
+def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> Plan:
+    """The plan of a spec, from the cache if it was asked for before.
+
+    Args:
+        spec: The shape of source and target, for instance "n n -> n".
+        symmetric: The input does not change when slots of one node set are exchanged.
+        hollow: The input is zero wherever two slots of one node set coincide.
+
+    >>> print(plan("n n -> n n"))
+    n n -> n n    15 maps, 2 biases
+      rank  reads                swaps  writes               maps
+         2  ab->ab                   2  ab->ab                  2
+         1  aa->a  ab->a  ab->b      1  a->aa  a->ab  b->ab     9
+         0  aa->  ab->               1  ->aa  ->ab              4
+    """
+    return _build(parse_spec(spec), bool(symmetric), bool(hollow))
+
+
+@lru_cache(maxsize=256)
+def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
+    _refuse_giants(spec)
+    source, target = spec.set_numbers
+    everything = partitions(spec.slots)
+    chosen = everything
+    if symmetric or hollow:
+        chosen = tuple(
+            partition
+            for partition in everything
+            if representative(partition, source, symmetric=symmetric, hollow=hollow) == partition
+        )
+    diagrams = tuple(Diagram(partition, source, target) for partition in chosen)
+    levels = group_by_rank(diagrams, len(spec.node_sets))
+    return Plan(spec, symmetric, hollow, diagrams, partitions(spec.target), levels)
+
+
+def _refuse_giants(spec: Spec) -> None:
+    n_maps = prod(bell(spec.slots.count(name)) for name in spec.node_sets)
+    if n_maps > MOST_MAPS:
+        raise SpecError(
+            f'The spec "{spec}" has {n_maps:,} maps; plans are built for up to {MOST_MAPS:,}.\n'
+            "Lower the order, or give some of the slots node sets of their own."
+        )

@@ -1,0 +1,39 @@
+"""The plan as a table."""
+
+from collections.abc import Iterable
+
+from bellnet.plan.level import Level
+from bellnet.spec import Spec
+
+MOST_SHOWN = 8
+
+
+def show_plan(spec: Spec, levels: Iterable[Level], n_maps: int, n_biases: int, declared: tuple[str, ...]) -> str:
+    """One row a rank, highest first: what is read, in how many orders it is swapped, what is written."""
+    several_sets = len(spec.node_sets) > 1
+    rows = [("rank", "reads", "swaps", "writes", "maps")]
+    for level in reversed(list(levels)):
+        rank = " ".join(map(str, level.rank)) if several_sets else str(sum(level.rank))
+        reads = _some([fold.read_name for fold in level.reads])
+        writes = _some([fold.write_name for fold in level.writes])
+        rows.append((rank, reads, str(len(level.swaps)), writes, str(level.n_maps)))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = [f"{spec}    {_count(n_maps, 'map')}, {_count(n_biases, 'bias', 'biases')}"]
+    if several_sets:
+        lines[0] += f"    ranks: {' '.join(spec.node_sets)}"
+    if declared:
+        lines[0] += f"    on {' and '.join(declared)} inputs"
+    for rank, reads, swaps, writes, maps in rows:
+        cells = (rank.rjust(widths[0]), reads.ljust(widths[1]), swaps.rjust(widths[2]))
+        lines.append("  " + "  ".join((*cells, writes.ljust(widths[3]), maps.rjust(widths[4]))))
+    return "\n".join(lines)
+
+
+def _some(names: list[str]) -> str:
+    if len(names) <= MOST_SHOWN:
+        return "  ".join(names)
+    return "  ".join([*names[: MOST_SHOWN - 1], f"... {len(names)} in all"])
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
