@@ -5,76 +5,60 @@ broadcast; a diagonal is a view, its transpose an addition into that view.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bellnet.execute.nodes import Nodes
-from bellnet.plan import Fold, Step, Swap
+from bellnet.plan import ReadStep, Swap, WriteStep
 
 
-@dataclass(frozen=True)
 class Dense:
-    """The moves of the dense executor for one set of nodes."""
+    """The moves of the dense executor, for one set of nodes."""
 
-    nodes: Nodes
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
 
-    def arrange(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
-        """Put the axes of a whole tensor in the order of the identity fold."""
-        return self.swap(tensor, Fold.identity(sets).kept)
-
-    def restore(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
-        """Undo `arrange`."""
-        order = Fold.identity(sets).kept
-        return self.swap(tensor, tuple(order.index(slot) for slot in range(len(order))))
-
-    def read(self, step: Step, parent: Tensor, *, mean: bool) -> Tensor:
+    def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
         """Fold the parent once more."""
         if step.kind == "diagonal":
-            return _diagonal(parent, step)
+            return _diagonal(parent, step.axes)
         folded = parent.sum(step.axes[0] + 1, dtype=_summing_dtype(parent.dtype))
-        return self.nodes.divide(folded, _summed_set(step)) if mean else folded
+        return self.nodes.divide(folded, step.node_set) if mean else folded
 
-    def write(self, step: Step, child: Tensor, *, mean: bool) -> Tensor:
+    def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Tensor:
         """The transpose of reading by a sum: a tensor that broadcasts to the parent."""
-        return (self.nodes.divide(child, _summed_set(step)) if mean else child).unsqueeze(step.axes[0] + 1)
+        return (self.nodes.divide(child, step.node_set) if mean else child).unsqueeze(step.axes[0] + 1)
 
-    def write_diagonal(self, step: Step, child: Tensor, parent: Tensor) -> None:
+    def write_diagonal(self, step: WriteStep, child: Tensor, parent: Tensor) -> None:
         """The transpose of reading a diagonal: add the child into the diagonal of the parent, in place."""
-        _diagonal(parent, step).add_(child)
+        _diagonal(parent, step.axes).add_(child)
 
-    def gather(self, fold: Fold, terms: Sequence[Tensor]) -> Tensor:
-        """The sum of tensors that broadcast to the fold, as a new tensor of that shape."""
-        shape = (terms[0].shape[0], *self.nodes.shape(fold.axis_sets), terms[0].shape[-1])
-        first, *rest = terms
-        if not rest:
-            return first.expand(shape).clone(memory_format=torch.contiguous_format)
-        total = first + rest[0]
-        if total.shape != shape:
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Tensor:
+        """The sum of tensors that broadcast to axes over these node sets, as a new contiguous tensor."""
+        total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+        shape = [total.shape[0], *(self.nodes.lengths[node_set] for node_set in sets), total.shape[-1]]
+        if len(terms) == 1 or list(total.shape) != shape:
             total = total.expand(shape).clone(memory_format=torch.contiguous_format)
-        for term in rest[1:]:
+        total = total.contiguous()
+        for term in terms[2:]:
             total.add_(term)
         return total
 
     def swap(self, tensor: Tensor, swap: Swap) -> Tensor:
         """Reorder the axes between batch and channels, as a view."""
-        if all(axis == place for place, axis in enumerate(swap)):
+        if swap == tuple(range(len(swap))):
             return tensor
-        return tensor.permute(0, *(axis + 1 for axis in swap), tensor.ndim - 1)
+        return tensor.permute(0, *[axis + 1 for axis in swap], tensor.ndim - 1)
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
         """Zero what lies outside the nodes."""
         return self.nodes.clean(tensor, sets)
 
 
-def _diagonal(tensor: Tensor, step: Step) -> Tensor:
-    first, second = (axis + 1 for axis in step.axes)
-    return tensor.diagonal(0, first, second).movedim(-1, first)
-
-
-def _summed_set(step: Step) -> int:
-    return step.parent.axis_sets[step.axes[0]]
+def _diagonal(tensor: Tensor, axes: tuple[int, ...]) -> Tensor:
+    first, second = axes
+    return tensor.diagonal(0, first + 1, second + 1).movedim(-1, first + 1)
 
 
 def _summing_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -1,13 +1,12 @@
 """How many nodes there are: the length of every node set's axes, and the true counts where axes are padded."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True)
-class Nodes:
+class Nodes(NamedTuple):
     """The length of the axes of every node set and, for padded batches, how many of them are nodes.
 
     Attributes:
@@ -18,10 +17,6 @@ class Nodes:
     lengths: tuple[int, ...]
     counts: Tensor | None = None
 
-    def shape(self, sets: tuple[int, ...]) -> tuple[int, ...]:
-        """The lengths of axes over these node sets."""
-        return tuple(self.lengths[node_set] for node_set in sets)
-
     def divide(self, tensor: Tensor, node_set: int) -> Tensor:
         """Divide by the number of nodes, or by one where there are none; axis 0 of the tensor is the batch."""
         if self.counts is None:
@@ -30,7 +25,7 @@ class Nodes:
         return tensor / counts.reshape(-1, *[1] * (tensor.ndim - 1))
 
     def outside(self, sets: tuple[int, ...]) -> Tensor | None:
-        """Where a (batch, *shape(sets), 1) tensor has no node in some slot; None if it has nodes everywhere."""
+        """Where a (batch, axes over these sets, 1) tensor has no node in some slot; None if it has nodes everywhere."""
         if self.counts is None or not sets:
             return None
         outside: Tensor | None = None

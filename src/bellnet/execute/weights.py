@@ -1,34 +1,30 @@
-"""From the weight as it is stored, one matrix for each diagram, to the matrices that the levels multiply by."""
+"""From the weight as it is stored, one matrix for each map, to the matrices that the levels multiply by."""
 
 from collections.abc import Callable, Hashable
 
 import torch
 from torch import Tensor
 
-from bellnet.plan import Entries, Level, Plan, diagram_to_orbit, orbit_to_diagram
+from bellnet.plan import Entries, Level, Plan
 
 
 def level_weights(plan: Plan, weight: Tensor) -> tuple[Tensor, ...]:
     """For every level (swaps, reads * in_channels, writes * out_channels), from (n_maps, in, out) for diagrams."""
-    index = _constant(("index", plan), weight.device, lambda: torch.tensor(_positions(plan)))
+    index = _constant(("positions", plan), weight.device, lambda: torch.tensor(plan.positions, device=weight.device))
     if plan.symmetric:
-        # Swaps that a symmetry makes equal are missing from some reads of a level: a row of zeros stands for them.
-        weight = torch.cat([weight, weight.new_zeros(1, *weight.shape[1:])])
-    # Canonical order is kept in the weight: a checkpoint must not depend on how levels group the work.
+        # Swaps that a symmetry makes equal are missing from some reads of a level: a matrix of zeros stands for them.
+        weight = torch.cat([weight, torch.zeros_like(weight[:1])])
+    # The weight is in canonical order: a checkpoint must not depend on how levels group the work.
     ordered = weight.index_select(0, index)
     parts = torch.split_with_sizes(ordered, [_size(level) for level in plan.levels])
-    return tuple(_matrices(level, part) for level, part in zip(plan.levels, parts, strict=True))
+    return tuple([_matrices(level, part) for level, part in zip(plan.levels, parts, strict=True)])
 
 
-def change_of_basis(plan: Plan, coefficients: Tensor, *, to: str) -> Tensor:
-    """Coefficients (n_maps, ...) of the other basis, from diagrams to orbits or back."""
-    entries = diagram_to_orbit if to == "orbit" else orbit_to_diagram
-    matrix = _constant(
-        (to, plan, coefficients.dtype),
-        coefficients.device,
-        lambda: _dense(entries(plan), plan.n_maps, coefficients.dtype),
-    )
-    return (matrix @ coefficients.reshape(plan.n_maps, -1)).reshape(coefficients.shape)
+def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
+    """Multiply coefficients (n_maps, ...) by an integer matrix, given by its entries; `key` names the matrix."""
+    size, dtype, device = coefficients.shape[0], coefficients.dtype, coefficients.device
+    matrix = _constant((key, dtype), device, lambda: _dense(entries, size, dtype, device))
+    return (matrix @ coefficients.reshape(size, -1)).reshape(coefficients.shape)
 
 
 def _matrices(level: Level, part: Tensor) -> Tensor:
@@ -42,22 +38,10 @@ def _size(level: Level) -> int:
     return len(level.swaps) * len(level.reads) * len(level.writes)
 
 
-def _positions(plan: Plan) -> list[int]:
-    absent = plan.n_maps
-    return [
-        absent if number is None else number
-        for level in plan.levels
-        for plane in level.index
-        for row in plane
-        for number in row
-    ]
-
-
-def _dense(entries: Entries, size: int, dtype: torch.dtype) -> Tensor:
-    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-    matrix = torch.zeros(size, size, dtype=dtype)
-    matrix[list(rows), list(columns)] = torch.tensor(values, dtype=dtype)
-    return matrix
+def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    flat = torch.tensor([row * size + column for row, column, _ in entries], device=device)
+    values = torch.tensor([value for _, _, value in entries], dtype=dtype, device=device)
+    return torch.zeros(size * size, dtype=dtype, device=device).index_put((flat,), values).reshape(size, size)
 
 
 _CONSTANTS: dict[Hashable, Tensor] = {}
@@ -69,11 +53,11 @@ def _constant(key: Hashable, device: torch.device, make: Callable[[], Tensor]) -
     Not a buffer: a module made on the meta device and then loaded would carry an empty one.
     """
     if torch.compiler.is_compiling():
-        return make().to(device)
+        return make()
     if (key, device) in _CONSTANTS:
         return _CONSTANTS[key, device]
     with torch.inference_mode(False):
-        constant = make().to(device)
+        constant = make()
     if type(constant) is Tensor:  # not a fake tensor of some tracer
         _CONSTANTS[key, device] = constant
     return constant

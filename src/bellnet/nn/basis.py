@@ -5,7 +5,7 @@ from torch import Tensor
 from bellnet.errors import ShapeError
 from bellnet.execute import change_of_basis
 from bellnet.nn.options import check_choice
-from bellnet.plan import plan
+from bellnet.plan import diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 
 
@@ -37,4 +37,5 @@ def change_basis(
             f'change_basis("{spec}"): coefficients must have {the_plan.n_maps} entries on their first axis, one for '
             f"each map, but their shape is {tuple(coefficients.shape)}."
         )
-    return change_of_basis(the_plan, coefficients, to=to)
+    entries = diagram_to_orbit(the_plan) if to == "orbit" else orbit_to_diagram(the_plan)
+    return change_of_basis((to, the_plan), entries, coefficients)

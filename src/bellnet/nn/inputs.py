@@ -1,9 +1,9 @@
 """What a layer was handed, checked against its spec and brought into one form."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,8 +16,7 @@ from bellnet.tensors import Padded, can_look_at
 GivenSizes = Mapping[str, int | Tensor] | None
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """A tensor with its batch axes made one, and the nodes it runs over.
 
     Attributes:
@@ -31,13 +30,16 @@ class Input:
     batch: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class Reception:
     """Checks what comes to one layer; `call` is how messages name the layer."""
 
-    call: str
-    spec: Spec
-    channels: int | None
+    def __init__(self, call: str, spec: Spec, channels: int | None) -> None:
+        self.call = call
+        self.spec = spec
+        self.channels = channels
+        self.node_sets = spec.node_sets
+        self.source_sets = spec.set_numbers[0]
+        self.target_only = spec.target_only
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
@@ -55,7 +57,7 @@ class Reception:
         nodes = self._nodes(lengths, counts, batch, values.device)
         tensor = values.reshape(prod(batch), *values.shape[n_batch:])
         if not (isinstance(given, Padded) and given.clean_for == source):
-            tensor = nodes.clean(tensor, self.spec.set_numbers[0])
+            tensor = nodes.clean(tensor, self.source_sets)
         return Input(tensor, nodes, batch)
 
     def _check_tensor(self, values: object) -> None:
@@ -146,10 +148,10 @@ class Reception:
         device: torch.device,
     ) -> None:
         for name, size in sizes.items():
-            if name not in self.spec.node_sets:
+            if name not in self.node_sets:
                 raise SizesError(
                     f"{self.call}: sizes has an entry for {name!r}, but the node sets are "
-                    f"{', '.join(map(repr, self.spec.node_sets))}."
+                    f"{', '.join(map(repr, self.node_sets))}."
                 )
             if name in self.spec.source:
                 self._check_repeated(name, size, lengths[name])
@@ -160,7 +162,7 @@ class Reception:
                 lengths[name] = int(size)
             if can_look_at_number(size) and _smallest(size) < 0:
                 raise SizesError(f"{self.call}: the size of node set {name!r} is negative: {_smallest(size)}.")
-        if missing := [name for name in self.spec.target_only if name not in lengths]:
+        if missing := [name for name in self.target_only if name not in lengths]:
             raise SizesError(
                 f"{self.call}: only the target has node set {missing[0]!r}, so the input cannot tell its length.\n"
                 f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
@@ -178,11 +180,11 @@ class Reception:
     def _nodes(
         self, lengths: dict[str, int], counts: dict[str, Tensor], batch: tuple[int, ...], device: torch.device
     ) -> Nodes:
-        in_order = tuple(lengths[name] for name in self.spec.node_sets)
+        in_order = tuple(lengths[name] for name in self.node_sets)
         if not counts:
             return Nodes(in_order)
         rows = []
-        for name in self.spec.node_sets:
+        for name in self.node_sets:
             row = counts.get(name)
             rows.append(
                 torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))

@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError
-from bellnet.execute import Nodes, change_of_basis, level_weights, run
+from bellnet.execute import change_of_basis, level_weights, run
+from bellnet.nn.basis import change_basis
 from bellnet.nn.declared import check_declared
 from bellnet.nn.init import initial_weight
 from bellnet.nn.inputs import GivenSizes, Input, Reception
 from bellnet.nn.options import check_channels, check_choice
-from bellnet.plan import Plan, plan
+from bellnet.plan import Entries, Plan, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded
 
@@ -74,6 +75,12 @@ class EquivariantLinear(nn.Module):
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow)
+        self._reception = Reception(self._call, self.spec, self.in_channels)
+        self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
+        self._bias_plan = plan(Spec((), self.spec.target))
+        self._entries: tuple[Entries, Entries] = ((), ())
+        if self.basis == "orbit":
+            self._entries = orbit_to_diagram(self.plan), orbit_to_diagram(self._bias_plan)
         shape = (self.plan.n_maps, self.in_channels, self.out_channels)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         if bias:
@@ -99,7 +106,9 @@ class EquivariantLinear(nn.Module):
             if not self.weight.is_meta:
                 weight = initial_weight(self.plan, self.in_channels, self.out_channels)
                 if self.basis == "orbit":
-                    weight = change_of_basis(self.plan, weight, to="orbit")
+                    weight = change_basis(
+                        self.spec, weight, to="orbit", symmetric=self.plan.symmetric, hollow=self.plan.hollow
+                    )
                 self.weight.copy_(weight)
             if self.bias is not None:
                 self.bias.zero_()
@@ -121,48 +130,54 @@ class EquivariantLinear(nn.Module):
             (*batch, one axis for each target slot, out_channels): `Padded` if the graphs differ in the size of some
             node set of the target, else a tensor.
         """
-        given = Reception(self._call, self.spec, self.in_channels).receive(x, sizes)
+        given = self._reception.receive(x, sizes)
         if check:
             check_declared(self._call, self.plan, given.tensor)
-        weight, bias, tensor = self._in_one_dtype(given.tensor)
-        if self.basis == "orbit":
-            weight = change_of_basis(self.plan, weight, to="diagram")
-            if bias is not None:
-                bias = change_of_basis(plan(Spec((), self.spec.target)), bias, to="diagram")
-        with torch.autocast(tensor.device.type, enabled=False):
-            result = run(
-                self.plan.program(mean=self.normalize == "mean"),
-                given.nodes,
-                tensor,
-                level_weights(self.plan, weight),
-                None if bias is None else bias.reshape(-1),
-            )
-        return self._hand_back(result, given)
-
-    def _in_one_dtype(self, tensor: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        weight, bias = self.weight, self.bias
-        if tensor.device != weight.device:
-            raise TensorError(
-                f"{self._call} has its parameters on {weight.device}, but the input is on {tensor.device}.\n"
-                f'Move one of them: layer.to("{tensor.device}") or x.to("{weight.device}").'
-            )
-        if torch.is_autocast_enabled(tensor.device.type):
-            dtype = torch.get_autocast_dtype(tensor.device.type)
-            return weight.to(dtype), None if bias is None else bias.to(dtype), tensor.to(dtype)
-        if tensor.dtype != weight.dtype:
-            raise TensorError(
-                f"{self._call} has parameters of {weight.dtype}, but the input is {tensor.dtype}.\n"
-                f"Convert one of them: x.to({weight.dtype}) or layer.to({tensor.dtype})."
-                if tensor.is_floating_point()
-                else f"{self._call} has parameters of {weight.dtype}, but the input is {tensor.dtype}.\n"
-                f"Convert it: x.to({weight.dtype})."
-            )
-        return weight, bias, tensor
-
-    def _hand_back(self, result: Tensor, given: Input) -> Tensor | Padded:
+        self._check_device(given.tensor)
+        device_type = given.tensor.device.type
+        if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
+            with torch.autocast(device_type, enabled=False):
+                result = self._run(given, torch.get_autocast_dtype(device_type))
+        else:
+            self._check_dtype(given.tensor)
+            result = self._run(given, self.weight.dtype)
         result = result.reshape(*given.batch, *result.shape[1:])
-        sizes = sizes_to_hand_back(self.spec, given.nodes, given.batch)
-        return result if sizes is None else Padded(result, sizes, clean_for=self.spec.target)
+        sizes_of_target = self._sizes_of_target(given)
+        return result if sizes_of_target is None else Padded(result, sizes_of_target, clean_for=self.spec.target)
+
+    def _run(self, given: Input, dtype: torch.dtype) -> Tensor:
+        weight, bias = self.weight.to(dtype), None if self.bias is None else self.bias.to(dtype)
+        if self.basis == "orbit":
+            weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
+            bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
+        program = self.plan.program(mean=self.normalize == "mean")
+        flat_bias = None if bias is None else bias.reshape(-1)
+        return run(program, given.nodes, given.tensor.to(dtype), level_weights(self.plan, weight), flat_bias)
+
+    def _check_device(self, tensor: Tensor) -> None:
+        if tensor.device != self.weight.device:
+            raise TensorError(
+                f"{self._call} has its parameters on {self.weight.device}, but the input is on {tensor.device}.\n"
+                f'Move one of them: layer.to("{tensor.device}") or x.to("{self.weight.device}").'
+            )
+
+    def _check_dtype(self, tensor: Tensor) -> None:
+        if tensor.dtype == self.weight.dtype:
+            return
+        remedy = f"Convert the input: x.to({self.weight.dtype})"
+        if tensor.is_floating_point():
+            remedy += f", or the layer: layer.to({tensor.dtype})"
+        raise TensorError(
+            f"{self._call} has parameters of type {self.weight.dtype}, but the input is {tensor.dtype}.\n{remedy}."
+        )
+
+    def _sizes_of_target(self, given: Input) -> Tensor | dict[str, Tensor] | None:
+        """The sizes for a `Padded`; None if there is nothing in the output that could be padded."""
+        counts = given.nodes.counts
+        if counts is None or not self.spec.target:
+            return None
+        sizes = {name: counts[number].reshape(given.batch) for name, number in self._target_sets}
+        return next(iter(sizes.values())) if len(sizes) == 1 else sizes
 
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of maps."""
@@ -175,11 +190,3 @@ class EquivariantLinear(nn.Module):
             options.append(f'normalize="{self.normalize}"')
         options += [f"{name}=True" for name in ("symmetric", "hollow") if getattr(self.plan, name)]
         return ", ".join([*options, f"n_maps={self.plan.n_maps}"])
-
-
-def sizes_to_hand_back(spec: Spec, nodes: Nodes, batch: tuple[int, ...]) -> Tensor | dict[str, Tensor] | None:
-    """The sizes of the target's node sets for a `Padded`; None if there is nothing that could be padded."""
-    if nodes.counts is None or not spec.target:
-        return None
-    sizes = {name: nodes.counts[spec.node_sets.index(name)].reshape(batch) for name in dict.fromkeys(spec.target)}
-    return next(iter(sizes.values())) if len(sizes) == 1 else sizes

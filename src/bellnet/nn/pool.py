@@ -1,11 +1,12 @@
 """Invariant pooling: one value for each orbit of the entries of a tensor, for every channel."""
 
 from itertools import combinations
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from bellnet.combinatorics import Partition, partitions
+from bellnet.combinatorics import partitions
 from bellnet.execute import Nodes
 from bellnet.nn.inputs import Reception
 from bellnet.nn.options import check_choice
@@ -33,58 +34,66 @@ class InvariantPool(nn.Module):
     def __init__(self, spec: str, reduce: str = "max") -> None:
         super().__init__()
         self.axes = parse_shape(spec)
-        self._call = f'InvariantPool("{" ".join(self.axes)}")'
-        self.reduce = check_choice(self._call, "reduce", reduce, ("max", "sum", "mean"))
-        self.orbits = partitions(self.axes)
+        call = f'InvariantPool("{" ".join(self.axes)}")'
+        self.reduce = check_choice(call, "reduce", reduce, ("max", "sum", "mean"))
+        self._reception = Reception(call, Spec(self.axes, ()), None)
+        self._orbits = tuple(_orbit(pattern, self._reception.source_sets) for pattern in partitions(self.axes))
 
     @property
     def n_orbits(self) -> int:
         """By how much the number of channels grows."""
-        return len(self.orbits)
+        return len(self._orbits)
 
     def forward(self, x: Tensor | Padded) -> Tensor:
         """From (*batch, one axis for each slot, channels) to (*batch, n_orbits * channels)."""
-        spec = Spec(self.axes, ())
-        given = Reception(self._call, spec, None).receive(x)
-        sets = spec.set_numbers[0]
-        pooled = [self._pool(given.tensor, given.nodes, Fold.keeping(orbit, sets, set(orbit))) for orbit in self.orbits]
-        return torch.cat(pooled, -1).reshape(*given.batch, -1)
+        given = self._reception.receive(x)
+        pooled = torch.cat([self._pool(given.tensor, given.nodes, orbit) for orbit in self._orbits], -1)
+        return pooled.reshape(*given.batch, pooled.shape[-1])
 
-    def _pool(self, tensor: Tensor, nodes: Nodes, orbit: Fold) -> Tensor:
+    def _pool(self, tensor: Tensor, nodes: Nodes, orbit: "_Orbit") -> Tensor:
         """One orbit of a (batch, *axes, channels) tensor: (batch, channels)."""
-        entries = _diagonal(tensor, orbit.blocks)
-        left_out = _left_out(nodes, tuple(orbit.set_of_block.values()), entries)
-        axes = tuple(range(1, entries.ndim - 1))
-        if not axes:
+        entries = tensor
+        for first, second in orbit.merges:
+            entries = entries.diagonal(0, first + 1, second + 1).movedim(-1, first + 1)
+        if not orbit.sets:
             return entries
+        axes = tuple(range(1, entries.ndim - 1))
+        left_out = _left_out(nodes, orbit.sets, entries)
         if self.reduce == "sum":
             return entries.masked_fill(left_out, 0).sum(axes)
+        count = (~left_out).expand(*entries.shape[:-1], 1).sum(axes)
         if self.reduce == "mean":
-            count = (~left_out).expand(*entries.shape[:-1], 1).sum(axes).clamp(min=1)
-            return entries.masked_fill(left_out, 0).sum(axes) / count.to(entries.dtype)
-        empty = left_out.expand(*entries.shape[:-1], 1).flatten(1).all(1).unsqueeze(-1)
+            return entries.masked_fill(left_out, 0).sum(axes) / count.clamp(min=1).to(entries.dtype)
         if 0 in entries.shape[1:-1]:
             return entries.sum(axes)
         # amax shares the gradient among equal entries, so that it does not depend on the numbering of nodes either.
-        return entries.masked_fill(left_out, -torch.inf).amax(axes).masked_fill(empty, 0)
+        return entries.masked_fill(left_out, -torch.inf).amax(axes).masked_fill(count == 0, 0)
 
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
         return f'"{" ".join(self.axes)}", reduce="{self.reduce}", n_orbits={self.n_orbits}'
 
 
-def _diagonal(tensor: Tensor, blocks: Partition) -> Tensor:
-    """The entries whose slots agree inside each block: (batch, one axis for each block, channels)."""
-    fold = Fold.keeping(blocks, (0,) * len(blocks), set(blocks))
-    if fold.step is None:
-        return tensor
-    first, second = (axis + 1 for axis in fold.step.axes)
-    return _diagonal(tensor, fold.step.parent.blocks).diagonal(0, first, second).movedim(-1, first)
+class _Orbit(NamedTuple):
+    """The axes to merge, pair after pair, until one is left for each block; and the node sets of those."""
+
+    merges: tuple[tuple[int, int], ...]
+    sets: tuple[int, ...]
+
+
+def _orbit(pattern: tuple[int, ...], sets: tuple[int, ...]) -> _Orbit:
+    merges: list[tuple[int, int]] = []
+    # One node set for all slots: the axes of a fold then stand in order of first appearance.
+    step = Fold.keeping(pattern, (0,) * len(pattern), set(pattern)).step
+    while step is not None:
+        merges.insert(0, (step.axes[0], step.axes[1]))
+        step = step.parent.step
+    return _Orbit(tuple(merges), tuple(sets[pattern.index(block)] for block in range(max(pattern, default=-1) + 1)))
 
 
 def _left_out(nodes: Nodes, sets: tuple[int, ...], entries: Tensor) -> Tensor:
     """Where two indices of one node set coincide, or there is no node: broadcasts to the entries."""
-    left_out = entries.new_zeros([1] * entries.ndim, dtype=torch.bool)
+    left_out = torch.zeros([1] * entries.ndim, dtype=torch.bool, device=entries.device)
     for one, other in combinations(range(len(sets)), 2):
         if sets[one] == sets[other]:
             length = nodes.lengths[sets[one]]

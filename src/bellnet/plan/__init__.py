@@ -6,7 +6,7 @@ from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Plan, plan
-from bellnet.plan.program import Program
+from bellnet.plan.program import Program, ReadStep, WriteStep
 
 __all__ = [
     "Cost",
@@ -16,8 +16,10 @@ __all__ = [
     "Level",
     "Plan",
     "Program",
+    "ReadStep",
     "Step",
     "Swap",
+    "WriteStep",
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",

@@ -100,6 +100,11 @@ class Step:
     parent: Fold
     axes: tuple[int, ...]
 
+    @property
+    def node_set(self) -> int:
+        """The node set of the axis that goes."""
+        return self.parent.axis_sets[self.axes[-1]]
+
 
 def letters(blocks: Iterable[int]) -> str:
     """Blocks as letters: 0 is a, 1 is b."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 
 from bellnet.combinatorics import Partition, bell, partitions
@@ -24,6 +24,8 @@ class Plan:
 
     `diagrams` are numbered in canonical order (restricted growth strings, source slots first, sorted): a weight's
     first axis counts them in that order. `biases` are the equality patterns of the target, in the same order.
+    `levels` group the diagrams by rank, and `positions` are their numbers in the order of the levels, n_maps where
+    there is none. Everything is made at once, because `torch.compile` cannot trace the making of it.
     """
 
     spec: Spec
@@ -32,6 +34,8 @@ class Plan:
     diagrams: tuple[Diagram, ...] = field(default=(), compare=False, repr=False)
     biases: tuple[Partition, ...] = field(default=(), compare=False, repr=False)
     levels: tuple[Level, ...] = field(default=(), compare=False, repr=False)
+    positions: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    programs: tuple[Program, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def n_maps(self) -> int:
@@ -57,13 +61,8 @@ class Plan:
         return count_cost(self.spec, self.levels, sizes, in_channels, out_channels, batch)
 
     def program(self, *, mean: bool) -> Program:
-        """What an executor runs."""
-        return self._programs[mean]
-
-    @cached_property
-    def _programs(self) -> dict[bool, Program]:
-        source, target = self.spec.set_numbers
-        return {mean: Program(source, target, self.levels, "reads" if mean else None) for mean in (False, True)}
+        """What an executor runs; `mean` divides every sum by the number of its terms."""
+        return self.programs[mean]
 
     def __str__(self) -> str:
         return show_plan(self.spec, self.levels, self.n_maps, self.n_biases, self._declared)
@@ -109,7 +108,10 @@ def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
         )
     diagrams = tuple(Diagram(partition, source, target) for partition in chosen)
     levels = group_by_rank(diagrams, len(spec.node_sets))
-    return Plan(spec, symmetric, hollow, diagrams, partitions(spec.target), levels)
+    numbers = (number for level in levels for plane in level.index for row in plane for number in row)
+    positions = tuple(len(diagrams) if number is None else number for number in numbers)
+    programs = Program.of(source, target, levels, None), Program.of(source, target, levels, "reads")
+    return Plan(spec, symmetric, hollow, diagrams, partitions(spec.target), levels, positions, programs)
 
 
 def _refuse_giants(spec: Spec) -> None:

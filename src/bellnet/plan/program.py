@@ -1,16 +1,45 @@
-"""Programs: what an executor is handed. A program can be transposed, and that is its own gradient."""
+"""Programs: what an executor is handed, a flat list of numbered steps.
 
+A program can be transposed, and the transposed program is its own gradient.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from bellnet.plan.diagram import Swap
 from bellnet.plan.fold import Fold
 from bellnet.plan.level import Level
 
 
+class ReadStep(NamedTuple):
+    """Compute one fold of the source from an earlier one; step i makes fold i + 1, and fold 0 is the whole tensor."""
+
+    kind: Literal["sum", "diagonal"]
+    parent: int
+    axes: tuple[int, ...]
+    node_set: int
+
+
+class WriteStep(NamedTuple):
+    """Finish one fold of the target and hand it on to its parent, a later one; the last is the whole tensor.
+
+    `level` and `column` say which level mixes into this fold, and at which of its columns; level -1 is none.
+    """
+
+    level: int
+    column: int
+    sets: tuple[int, ...]
+    kind: Literal["sum", "diagonal", "done"]
+    parent: int
+    axes: tuple[int, ...]
+    node_set: int
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The levels of a plan with the node set of every source and target slot, by number.
+    """The steps of a plan. Node sets go by number.
 
     `mean` says where sums become means: dividing by the number of terms belongs to the reads, and so to the writes
     of the transposed program. None divides nowhere.
@@ -20,6 +49,38 @@ class Program:
     target: tuple[int, ...]
     levels: tuple[Level, ...]
     mean: Literal["reads", "writes"] | None
+    source_order: Swap
+    target_order: Swap
+    read_steps: tuple[ReadStep, ...]
+    level_reads: tuple[tuple[int, ...], ...]
+    level_swaps: tuple[tuple[Swap, ...], ...]
+    write_steps: tuple[WriteStep, ...]
+
+    @classmethod
+    def of(
+        cls,
+        source: tuple[int, ...],
+        target: tuple[int, ...],
+        levels: tuple[Level, ...],
+        mean: Literal["reads", "writes"] | None,
+    ) -> "Program":
+        """Number the steps that these levels need."""
+        read_folds = _with_ancestors((fold for level in levels for fold in level.reads), source)[::-1]
+        write_folds = _with_ancestors((fold for level in levels for fold in level.writes), target)
+        numbers = {fold: number for number, fold in enumerate(read_folds)}
+        target_axes = Fold.identity(target).kept
+        return cls(
+            source,
+            target,
+            levels,
+            mean,
+            source_order=Fold.identity(source).kept,
+            target_order=tuple(target_axes.index(slot) for slot in range(len(target))),
+            read_steps=tuple(_read_step(fold, numbers) for fold in read_folds[1:]),
+            level_reads=tuple(tuple(numbers[fold] for fold in level.reads) for level in levels),
+            level_swaps=tuple(level.swaps for level in levels),
+            write_steps=tuple(_write_step(fold, levels, write_folds) for fold in write_folds),
+        )
 
     @cached_property
     def transposed(self) -> "Program":
@@ -27,16 +88,30 @@ class Program:
         mean: Literal["reads", "writes"] | None = None
         if self.mean is not None:
             mean = "writes" if self.mean == "reads" else "reads"
-        return Program(self.target, self.source, tuple(level.transposed() for level in self.levels), mean)
+        return Program.of(self.target, self.source, tuple(level.transposed() for level in self.levels), mean)
 
-    @cached_property
-    def writes(self) -> tuple[Fold, ...]:
-        """Every fold of the target on the way from a level's writes to the whole tensor, lowest rank first."""
-        found: dict[Fold, None] = {Fold.identity(self.target): None}
-        for level in self.levels:
-            for fold in level.writes:
-                while fold not in found:
-                    found[fold] = None
-                    if fold.step is not None:
-                        fold = fold.step.parent
-        return tuple(sorted(found, key=lambda fold: fold.rank))
+
+def _with_ancestors(folds: Iterable[Fold], sets: tuple[int, ...]) -> list[Fold]:
+    """The folds and all they are computed from, lowest rank first; the identity comes last."""
+    found = {Fold.identity(sets): None}
+    for fold in folds:
+        while fold not in found:
+            found[fold] = None
+            if fold.step is not None:
+                fold = fold.step.parent
+    return sorted(found, key=lambda fold: fold.rank)
+
+
+def _read_step(fold: Fold, numbers: dict[Fold, int]) -> ReadStep:
+    step = fold.step
+    assert step is not None
+    return ReadStep(step.kind, numbers[step.parent], step.axes, step.node_set)
+
+
+def _write_step(fold: Fold, levels: tuple[Level, ...], folds: list[Fold]) -> WriteStep:
+    places = [(number, level.writes.index(fold)) for number, level in enumerate(levels) if fold in level.writes]
+    level, column = places[0] if places else (-1, 0)
+    step = fold.step
+    if step is None:
+        return WriteStep(level, column, fold.axis_sets, "done", -1, (), -1)
+    return WriteStep(level, column, fold.axis_sets, step.kind, folds.index(step.parent), step.axes, step.node_set)

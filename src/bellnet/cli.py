@@ -1,0 +1,232 @@
+"""The command line: plans, pictures and checks without writing Python.
+
+One function declares the arguments of a command and one runs it; `COMMANDS` lists them. Nothing heavy is imported
+before a command needs it.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bellnet import __version__
+from bellnet.errors import BellnetError, OptionError
+
+if TYPE_CHECKING:
+    from bellnet.plan import Cost, Plan
+
+OK, CHECK_FAILED, BAD_INPUT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code."""
+
+    name: str
+    summary: str
+    examples: tuple[str, ...]
+    declare: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 1 if a check failed, 2 if it could not be done as asked."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # A spec without source begins like an option; with a space in front it does not.
+    parser = build_parser()
+    parsed = parser.parse_args([f" {word}" if word.startswith("->") else word for word in given])
+    if parsed.run is None:
+        parser.print_help(sys.stderr)
+        return BAD_INPUT
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except BellnetError as mistake:
+        print(f"bellnet {parsed.command}: {mistake}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        # The reader has seen enough, as in `bellnet plan ... | head`. What is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command of `COMMANDS`."""
+    parser = argparse.ArgumentParser(
+        prog="bellnet",
+        description="All permutation-equivariant linear layers between tensors over node sets.",
+        epilog=_epilog(tuple(command.examples[0] for command in COMMANDS))
+        + "\n\nexit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"bellnet {__version__}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for command in COMMANDS:
+        subparser = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=_epilog(command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.declare(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def _epilog(examples: tuple[str, ...]) -> str:
+    return "\n".join(["examples:", *(f"  bellnet {example}" for example in examples)])
+
+
+def _declare_plan(parser: argparse.ArgumentParser) -> None:
+    _declare_spec(parser)
+    parser.add_argument("--symmetric", action="store_true", help="inputs do not change when their slots are exchanged")
+    parser.add_argument("--hollow", action="store_true", help="inputs are zero where two of their slots coincide")
+    parser.add_argument("--diagrams", action="store_true", help="list the diagrams, with what each does in words")
+    parser.add_argument("--cost", metavar="N", type=_sizes, help="count the cost for N nodes, or for u=30,i=10")
+    parser.add_argument(
+        "--channels", metavar=("D", "D'"), nargs=2, type=_count, help="channels in and out, for --cost (default 1 1)"
+    )
+    parser.add_argument("--batch", metavar="B", type=_count, help="graphs in a batch, for --cost (default 1)")
+
+
+def _run_plan(arguments: argparse.Namespace) -> int:
+    from bellnet import plan
+
+    if arguments.cost is None and (arguments.channels or arguments.batch):
+        raise OptionError("--channels and --batch belong to --cost.\nAdd the number of nodes, for instance --cost 30.")
+    the_plan = plan(arguments.spec, symmetric=arguments.symmetric, hollow=arguments.hollow)
+    print(the_plan)
+    if arguments.diagrams:
+        print(f"\n{_diagram_table(the_plan)}")
+    if arguments.cost is not None:
+        cost = the_plan.cost(arguments.cost, *(arguments.channels or (1, 1)), arguments.batch or 1)
+        print(f"\n{_cost_table(cost)}")
+    return OK
+
+
+def _diagram_table(the_plan: "Plan") -> str:
+    width = max(len(diagram.name) for diagram in the_plan.diagrams)
+    rows = [
+        f"  {number:>4}  {diagram.name:<{width}}  {diagram.describe()}"
+        for number, diagram in enumerate(the_plan.diagrams)
+    ]
+    return "\n".join([f"  {'map':>4}  {'name':<{width}}  in words", *rows])
+
+
+def _cost_table(cost: "Cost") -> str:
+    saved = cost.stacked_multiplications / max(cost.multiplications, 1)
+    rows = (
+        ("multiplications", f"{cost.multiplications:,}", ""),
+        ("with all maps stacked", f"{cost.stacked_multiplications:,}", f"{saved:.1f} times as many"),
+        ("bytes of the input", f"{cost.input_bytes:,}", ""),
+        ("bytes of the output", f"{cost.output_bytes:,}", ""),
+        ("bytes in between", f"{cost.extra_bytes:,}", ""),
+    )
+    width = max(len(number) for _, number, _ in rows)
+    return "\n".join(f"  {name:<21}  {number:>{width}}  {note}".rstrip() for name, number, note in rows)
+
+
+def _declare_basis(parser: argparse.ArgumentParser) -> None:
+    _declare_spec(parser)
+    parser.add_argument("--n", metavar="N", type=_sizes, default=5, help="nodes, or u=4,i=3 (default 5)")
+    parser.add_argument("--basis", choices=("orbit", "diagram"), default="orbit", help="default orbit, as in the paper")
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the matrices: a .png, .pdf or .svg")
+    parser.add_argument("--diagrams", metavar="FILE", type=Path, help="also the diagrams: another such file")
+
+
+def _run_basis(arguments: argparse.Namespace) -> int:
+    from bellnet.draw import check_path, draw_basis, draw_diagrams, save_figures
+
+    paths = [check_path(path) for path in (arguments.out, arguments.diagrams) if path is not None]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise OptionError(f"--out and --diagrams are one file, {str(paths[0])!r}.\nGive each picture its own.")
+    figures = [draw_basis(arguments.spec, arguments.n, basis=arguments.basis)]
+    if arguments.diagrams is not None:
+        figures.append(draw_diagrams(arguments.spec))
+    save_figures(dict(zip(paths, figures, strict=True)))
+    for path in paths:
+        print(f"wrote {path}")
+    return OK
+
+
+def _declare_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def _run_verify(arguments: argparse.Namespace) -> int:
+    import json
+
+    from bellnet.verify import show, verify
+
+    rows = verify()
+    if arguments.json:
+        fields = ("statement", "expected", "found", "ok")
+        print(json.dumps([{name: getattr(row, name) for name in fields} for row in rows], indent=2, default=str))
+    else:
+        print(show(rows))
+    return OK if all(row.ok for row in rows) else CHECK_FAILED
+
+
+def _declare_spec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", metavar="SPEC", help='the shape of source and target, for instance "n n -> n n"')
+
+
+def _count(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+
+
+def _sizes(text: str) -> int | dict[str, int]:
+    if "=" not in text:
+        return _count(text)
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, size = part.partition("=")
+        if not equals or not name.strip():
+            raise argparse.ArgumentTypeError(f"{part!r} is not a node set and its size, for instance u=30")
+        sizes[name.strip()] = _count(size.strip())
+    return sizes
+
+
+COMMANDS = (
+    Command(
+        "plan",
+        "print how the maps of a spec are computed",
+        (
+            'plan "n n -> n n"',
+            'plan "n n n -> n" --diagrams',
+            'plan "n n -> n n" --symmetric --hollow',
+            'plan "u i -> u i" --cost u=100,i=40 --channels 16 32 --batch 8',
+        ),
+        _declare_plan,
+        _run_plan,
+    ),
+    Command(
+        "basis",
+        "draw the maps of a spec as matrices and as diagrams",
+        (
+            'basis "n n -> n n" --out figure1.png --diagrams diagrams.png',
+            'basis "u i -> u i" --n u=4,i=3 --basis diagram --out maps.pdf',
+        ),
+        _declare_basis,
+        _run_basis,
+    ),
+    Command(
+        "verify",
+        "check the statements of the paper on this machine",
+        ("verify", "verify --json"),
+        _declare_verify,
+        _run_verify,
+    ),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
