@@ -1,80 +1,152 @@
 """Initial weights that keep the second moment of the activations, whatever the order and the number of nodes.
 
-The entries of the output fall into orbits, and a diagram that writes on a diagonal adds to what is there already. If
-diagrams were drawn independently, diagonals would come out larger, feed the next layer's reads, and grow with depth.
-So every orbit of the output gets coefficients of its own, and those are then written as coefficients of diagrams,
-which is a Moebius inversion over the equalities of the target alone.
+Independent weights for every diagram would not: a diagram that writes on a diagonal adds to what is there already, so
+diagonals would grow with depth; and a mean of unrelated entries is nearly zero, so the maps that average would
+lose what they are given. Both are mended by drawing independent coefficients for maps that do not overlap, and then
+writing those as combinations of diagrams.
 
-Within an orbit, half the variance goes to the reads that sum over nothing and half to those that do: a mean of
-unrelated numbers is nearly zero and a mean of equal numbers is that number, so a layer keeps between half and all of
-the second moment, and all of it as depth makes the entries alike.
+On the target side these are maps onto single orbits: an entry of the output is reached only by maps for its own
+equality pattern. On the source side they are the components of an analysis of variance: the mean over everything,
+what rows add to it, what columns add, what remains. The components of a tensor are orthogonal, so their second
+moments add up to that of the tensor, and coefficients of the right variance keep the sum.
 """
 
+from collections import Counter
 from functools import lru_cache
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from bellnet.combinatorics import Partition, blocks_of, canonical, moebius, partitions, refinements
-from bellnet.plan import Plan
+from bellnet.plan import Diagram, Entries, Plan
 from bellnet.plan.declare import representative
 
 RELU_GAIN = 2.0
+SMALL_SHARE = 0.1
 
 
-def initial_weight(plan: Plan, in_channels: int, out_channels: int) -> Tensor:
-    """Draw a weight (n_maps, in_channels, out_channels) for diagrams, in float32 on the CPU's generator."""
-    shares = torch.tensor(variance_shares(plan))
-    scale = (RELU_GAIN / max(in_channels, 1) * shares).sqrt()
-    for_orbits = torch.randn(plan.n_maps, in_channels * out_channels) * scale.unsqueeze(-1)
-    rows, columns, values = zip(*_target_moebius(plan), strict=True)
-    matrix = torch.sparse_coo_tensor(
-        torch.tensor([rows, columns]),
-        torch.tensor(values, dtype=for_orbits.dtype),
-        (plan.n_maps, plan.n_maps),
-        check_invariants=False,
-    )
-    weight: Tensor = torch.sparse.mm(matrix, for_orbits)
+def initial_weight(plan: Plan, in_channels: int, out_channels: int, *, mean: bool) -> Tensor:
+    """Draw a weight (n_maps, in_channels, out_channels) for diagrams, in float32 on the CPU.
+
+    Args:
+        plan: The maps.
+        in_channels: The number of channels of the input.
+        out_channels: The number of channels of the output.
+        mean: Whether the layer takes means. With sums no weights could keep the second moment for every number of
+            nodes, and the components of the source are left as they are.
+    """
+    scale = (torch.tensor(variance_shares(plan)) * RELU_GAIN / in_channels).sqrt()
+    weight = torch.randn(plan.n_maps, in_channels * out_channels) * scale.unsqueeze(-1)
+    if mean:
+        weight = _multiply(_components_to_reads(plan), weight)
+    weight = _multiply(_orbits_to_writes(plan), weight)
     return weight.reshape(plan.n_maps, in_channels, out_channels)
 
 
 @lru_cache(maxsize=256)
 def variance_shares(plan: Plan) -> tuple[float, ...]:
-    """For every diagram its share of the variance in the orbit of the output that it is drawn for.
+    """For every map the variance of its coefficient, so that a tensor of second moment one gives one of the same.
 
-    The shares of one orbit sum to one.
+    On every orbit of the output the diagonals of the source share the variance, and each gives every component its
+    share; a component that can be placed in several ways divides it among those.
     """
-    order = len(plan.spec.source)
-    groups: dict[tuple[Partition, bool], list[int]] = {}
-    for number, diagram in enumerate(plan.diagrams):
-        orbit = canonical(diagram.partition[order:])
-        groups.setdefault((orbit, bool(diagram.read.dropped)), []).append(number)
-    shares = [0.0] * plan.n_maps
-    for (orbit, summing), numbers in groups.items():
-        half = 0.5 if (orbit, not summing) in groups else 1.0
-        for number in numbers:
-            shares[number] = half / len(numbers)
-    return tuple(shares)
+    alive = [diagram for diagram in _all_diagrams(plan) if _same_as(plan, diagram.partition) is not None]
+    diagonals = {diagram.read.blocks for diagram in alive}
+    orbits = {diagram.write.blocks for diagram in alive}
+    placings = Counter((diagram.read, diagram.write.blocks) for diagram in alive)
+    shares = {orbit: _shares_of_diagonals(plan, orbit, diagonals) for orbit in orbits}
+    number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
+    found = [0.0] * plan.n_maps
+    for diagram in alive:
+        same = _same_as(plan, diagram.partition)
+        assert same is not None
+        place = diagram.read, diagram.write.blocks
+        found[number[same]] += shares[diagram.write.blocks][diagram.read.blocks] / placings[place]
+    return tuple(found)
+
+
+def _shares_of_diagonals(plan: Plan, orbit: Partition, diagonals: set[Partition]) -> dict[Partition, float]:
+    """How the diagonals of the source share one orbit of the output; the shares sum to one.
+
+    A diagonal with more axes than the orbit loses the components that do not fit. Where other diagonals do fit, it
+    gets a small share only, or the loss would add up through a deep stack.
+    """
+    whole = tuple(range(len(plan.spec.target)))
+    source, target = plan.spec.set_numbers
+    deep = all(_fits(diagonal, source, whole, target) for diagonal in diagonals)
+    portions = {
+        diagonal: 1.0 if not deep or _fits(diagonal, source, orbit, target) else SMALL_SHARE for diagonal in diagonals
+    }
+    total = sum(portions.values())
+    return {diagonal: portion / total for diagonal, portion in portions.items()}
+
+
+def _fits(diagonal: Partition, source: tuple[int, ...], orbit: Partition, target: tuple[int, ...]) -> bool:
+    """Whether the orbit has as many axes as the diagonal in every node set."""
+    axes = Counter(dict(zip(diagonal, source, strict=True)).values())
+    return axes <= Counter(dict(zip(orbit, target, strict=True)).values())
+
+
+def _all_diagrams(plan: Plan) -> list[Diagram]:
+    return [Diagram(partition, *plan.spec.set_numbers) for partition in partitions(plan.spec.slots)]
 
 
 @lru_cache(maxsize=64)
-def _target_moebius(plan: Plan) -> tuple[tuple[int, int, int], ...]:
-    """The matrix from coefficients that hold on one orbit of the target to coefficients of diagrams."""
+def _components_to_reads(plan: Plan) -> Entries:
+    """A component is what its read leaves after the reads that average over more are taken away, with signs."""
+    entries: Counter[tuple[int, int]] = Counter()
+    number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
+    for column, diagram in enumerate(plan.diagrams):
+        for n_cut in range(len(diagram.crossing) + 1):
+            for cut in combinations(diagram.crossing, n_cut):
+                same = _same_as(plan, _cut(diagram, cut))
+                assert same is not None
+                entries[number[same], column] += (-1) ** n_cut
+    return _non_zero(entries)
+
+
+@lru_cache(maxsize=64)
+def _orbits_to_writes(plan: Plan) -> Entries:
+    """A map onto one orbit is a Moebius inversion over the equalities between blocks that reach the target."""
     order = len(plan.spec.source)
-    column = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
-    source, _ = plan.spec.set_numbers
-    found: dict[tuple[int, int], int] = {}
+    entries: Counter[tuple[int, int]] = Counter()
+    number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
     for coarse in partitions(plan.spec.slots):
-        same = representative(coarse, source, symmetric=plan.symmetric, hollow=plan.hollow)
+        same = _same_as(plan, coarse)
         if same is None:
             continue
-        unwritten = _n_unwritten(coarse, order)
         for fine in refinements(coarse):
-            if fine in column and _n_unwritten(fine, order) == unwritten:
-                place = column[same], column[fine]
-                found[place] = found.get(place, 0) + moebius(fine, coarse)
-    return tuple((row, number, value) for (row, number), value in sorted(found.items()) if value)
+            if fine in number and _n_unwritten(fine, order) == _n_unwritten(coarse, order):
+                entries[number[same], number[fine]] += moebius(fine, coarse)
+    return _non_zero(entries)
+
+
+def _same_as(plan: Plan, partition: Partition) -> Partition | None:
+    return representative(partition, plan.spec.set_numbers[0], symmetric=plan.symmetric, hollow=plan.hollow)
+
+
+def _cut(diagram: Diagram, blocks: tuple[int, ...]) -> Partition:
+    """The diagram with these crossing blocks cut into their source part and their target part."""
+    order = len(diagram.source_sets)
+    return canonical(
+        (block, slot < order) if block in blocks else (block, True) for slot, block in enumerate(diagram.partition)
+    )
 
 
 def _n_unwritten(partition: Partition, order: int) -> int:
     return sum(max(block) < order for block in blocks_of(partition))
+
+
+def _non_zero(entries: Counter[tuple[int, int]]) -> Entries:
+    return tuple((row, column, value) for (row, column), value in sorted(entries.items()) if value)
+
+
+def _multiply(entries: Entries, weight: Tensor) -> Tensor:
+    rows, columns, values = zip(*entries, strict=True)
+    size = (weight.shape[0], weight.shape[0])
+    matrix = torch.sparse_coo_tensor(
+        torch.tensor([rows, columns]), torch.tensor(values, dtype=weight.dtype), size, check_invariants=False
+    )
+    product: Tensor = torch.sparse.mm(matrix, weight)
+    return product

@@ -104,7 +104,7 @@ class EquivariantLinear(nn.Module):
         """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero."""
         with torch.no_grad():
             if not self.weight.is_meta:
-                weight = initial_weight(self.plan, self.in_channels, self.out_channels)
+                weight = initial_weight(self.plan, self.in_channels, self.out_channels, mean=self.normalize == "mean")
                 if self.basis == "orbit":
                     weight = change_basis(
                         self.spec, weight, to="orbit", symmetric=self.plan.symmetric, hollow=self.plan.hollow
