@@ -81,8 +81,8 @@ def pull_weights(reader: Reader, gradient: Reader) -> list[Tensor]:
     """The gradient of `apply` for its weights: for each swap, reads of the input times reads of the gradient."""
     pulled = []
     for level, swaps in enumerate(reader.program.level_swaps):
-        # Of the two sides the narrower one is copied into the swapped order.
-        swap_input = reader.levels[level].shape[-1] <= gradient.levels[level].shape[-1]
+        # The narrower side is copied into the swapped order; if equal, the gradient, which has been copied already.
+        swap_input = reader.levels[level].shape[-1] < gradient.levels[level].shape[-1]
         products = []
         for swap in range(len(swaps)):
             rows = reader.rows(level, swap if swap_input else 0)
