@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from bellnet import __version__
 from bellnet.errors import BellnetError, OptionError
 
 if TYPE_CHECKING:
-    from bellnet.plan import Cost, Plan
+    from bellnet import Plan
 
 OK, CHECK_FAILED, BAD_INPUT = 0, 1, 2
 
@@ -34,9 +35,11 @@ class Command:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0, 1 if a check failed, 2 if it could not be done as asked."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    # A spec without source begins like an option; with a space in front it does not.
+    given = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a sign for a tick is no reason to stop
     parser = build_parser()
+    # A spec without source begins like an option; with a space in front it does not.
     parsed = parser.parse_args([f" {word}" if word.startswith("->") else word for word in given])
     if parsed.run is None:
         parser.print_help(sys.stderr)
@@ -101,12 +104,12 @@ def _run_plan(arguments: argparse.Namespace) -> int:
     if arguments.cost is None and (arguments.channels or arguments.batch):
         raise OptionError("--channels and --batch belong to --cost.\nAdd the number of nodes, for instance --cost 30.")
     the_plan = plan(arguments.spec, symmetric=arguments.symmetric, hollow=arguments.hollow)
-    print(the_plan)
+    parts = [str(the_plan)]
     if arguments.diagrams:
-        print(f"\n{_diagram_table(the_plan)}")
+        parts.append(_diagram_table(the_plan))
     if arguments.cost is not None:
-        cost = the_plan.cost(arguments.cost, *(arguments.channels or (1, 1)), arguments.batch or 1)
-        print(f"\n{_cost_table(cost)}")
+        parts.append(_cost_table(the_plan, arguments.cost, arguments.channels or (1, 1), arguments.batch or 1))
+    print("\n\n".join(parts))
     return OK
 
 
@@ -119,7 +122,8 @@ def _diagram_table(the_plan: "Plan") -> str:
     return "\n".join([f"  {'map':>4}  {'name':<{width}}  in words", *rows])
 
 
-def _cost_table(cost: "Cost") -> str:
+def _cost_table(the_plan: "Plan", sizes: int | dict[str, int], channels: Sequence[int], batch: int) -> str:
+    cost = the_plan.cost(sizes, channels[0], channels[1], batch)
     saved = cost.stacked_multiplications / max(cost.multiplications, 1)
     rows = (
         ("multiplications", f"{cost.multiplications:,}", ""),

@@ -19,6 +19,5 @@ def require(package: str, *, extra: str, call: str) -> None:
         if reason.name is not None and reason.name.partition(".")[0] != package.partition(".")[0]:
             raise  # the package is there, but something it needs is not: that is another mistake
         raise MissingExtraError(
-            f"{call} needs {package}, which is not installed.\nInstall it: pip install 'bellnet[{extra}]'",
-            name=package,
+            f"{call} needs {package}, which is not installed.\nInstall it: pip install 'bellnet[{extra}]'"
         ) from reason

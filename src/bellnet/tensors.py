@@ -46,7 +46,7 @@ class Padded:
     def _checked(self, sizes: Tensor | Sequence[int], argument: str) -> Tensor:
         if not isinstance(sizes, Tensor):
             try:
-                sizes = torch.as_tensor(sizes, device=self.values.device)
+                sizes = torch.as_tensor(sizes, dtype=None if sizes else torch.int64, device=self.values.device)
             except (TypeError, ValueError, RuntimeError) as reason:
                 raise SizesError(
                     f"Padded(values, sizes): {argument} must be a tensor of integers, not {_kind(sizes)}."
@@ -91,9 +91,11 @@ class Padded:
         names = tuple(dict.fromkeys(axes))
         sizes = {name: [tensor.shape[axes.index(name)] for tensor in tensors] for name in names}
         longest = [max(sizes[name]) for name in axes]
-        values = tensors[0].new_zeros(len(tensors), *longest, tensors[0].shape[-1])
-        for place, tensor in zip(values, tensors, strict=True):
-            place[tuple(slice(length) for length in tensor.shape)] = tensor
+        padded = []
+        for tensor in tensors:
+            missing = [(0, length - own) for length, own in zip(longest, tensor.shape, strict=False)]
+            padded.append(torch.nn.functional.pad(tensor, [0, 0, *(end for pair in reversed(missing) for end in pair)]))
+        values = torch.stack(padded)
         counts = {name: torch.tensor(sizes[name], device=values.device) for name in names}
         return Padded(values, counts[names[0]] if len(names) == 1 else counts, clean_for=axes)
 
@@ -106,13 +108,14 @@ class Padded:
                 f'Padded.unpack("{shape}"): values have {self.values.ndim} axes, {tuple(self.values.shape)}; '
                 f"{len(axes)} node axes and the channels need at least {len(axes) + 1}."
             )
-        flat = self.values.reshape(-1, *self.values.shape[n_batch:])
+        batch = self.values.shape[:n_batch]
+        flat = self.values.reshape(batch.numel(), *self.values.shape[n_batch:])
         counts = []
         for name in axes:
             sizes = self.sizes_of(name)
             if sizes is None:
                 raise SizesError(f'Padded.unpack("{shape}"): there are no sizes for node set {name!r}.')
-            counts.append(sizes.expand(self.values.shape[:n_batch]).reshape(-1).tolist())
+            counts.append(sizes.reshape(sizes.shape + (1,) * (n_batch - sizes.ndim)).expand(batch).flatten().tolist())
         return [graph[tuple(slice(axis[i]) for axis in counts)] for i, graph in enumerate(flat)]
 
 

@@ -25,14 +25,12 @@ class Reader:
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
         self.levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
-        self._rows: dict[tuple[int, int], Tensor] = {}
 
     def rows(self, level: int, swap: int) -> Tensor:
-        """All reads of a level, its axes swapped, as the rows of a matrix."""
-        if (level, swap) not in self._rows:
-            swapped = self.backend.swap(self.levels[level], self.program.level_swaps[level][swap])
-            self._rows[level, swap] = swapped.reshape(-1, swapped.shape[-1])
-        return self._rows[level, swap]
+        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
+        # Not kept: r! copies of a tensor of full order would be held at once.
+        swapped = self.backend.swap(self.levels[level], self.program.level_swaps[level][swap])
+        return swapped.reshape(-1, swapped.shape[-1])
 
 
 def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
@@ -53,20 +51,20 @@ def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Ten
     total: Tensor | None = None
     for number, step in enumerate(program.write_steps):
         terms = arriving[number]
-        if step.kind == "done" or step.level < 0:
-            total = backend.gather(step.sets, terms) if terms else None
-            if step.level >= 0:
-                total = _mix(reader, step.level, weights[step.level], bias, total)
-            assert total is not None
-        else:
+        if step.kind != "done" and step.level >= 0:
             level = mixed[step.level]
             if level is None:
-                level = _mix(reader, step.level, weights[step.level], bias if step.level == 0 else None, None)
+                level = _mix(reader, step.level, weights[step.level], bias, None)
                 mixed[step.level] = level
             width = level.shape[-1] // len(program.levels[step.level].writes)
             total = level.narrow(-1, step.column * width, width)
             for term in terms:
                 total = total + term
+        else:
+            total = backend.gather(step.sets, terms) if terms else None
+            if step.level >= 0:
+                total = _mix(reader, step.level, weights[step.level], bias, total)
+            assert total is not None
         for child, tensor in on_diagonal[number]:
             backend.write_diagonal(program.write_steps[child], tensor, total)
         if step.kind == "diagonal":
@@ -79,32 +77,37 @@ def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Ten
 
 def pull_weights(reader: Reader, gradient: Reader) -> list[Tensor]:
     """The gradient of `apply` for its weights: for each swap, reads of the input times reads of the gradient."""
-    pulled = []
-    for level, swaps in enumerate(reader.program.level_swaps):
-        # The narrower side is copied into the swapped order; if equal, the gradient, which has been copied already.
-        swap_input = reader.levels[level].shape[-1] < gradient.levels[level].shape[-1]
-        products = []
-        for swap in range(len(swaps)):
-            rows = reader.rows(level, swap if swap_input else 0)
-            products.append(rows.mT @ gradient.rows(level, 0 if swap_input else swap))
-        pulled.append(torch.stack(products))
-    return pulled
+    levels = range(len(reader.levels))
+    return [torch.stack(_pull_level(reader, gradient, level)) for level in levels]
+
+
+def _pull_level(reader: Reader, gradient: Reader, level: int) -> list[Tensor]:
+    swaps = range(len(reader.program.level_swaps[level]))
+    # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
+    if reader.levels[level].shape[-1] <= gradient.levels[level].shape[-1]:
+        return [reader.rows(level, swap).mT @ gradient.rows(level, 0) for swap in swaps]
+    return [reader.rows(level, 0).mT @ gradient.rows(level, swap) for swap in swaps]
 
 
 def _mix(reader: Reader, level: int, weight: Tensor, bias: Tensor | None, total: Tensor | None) -> Tensor:
-    """Multiply the reads of a level by the matrix of every swap and add up, into `total` if there is one."""
+    """Multiply the reads of a level by the matrix of every swap and add up, into `total` if there is one.
+
+    The bias belongs to level 0.
+    """
     shape = (*reader.levels[level].shape[:-1], weight.shape[-1])
-    # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
+    if total is None:
+        rows = reader.rows(level, 0)
+        product = rows @ weight[0] if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
+        total = product.reshape(shape)
+    else:
+        total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
-    for swap, order in enumerate(reader.program.level_swaps[level]):
-        rows, matrix = reader.rows(level, swap if swap_input else 0), weight[swap]
-        if total is None:
-            total = (rows @ matrix if bias is None else torch.addmm(bias, rows, matrix)).reshape(shape)
-        elif swap_input or swap == 0:
-            total = _add_product(total, rows, matrix)
+    for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
+        # Passed on without a name: two copies of a tensor of full order need not be held at once.
+        if swap_input:
+            total = _add_product(total, reader.rows(level, swap), weight[swap])
         else:
-            total = total.add_(reader.backend.swap((rows @ matrix).reshape(shape), order))
-    assert total is not None
+            total.add_(reader.backend.swap((reader.rows(level, 0) @ weight[swap]).reshape(shape), order))
     return total
 
 

@@ -34,7 +34,7 @@ class Nodes(NamedTuple):
             missing = positions >= self.counts[node_set].unsqueeze(-1)
             around = [1] * len(sets)
             around[axis] = self.lengths[node_set]
-            missing = missing.reshape(-1, *around, 1)
+            missing = missing.reshape(self.counts.shape[1], *around, 1)
             outside = missing if outside is None else outside | missing
         return outside
 

@@ -17,7 +17,7 @@ def check_declared(call: str, plan: Plan, tensor: Tensor) -> None:
         name = plan.spec.source[one]
         if plan.symmetric:
             exchanged = tensor.transpose(one + 1, other + 1)
-            if not torch.allclose(tensor, exchanged, rtol=1e-4, atol=1e-6):
+            if not torch.allclose(tensor, exchanged, rtol=1e-4, atol=1e-6, equal_nan=True):
                 worst = float((tensor - exchanged).abs().max())
                 raise DeclarationError(
                     f"{call} was told that its inputs are symmetric, but exchanging slots {one} and {other} "

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.combinatorics import partitions
+from bellnet.errors import TensorError
 from bellnet.execute import Nodes
 from bellnet.nn.inputs import Reception
 from bellnet.nn.options import check_choice
@@ -47,6 +48,11 @@ class InvariantPool(nn.Module):
     def forward(self, x: Tensor | Padded) -> Tensor:
         """From (*batch, one axis for each slot, channels) to (*batch, n_orbits * channels)."""
         given = self._reception.receive(x)
+        if not given.tensor.is_floating_point():
+            raise TensorError(
+                f"{self._reception.call} takes floating point numbers, but the input is {given.tensor.dtype}.\n"
+                "Convert it: x.to(torch.float32)."
+            )
         pooled = torch.cat([self._pool(given.tensor, given.nodes, orbit) for orbit in self._orbits], -1)
         return pooled.reshape(*given.batch, pooled.shape[-1])
 

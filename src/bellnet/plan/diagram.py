@@ -71,8 +71,9 @@ class Diagram:
             words.append("take the diagonal " + ", ".join(letters([source[block[0]]]) for block in shared))
         if summed := [block for block in dict.fromkeys(source) if block not in self.crossing]:
             words.append("sum over " + letters(summed))
-        if self.swap != tuple(range(len(self.swap))):
-            words.append("swap the axes" if len(self.swap) == 2 else "reorder the axes")
+        crossed = [[block for block in dict.fromkeys(side) if block in self.crossing] for side in (source, target)]
+        if crossed[0] != crossed[1]:
+            words.append("swap the axes" if len(self.crossing) == 2 else "reorder the axes")
         if repeated := [block for block in dict.fromkeys(target) if block not in self.crossing]:
             words.append("repeat along " + letters(repeated))
         if shared := [block for block in blocks_of(self.write.blocks) if len(block) > 1]:

@@ -29,13 +29,13 @@ class Plan:
     """
 
     spec: Spec
-    symmetric: bool = False
-    hollow: bool = False
-    diagrams: tuple[Diagram, ...] = field(default=(), compare=False, repr=False)
-    biases: tuple[Partition, ...] = field(default=(), compare=False, repr=False)
-    levels: tuple[Level, ...] = field(default=(), compare=False, repr=False)
-    positions: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    programs: tuple[Program, ...] = field(default=(), compare=False, repr=False)
+    symmetric: bool
+    hollow: bool
+    diagrams: tuple[Diagram, ...] = field(compare=False, repr=False)
+    biases: tuple[Partition, ...] = field(compare=False, repr=False)
+    levels: tuple[Level, ...] = field(compare=False, repr=False)
+    positions: tuple[int, ...] = field(compare=False, repr=False)
+    programs: tuple[Program, Program] = field(compare=False, repr=False)
 
     @property
     def n_maps(self) -> int:
@@ -58,7 +58,7 @@ class Plan:
         >>> plan("n n -> n n").cost(10, in_channels=2, out_channels=3).multiplications  # (2n^2 + 9n + 4) d d'
         1764
         """
-        return count_cost(self.spec, self.levels, sizes, in_channels, out_channels, batch)
+        return count_cost(self.spec, self.program(mean=False), sizes, in_channels, out_channels, batch)
 
     def program(self, *, mean: bool) -> Program:
         """What an executor runs; `mean` divides every sum by the number of its terms."""

@@ -3,9 +3,8 @@
 import re
 
 from bellnet.errors import SpecError
-from bellnet.spec.spec import Spec
+from bellnet.spec.spec import NAME, Spec
 
-NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\S+")
 EXAMPLE = 'Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".'
 
@@ -60,7 +59,8 @@ def _names(text: str, start: int, stop: int) -> tuple[str, ...]:
 def _reason(word: str, at: int) -> tuple[str, str]:
     character = word[at]
     if character == ",":
-        return "slots are separated by spaces, not commas", f'Write "{word.replace(",", " ").strip()}".'
+        advice = f'Write "{word.replace(",", " ").strip()}".' if word.strip(",") else EXAMPLE
+        return "slots are separated by spaces, not commas", advice
     if character.isdigit():
         return "a node set name does not begin with a digit", (
             "The string names node sets, not lengths: the same layer fits any number of nodes."

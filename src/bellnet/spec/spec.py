@@ -1,8 +1,12 @@
 """The spec of a map: over which node sets its source and its target run."""
 
+import re
 from dataclasses import dataclass
 
 from bellnet.combinatorics import canonical
+from bellnet.errors import SpecError
+
+NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,14 @@ class Spec:
 
     source: tuple[str, ...]
     target: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in self.slots:
+            if NAME.fullmatch(str(name)) is None or str(name) != name:
+                raise SpecError(
+                    f"Spec(source, target): {name!r} is not the name of a node set.\n"
+                    'Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).'
+                )
 
     def __str__(self) -> str:
         return " ".join([*self.source, "->", *self.target])

@@ -1,0 +1,118 @@
+"""A module under test: called again and again under the same conditions, and left as it was found."""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bellnet.errors import OptionError
+from bellnet.spec import Spec
+from bellnet.tensors import Padded
+
+Module = Callable[..., Any]
+"""A torch module, or any function of a tensor."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module with what a check has to know of it.
+
+    Attributes:
+        module: What is called.
+        spec: What it is claimed to do.
+        in_channels: The number of channels of its input.
+        dtype: The type of its input.
+        device: Where its input lives.
+        seed: What torch's random numbers start from in every call.
+    """
+
+    module: Module
+    spec: Spec
+    in_channels: int
+    dtype: torch.dtype
+    device: torch.device
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        check: str,
+        module: Module,
+        spec: Spec,
+        *,
+        in_channels: int | None,
+        dtype: torch.dtype | None,
+        device: torch.device | str | None,
+        seed: int,
+    ) -> "Subject":
+        """Find out what was not given; `check` is how a message names the check."""
+        if in_channels is None:
+            in_channels = getattr(module, "in_channels", None)
+        if not isinstance(in_channels, int):
+            raise OptionError(
+                f'{check}(module, "{spec}"): {name_of(module)} has no attribute in_channels, so its inputs cannot be '
+                "made up.\nPass in_channels=..., the number of channels it takes."
+            )
+        parameter = _first_parameter(module)
+        home_dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
+        home = torch.device("cpu") if parameter is None else parameter.device
+        dtype, device = dtype or home_dtype, home if device is None else torch.device(device)
+        if isinstance(module, nn.Module) and (dtype, device) != (home_dtype, home):
+            module = copy.deepcopy(module).to(dtype=dtype, device=device)
+        return cls(module, spec, in_channels, dtype, device, seed)
+
+    def __call__(self, x: Tensor | Padded, sizes: Mapping[str, int | Tensor]) -> Any:
+        """Call the module; `sizes` are those of the node sets that its input does not have.
+
+        Random numbers start from the same seed every time and go on afterwards as if nothing had happened; buffers,
+        such as the running statistics of a batch norm, are handed in as copies.
+        """
+        options = {"sizes": sizes} if sizes else {}
+        on_cuda = self.device.type == "cuda"
+        with torch.random.fork_rng([self.device] if on_cuda else []):
+            torch.default_generator.manual_seed(self.seed)
+            if on_cuda:
+                with torch.cuda.device(self.device):
+                    torch.cuda.manual_seed(self.seed)
+            if isinstance(self.module, nn.Module) and any(True for _ in self.module.buffers()):
+                buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
+                return torch.func.functional_call(self.module, buffers, (x,), options)
+            return self.module(x, **options)
+
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """A tensor of standard normal numbers, the same on every device."""
+        return torch.randn(shape, generator=generator, dtype=torch.float64).to(self.device, self.dtype)
+
+    @property
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """The parameters that are learned, by name."""
+        named = self.module.named_parameters() if isinstance(self.module, nn.Module) else ()
+        return {name: parameter for name, parameter in named if parameter.requires_grad}
+
+    @property
+    def hint(self) -> str:
+        """What may have led the check astray: noise or batch statistics of a module in training mode."""
+        modules = self.module.modules() if isinstance(self.module, nn.Module) else ()
+        kinds = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+        names = dict.fromkeys(type(part).__name__ for part in modules if isinstance(part, kinds) and part.training)
+        if not names:
+            return ""
+        return f"\nIt is in training mode and holds {', '.join(names)}: check it after module.eval() as well."
+
+
+def name_of(module: Module) -> str:
+    """A module in one line, as a message names it."""
+    if isinstance(module, nn.Module):
+        text = repr(module)
+        return text if "\n" not in text and len(text) <= 100 else type(module).__name__
+    return str(getattr(module, "__name__", type(module).__name__))
+
+
+def _first_parameter(module: Module) -> Tensor | None:
+    if not isinstance(module, nn.Module):
+        return None
+    tensors = (*module.parameters(), *module.buffers())
+    return next((tensor for tensor in tensors if tensor.is_floating_point()), None)

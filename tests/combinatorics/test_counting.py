@@ -1,0 +1,34 @@
+from math import comb, factorial
+
+import pytest
+
+from bellnet.combinatorics import bell, stirling2
+
+# The sequence A000110 of the On-Line Encyclopedia of Integer Sequences.
+BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147, 115975, 678570, 4213597, 27644437]
+
+
+def test_bell_numbers_are_the_published_ones():
+    assert [bell(s) for s in range(len(BELL))] == BELL
+
+
+def test_bell_numbers_obey_their_recurrence():
+    for s in range(15):
+        assert bell(s + 1) == sum(comb(s, others) * bell(others) for others in range(s + 1))
+
+
+def test_stirling_numbers_are_the_published_ones():
+    assert [stirling2(6, m) for m in range(8)] == [0, 1, 31, 90, 65, 15, 1, 0]
+    assert [stirling2(0, m) for m in range(3)] == [1, 0, 0]
+    assert stirling2(10, 5) == 42525
+
+
+@pytest.mark.parametrize("s", range(10))
+def test_stirling_numbers_count_surjections(s):
+    for m in range(12):
+        surjections = sum((-1) ** left_out * comb(m, left_out) * (m - left_out) ** s for left_out in range(m + 1))
+        assert stirling2(s, m) * factorial(m) == surjections
+
+
+def test_there_is_no_splitting_into_a_negative_number_of_blocks():
+    assert stirling2(3, -1) == 0

@@ -1,0 +1,79 @@
+"""The change of basis: what it means, and that it can be undone."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from bellnet import EquivariantLinear, change_basis, plan
+from bellnet.combinatorics import partitions
+from tests.execute.subjects import declared, mask, randomise, sizes_for, specs
+
+
+@given(st.data(), st.booleans(), st.booleans())
+def test_going_there_and_back_changes_nothing(data, symmetric, hollow):
+    spec = data.draw(specs(max_slots=5, names="ui"))
+    n_maps = plan(spec, symmetric=symmetric, hollow=hollow).n_maps
+    coefficients = torch.randn(n_maps, 2, 3, dtype=torch.float64)
+    options = {"symmetric": symmetric, "hollow": hollow}
+    there = change_basis(spec, coefficients, to="orbit", **options)
+    assert there.shape == coefficients.shape
+    assert_close(change_basis(spec, there, to="diagram", **options), coefficients)
+    there = change_basis(spec, coefficients, to="diagram", **options)
+    assert_close(change_basis(spec, there, to="orbit", **options), coefficients)
+
+
+@pytest.mark.parametrize("spec", ["n n -> n", "n n n -> n", "-> n n n", "u u i -> u i", "n n -> n n"])
+def test_both_sets_of_coefficients_describe_the_same_map(spec):
+    """The sum of basis tensors, each times its coefficient, is one tensor, whichever basis it is written in."""
+    asked, sizes = plan(spec).spec, {"n": 5, "u": 4, "i": 3}
+    for_diagrams = torch.randn(plan(spec).n_maps, dtype=torch.float64)
+    for_orbits = change_basis(spec, for_diagrams, to="orbit")
+
+    def written_out(coefficients, *, exact):
+        patterns = partitions(asked.slots)
+        return sum(c * mask(p, sizes, asked.slots, exact=exact) for c, p in zip(coefficients, patterns, strict=True))
+
+    assert_close(written_out(for_orbits, exact=True), written_out(for_diagrams, exact=False))
+
+
+@given(st.data(), st.sampled_from([(False, False), (True, False), (False, True), (True, True)]))
+def test_two_layers_with_translated_weights_do_the_same(data, which):
+    spec = data.draw(specs(max_slots=5, names="ui"))
+    sizes = data.draw(sizes_for(spec))
+    options = dict(zip(("symmetric", "hollow"), which, strict=True))
+    orbit = EquivariantLinear(spec, 1, 2, basis="orbit", normalize="sum", dtype=torch.float64, **options)
+    diagram = EquivariantLinear(spec, 1, 2, basis="diagram", normalize="sum", dtype=torch.float64, **options)
+    randomise(diagram)
+    with torch.no_grad():
+        orbit.weight.copy_(change_basis(spec, diagram.weight, to="orbit", **options))
+        orbit.bias.copy_(change_basis(f"-> {' '.join(spec.target)}", diagram.bias, to="orbit"))
+    x = torch.randn(*(sizes[name] for name in spec.source), 1, dtype=torch.float64)
+    x = declared(spec, x, **options)
+    new = {name: sizes[name] for name in spec.target_only}
+    assert_close(orbit(x, sizes=new), diagram(x, sizes=new))
+
+
+def test_the_sum_over_everything_counts_every_orbit_once():
+    for spec in ["n n n ->", "u i u ->"]:
+        everything = torch.zeros(plan(spec).n_maps)
+        everything[-1] = 1
+        assert change_basis(spec, everything, to="orbit").tolist() == [1] * plan(spec).n_maps
+
+
+def test_off_the_diagonal_is_everything_less_the_diagonal():
+    assert change_basis("n n ->", torch.tensor([0.0, 1.0]), to="diagram").tolist() == [-1, 1]
+
+
+def test_gradients_flow_through_the_change_of_basis():
+    coefficients = torch.randn(15, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda c: change_basis("n n -> n n", c, to="orbit"), coefficients)
+
+
+def test_a_layer_starts_as_the_same_map_in_either_basis():
+    torch.manual_seed(3)
+    diagram = EquivariantLinear("n n -> n n", 2, 3, normalize="sum")
+    torch.manual_seed(3)
+    orbit = EquivariantLinear("n n -> n n", 2, 3, normalize="sum", basis="orbit")
+    assert_close(change_basis("n n -> n n", diagram.weight, to="orbit"), orbit.weight)

@@ -1,0 +1,128 @@
+"""Every diagram is one read, one swap and one write, and every read, swap and write is one diagram."""
+
+import pytest
+
+from bellnet import Diagram, plan
+from bellnet.combinatorics import canonical
+
+SPECS = [
+    "n n -> n n",
+    "n n n -> n n",
+    "n n -> n n n",
+    "n n n -> n n n",
+    "n n n n ->",
+    "-> n n n",
+    "->",
+    "u i -> i u",
+    "u i u -> i u",
+    "i u i -> u u i",
+    "a b c -> c a b",
+]
+
+
+def _put_together(read, swap, write):
+    """The partition with these three parts: dropped blocks stay apart, kept blocks are joined as the swap says."""
+    source = [("read", block) for block in read.blocks]
+    joined = {write.kept[axis]: ("read", read.kept[swap[axis]]) for axis in range(len(swap))}
+    target = [joined.get(block, ("write", block)) for block in write.blocks]
+    return canonical(source + target)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_diagram_is_put_together_again_from_its_three_parts(spec):
+    for diagram in plan(spec).diagrams:
+        assert _put_together(diagram.read, diagram.swap, diagram.write) == diagram.partition
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_two_diagrams_have_the_same_three_parts(spec):
+    diagrams = plan(spec).diagrams
+    assert len({(diagram.read, diagram.swap, diagram.write) for diagram in diagrams}) == len(diagrams)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_index_of_a_level_numbers_the_diagram_of_every_read_swap_and_write(spec):
+    seen = []
+    for level in plan(spec).levels:
+        for swap, plane in zip(level.swaps, level.index, strict=True):
+            for read, row in zip(level.reads, plane, strict=True):
+                for write, number in zip(level.writes, row, strict=True):
+                    assert _put_together(read, swap, write) == plan(spec).diagrams[number].partition
+                    seen.append(number)
+    assert sorted(seen) == list(range(plan(spec).n_maps))
+
+
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n n", "u u i i -> u i"])
+@pytest.mark.parametrize("hollow", [False, True])
+def test_with_a_declared_symmetry_the_index_still_numbers_every_diagram_once(spec, hollow):
+    declared = plan(spec, symmetric=True, hollow=hollow)
+    seen = [number for level in declared.levels for plane in level.index for row in plane for number in row]
+    assert sorted(number for number in seen if number is not None) == list(range(declared.n_maps))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_swaps_keep_every_axis_in_its_node_set(spec):
+    for diagram in plan(spec).diagrams:
+        read_sets, write_sets = diagram.read.axis_sets, diagram.write.axis_sets
+        assert tuple(read_sets[axis] for axis in diagram.swap) == write_sets
+        assert list(read_sets) == sorted(read_sets)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_rank_is_the_number_of_blocks_with_slots_on_both_sides(spec):
+    for diagram in plan(spec).diagrams:
+        k = len(diagram.source_sets)
+        source, target = diagram.partition[:k], diagram.partition[k:]
+        both = sorted(block for block in set(diagram.partition) if block in source and block in target)
+        assert list(diagram.crossing) == both
+        assert diagram.read.rank == diagram.write.rank == len(diagram.swap) == len(both)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_name_is_the_diagram(spec):
+    for diagram in plan(spec).diagrams:
+        source, arrow, target = diagram.name.partition("->")
+        assert arrow == "->"
+        assert canonical(source + target) == diagram.partition
+        assert len(source) == len(diagram.source_sets)
+        assert str(diagram) == diagram.name
+
+
+def test_the_fifteen_maps_between_matrices_have_names_and_say_what_they_do():
+    assert {diagram.name: diagram.describe() for diagram in plan("n n -> n n").diagrams} == {
+        "aa->aa": "take the diagonal a, write on the diagonal a",
+        "aa->ab": "take the diagonal a, repeat along b",
+        "aa->ba": "take the diagonal a, repeat along b",
+        "aa->bb": "take the diagonal a, sum over a, repeat along b, write on the diagonal b",
+        "aa->bc": "take the diagonal a, sum over a, repeat along bc",
+        "ab->aa": "sum over b, write on the diagonal a",
+        "ab->ab": "copy",
+        "ab->ac": "sum over b, repeat along c",
+        "ab->ba": "swap the axes",
+        "ab->bb": "sum over a, write on the diagonal b",
+        "ab->bc": "sum over a, repeat along c",
+        "ab->ca": "sum over b, repeat along c",
+        "ab->cb": "sum over a, repeat along c",
+        "ab->cc": "sum over ab, repeat along c, write on the diagonal c",
+        "ab->cd": "sum over ab, repeat along cd",
+    }
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [
+        ((0, 1, 2, 2, 0, 1), "reorder the axes"),
+        ((0, 0, 1, 1, 2, 2), "take the diagonal a, sum over a, repeat along c, write on the diagonal c"),
+        ((0, 1, 0, 1, 1, 1), "take the diagonal a, sum over a, write on the diagonal b"),
+    ],
+)
+def test_maps_of_order_three_say_what_they_do(partition, words):
+    assert Diagram(partition, (0, 0, 0), (0, 0, 0)).describe() == words
+
+
+def test_only_a_map_that_changes_nothing_is_called_a_copy():
+    for spec in SPECS:
+        for diagram in plan(spec).diagrams:
+            k = len(diagram.source_sets)
+            unchanged = diagram.partition[:k] == diagram.partition[k:] == tuple(range(k))
+            assert (diagram.describe() == "copy") == unchanged, f"{diagram} in {spec}"

@@ -1,0 +1,91 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellnet import Spec
+from bellnet.errors import SpecError
+from bellnet.spec import parse_shape, parse_spec
+
+MALFORMED = {
+    # text: what the caret stands under (start and width), and the reason
+    "n n": (3, 2, "the arrow '->' between source and target is missing"),
+    "": (0, 2, "the arrow '->' between source and target is missing"),
+    "n n > n": (7, 2, "the arrow '->' between source and target is missing"),
+    "n - > n": (7, 2, "the arrow '->' between source and target is missing"),
+    "n -> n -> n": (7, 2, "there is a second arrow"),
+    "->->": (2, 2, "there is a second arrow"),
+    "n --> n": (2, 1, "'-' is not part of a node set name"),
+    "n ->> n": (4, 1, "'>' is not part of a node set name"),
+    "n,n -> n": (1, 1, "slots are separated by spaces, not commas"),
+    "n -> n, n": (6, 1, "slots are separated by spaces, not commas"),
+    "3 n -> n": (0, 1, "a node set name does not begin with a digit"),
+    "n -> n 3n": (7, 1, "a node set name does not begin with a digit"),
+    "n n -> n!": (8, 1, "'!' is not part of a node set name"),
+    "n (n) -> n": (2, 1, "'(' is not part of a node set name"),
+    "... n n -> n": (0, 1, "'.' is not part of a node set name"),
+    "*b n -> n": (0, 1, "'*' is not part of a node set name"),
+    "n -> a-b": (6, 1, "'-' is not part of a node set name"),
+}
+
+
+def _pointed_at(error):
+    """Where the caret stands, relative to the line above it, and how wide it is."""
+    lines = str(error).split("\n")
+    under = next(number for number, line in enumerate(lines) if line.strip() and not line.strip("^ "))
+    assert lines[under - 1].startswith("    ")
+    caret = lines[under]
+    return lines[under - 1][4:], len(caret) - len(caret.lstrip()) - 4, caret.count("^")
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_the_caret_stands_under_the_mistake(text):
+    at, width, reason = MALFORMED[text]
+    with pytest.raises(SpecError) as caught:
+        parse_spec(text)
+    assert str(caught.value).startswith(f"This spec cannot be read: {reason}.\n\n")
+    assert _pointed_at(caught.value) == (text, at, width)
+
+
+@given(
+    names=st.lists(st.sampled_from(["n", "u", "items"]), min_size=1, max_size=5),
+    arrow=st.integers(0, 5),
+    wrong=st.sampled_from("!@#$%&()[]{}|/?;:'\"+=`~^.*,"),
+    data=st.data(),
+)
+def test_a_wrong_character_is_found_wherever_it_is_put(names, arrow, wrong, data):
+    words = [*names[:arrow], "->", *names[arrow:]]
+    text = " ".join(words)
+    inside_arrow = text.index("->") + 1
+    at = data.draw(st.integers(0, len(text)).filter(lambda place: place != inside_arrow))
+    with pytest.raises(SpecError) as caught:
+        parse_spec(text[:at] + wrong + text[at:])
+    assert _pointed_at(caught.value) == (text[:at] + wrong + text[at:], at, 1)
+
+
+def test_advice_for_commas_is_what_should_have_been_written():
+    with pytest.raises(SpecError, match=r'Write "n n"\.$'):
+        parse_spec("n,n -> n")
+
+
+def test_advice_for_a_comma_between_spaces_is_not_to_write_nothing():
+    with pytest.raises(SpecError) as caught:
+        parse_spec("n , n -> n")
+    assert 'Write ""' not in str(caught.value)
+
+
+def test_a_spec_built_by_hand_is_held_to_the_same_rules():
+    for source, target in [("n n",), ()], [("",), ()], [("n",), ("a-b",)], [("n", 3), ()]:
+        with pytest.raises(SpecError):
+            Spec(source, target)
+
+
+def test_a_shape_has_no_arrow():
+    with pytest.raises(SpecError) as caught:
+        parse_shape("n n -> n")
+    assert _pointed_at(caught.value) == ("n n -> n", 4, 2)
+
+
+@pytest.mark.parametrize("thing", [None, 3, ("n", "n"), ["n -> n"], b"n -> n"])
+def test_what_is_not_text_is_not_a_spec(thing):
+    with pytest.raises(SpecError, match=r"^A spec is a string, but this is a "):
+        parse_spec(thing)

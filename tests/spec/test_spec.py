@@ -1,0 +1,91 @@
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellnet import Spec
+from bellnet.spec import parse_shape, parse_spec
+
+NAMES = st.from_regex(r"[a-zA-Z_][a-zA-Z_0-9]{0,5}", fullmatch=True)
+SLOTS = st.lists(NAMES, max_size=4).map(tuple)
+SPECS = st.builds(Spec, SLOTS, SLOTS)
+
+
+@given(SPECS)
+def test_a_spec_parses_from_what_it_prints(spec):
+    assert parse_spec(str(spec)) == spec
+
+
+@given(SPECS)
+def test_a_spec_is_rebuilt_by_its_repr(spec):
+    assert eval(repr(spec)) == spec
+
+
+@given(SPECS, st.data())
+def test_the_amount_of_space_around_names_means_nothing(spec, data):
+    def around():
+        return data.draw(st.text(" \t\n", max_size=2))
+
+    source = "".join(around() + " " + name for name in spec.source)
+    target = "".join(name + " " + around() for name in spec.target)
+    assert parse_spec(around() + source + around() + "->" + around() + target) == spec
+
+
+@given(SLOTS)
+def test_a_shape_is_one_side_of_a_spec(names):
+    assert parse_shape(" ".join(names)) == names == parse_spec(" ".join([*names, "->"])).source
+
+
+def test_a_spec_is_taken_where_its_text_is():
+    spec = Spec(("n", "n"), ("n",))
+    assert parse_spec(spec) is spec
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target"),
+    [
+        ("n n -> n n", ("n", "n"), ("n", "n")),
+        ("n n ->", ("n", "n"), ()),
+        ("-> n n", (), ("n", "n")),
+        ("->", (), ()),
+        ("u u i->i", ("u", "u", "i"), ("i",)),
+        ("users items_2 -> users", ("users", "items_2"), ("users",)),
+        ("é λ -> λ", ("é", "λ"), ("λ",)),
+    ],
+)
+def test_a_spec_is_read_as_it_is_written(text, source, target):
+    assert parse_spec(text) == Spec(source, target)
+
+
+@pytest.mark.parametrize(
+    ("text", "node_sets", "numbers", "target_only"),
+    [
+        ("u i -> u", ("u", "i"), ((0, 1), (0,)), ()),
+        ("i u -> u i i", ("i", "u"), ((0, 1), (1, 0, 0)), ()),
+        ("b -> a b c a", ("b", "a", "c"), ((0,), (1, 0, 2, 1)), ("a", "c")),
+        ("-> z y z", ("z", "y"), ((), (0, 1, 0)), ("z", "y")),
+        ("n n ->", ("n",), ((0, 0), ()), ()),
+        ("->", (), ((), ()), ()),
+    ],
+)
+def test_node_sets_are_numbered_by_first_appearance(text, node_sets, numbers, target_only):
+    spec = parse_spec(text)
+    assert spec.node_sets == node_sets
+    assert spec.set_numbers == numbers
+    assert spec.target_only == target_only
+
+
+@given(SPECS)
+def test_every_slot_finds_its_node_set_by_number(spec):
+    source, target = spec.set_numbers
+    assert tuple(spec.node_sets[number] for number in source) == spec.source
+    assert tuple(spec.node_sets[number] for number in target) == spec.target
+    assert set(spec.target_only) == set(spec.target) - set(spec.source)
+
+
+def test_a_spec_cannot_be_changed():
+    spec = parse_spec("n -> n")
+    with pytest.raises(FrozenInstanceError):
+        spec.source = ("m",)
+    assert hash(spec) == hash(parse_spec("n -> n"))

@@ -1,0 +1,234 @@
+"""The command line: what it prints, its exit codes, and what it says when something is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bellnet as bn
+import bellnet.verify
+from bellnet.cli import COMMANDS, main
+from bellnet.draw import draw_basis
+
+SOURCE = Path(bn.__file__).parent
+
+
+def outcome(capsys, *arguments):
+    """The exit code, and what was printed to standard output and standard error."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+def test_plan_prints_the_table_of_the_plan(capsys):
+    assert outcome(capsys, "plan", "n n -> n n") == (0, f"{bn.plan('n n -> n n')}\n", "")
+
+
+def test_plan_takes_declared_symmetries(capsys):
+    _, printed, _ = outcome(capsys, "plan", "n n -> n n", "--symmetric", "--hollow")
+    assert printed == f"{bn.plan('n n -> n n', symmetric=True, hollow=True)}\n"
+
+
+@pytest.mark.parametrize("spec", ["->", "->n", "-> n n", "n n ->"])
+def test_a_spec_without_source_or_target_is_not_taken_for_an_option(capsys, spec):
+    assert outcome(capsys, "plan", spec) == (0, f"{bn.plan(spec)}\n", "")
+
+
+def test_plan_lists_every_diagram_in_words(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--diagrams")
+    listed = printed.split("\n\n")[1].splitlines()[1:]
+    assert code == 0
+    assert [line.split(maxsplit=2) for line in listed] == [
+        [str(number), diagram.name, diagram.describe()] for number, diagram in enumerate(bn.plan("n n -> n n").diagrams)
+    ]
+
+
+def test_plan_counts_the_cost(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--cost", "10", "--channels", "2", "3", "--batch", "4")
+    assert code == 0
+    # (2 n^2 + 9 n + 4) d d' for each graph, against 15 n^2 d d'.
+    assert f"multiplications        {4 * 294 * 6:>6,}\n" in printed
+    assert f"with all maps stacked  {4 * 1500 * 6:>6,}  5.1 times as many\n" in printed
+
+
+def test_plan_takes_a_size_for_each_node_set(capsys):
+    code, printed, _ = outcome(capsys, "plan", "u i -> u i", "--cost", "u=3, i=5")
+    assert code == 0
+    assert f"  {bn.plan('u i -> u i').cost({'u': 3, 'i': 5}).multiplications}\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n n"), "bellnet plan: This spec cannot be read: the arrow '->' between source and target is"),
+        (("plan", "n -> n", "--batch", "2"), "bellnet plan: --channels and --batch belong to --cost.\nAdd the number"),
+        (("plan", "n -> n", "--cost", "few"), "argument --cost: 'few' is not a whole number from 1 up"),
+        (("plan", "n -> n", "--cost", "u="), "argument --cost: '' is not a whole number from 1 up"),
+        (("plan", "n -> n", "--cost", "u=1,5"), "argument --cost: '5' is not a node set and its size, for instance"),
+        (("plan", "u i -> u", "--cost", "u=2"), "there is none for 'i'"),
+        (("plan", "n " * 12 + "-> n"), "plans are built for up to 200,000"),
+        (("plan",), "the following arguments are required: SPEC"),
+        (("basis", "n -> n"), "the following arguments are required: --out"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "fourier"), "invalid choice: 'fourier'"),
+        (("nonsense",), "invalid choice: 'nonsense'"),
+        ((), "usage: bellnet"),
+    ],
+)
+def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_code_2(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert "Traceback" not in complaint
+
+
+def test_basis_draws_both_pictures(capsys, tmp_path):
+    matrices, diagrams = tmp_path / "figure1.png", tmp_path / "diagrams.svg"
+    code, printed, complaint = outcome(
+        capsys, "basis", "n n -> n", "--n", "3", "--out", str(matrices), "--diagrams", str(diagrams)
+    )
+    assert (code, complaint) == (0, "")
+    assert printed == f"wrote {matrices}\nwrote {diagrams}\n"
+    assert matrices.read_bytes().startswith(b"\x89PNG")
+    assert diagrams.read_bytes().startswith(b"<?xml")
+
+
+def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
+    asked = []
+
+    def watched(*given, **options):
+        asked.append((given, options))
+        return draw_basis(*given, **options)
+
+    monkeypatch.setattr("bellnet.draw.draw_basis", watched)
+    path = tmp_path / "a.pdf"
+    code, _, _ = outcome(capsys, "basis", "u i -> u", "--n", "u=2,i=3", "--basis", "diagram", "--out", str(path))
+    assert code == 0
+    assert asked == [(("u i -> u", {"u": 2, "i": 3}), {"basis": "diagram"})]
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("picture.gif", "its name ends in '.gif'.\nThe suffix chooses the format: .png, .pdf, .svg."),
+        ("nowhere/picture.png", "there is no directory"),
+        ("file/picture.png", "there is no directory"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys, tmp_path, name, said):
+    (tmp_path / "file").write_text("not a directory")
+    for option in ("--out", "--diagrams"):
+        arguments = ["--out", str(tmp_path / "fine.png"), "--diagrams", str(tmp_path / "fine.pdf")]
+        arguments[arguments.index(option) + 1] = str(tmp_path / name)
+        code, printed, complaint = outcome(capsys, "basis", "n -> n", *arguments)
+        assert (code, printed) == (2, "")
+        assert complaint.startswith(f"bellnet basis: The picture '{tmp_path / name}' cannot be written: ")
+        assert said in complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path):
+    def forbid(self, *mode):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", forbid)
+    code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet basis: The picture '{tmp_path / 'a.png'}' cannot be written: Permission denied.\n"
+        "Choose another path.\n"
+    )
+
+
+def test_two_pictures_cannot_have_one_path(capsys, tmp_path):
+    (tmp_path / "here").mkdir()
+    one, same = str(tmp_path / "a.png"), str(tmp_path / "here" / ".." / "a.png")
+    code, _, complaint = outcome(capsys, "basis", "n -> n", "--out", one, "--diagrams", same)
+    assert code == 2
+    assert complaint == f"bellnet basis: --out and --diagrams are one file, '{one}'.\nGive each picture its own.\n"
+
+
+def test_without_matplotlib_basis_says_what_to_install(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        'bellnet basis: draw_basis("n -> n") needs matplotlib, which is not installed.\n'
+        "Install it: pip install 'bellnet[draw]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_verify_prints_its_rows_and_fails_if_one_of_them_does(capsys, monkeypatch, ok):
+    rows = [bellnet.verify.Row("2 and 2 are 4", "4", "4", True), bellnet.verify.Row("Bell(3) is 5", "5", "?", ok)]
+    monkeypatch.setattr(bellnet.verify, "verify", lambda: rows)
+    assert outcome(capsys, "verify") == (0 if ok else 1, f"{bellnet.verify.show(rows)}\n", "")
+    code, printed, _ = outcome(capsys, "verify", "--json")
+    assert code == (0 if ok else 1)
+    assert json.loads(printed) == [
+        {"statement": "2 and 2 are 4", "expected": "4", "found": "4", "ok": True},
+        {"statement": "Bell(3) is 5", "expected": "5", "found": "?", "ok": ok},
+    ]
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert outcome(capsys, "--version") == (0, f"bellnet {bn.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_help_of_every_command_has_its_examples(capsys, command):
+    code, printed, _ = outcome(capsys, command.name, "--help")
+    assert code == 0
+    for example in command.examples:
+        assert example.startswith(command.name)
+        assert f"  bellnet {example}\n" in printed
+
+
+def test_the_help_lists_commands_and_exit_codes(capsys):
+    code, printed, _ = outcome(capsys, "--help")
+    assert code == 0
+    for command in COMMANDS:
+        assert f"{command.name:<9} {command.summary}" in printed
+    assert "exit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input\n" in printed
+
+
+def test_the_exit_code_reaches_the_shell():
+    command = [sys.executable, "-W", "error", "-m", "bellnet.cli", "plan", "n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("bellnet plan: This spec cannot be read")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "bellnet.cli", "plan", "n n n n -> n n n n", "--diagrams"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_neither_help_nor_plan_need_torch():
+    # The package itself is replaced by an empty one, so that what the command line imports is seen alone.
+    program = f"""
+import sys, types
+package = types.ModuleType("bellnet")
+package.__path__, package.__version__ = [{str(SOURCE)!r}], "0"
+sys.modules["bellnet"] = package
+from bellnet.plan import plan
+package.plan = plan
+from bellnet.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+main(["plan", "n n -> n n", "--diagrams", "--cost", "5"])
+for name in ("torch", "numpy", "matplotlib"):
+    assert name not in sys.modules, name
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

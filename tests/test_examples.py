@@ -1,0 +1,46 @@
+"""Every example runs as it stands, without a warning, and says what it should."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
+
+
+def run(name, folder, *arguments):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=600)
+
+
+def test_there_are_examples():
+    assert {"first_layer.py", "different_sizes.py", "two_node_sets.py", "own_module.py"} <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_from_anywhere_and_leaves_nothing_behind(name, tmp_path):
+    finished = run(name, tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_short(name):
+    assert len((ROOT / "examples" / name).read_text(encoding="utf-8").splitlines()) < 60
+
+
+def test_the_demonstration_holds_and_draws_its_pictures(tmp_path):
+    finished = run("demo.py", tmp_path, "--out", str(tmp_path / "pictures"), "--seconds", "0.1")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "✗" not in finished.stdout
+    assert "\033" not in finished.stdout  # no colours where nobody looks
+    for title in ("Plans", "Bell numbers", "Equivariance", "Pictures", "Speed"):
+        assert f"\n{title}  " in finished.stdout
+    for name in ("figure1.png", "diagrams.png"):
+        assert str(tmp_path / "pictures" / name) in finished.stdout
+        assert (tmp_path / "pictures" / name).read_bytes().startswith(b"\x89PNG")
