@@ -96,6 +96,11 @@ def test_basis_draws_both_pictures(capsys, tmp_path):
     assert diagrams.read_bytes().startswith(b"<?xml")
 
 
+def test_the_diagrams_are_drawn_beside_the_matrices_if_no_file_is_named_for_them(capsys, tmp_path):
+    assert outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "figure1.png"))[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1-diagrams.png", "figure1.png"]
+
+
 def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
     asked = []
 

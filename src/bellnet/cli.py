@@ -141,21 +141,19 @@ def _declare_basis(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", metavar="N", type=_sizes, default=5, help="nodes, or u=4,i=3 (default 5)")
     parser.add_argument("--basis", choices=("orbit", "diagram"), default="orbit", help="default orbit, as in the paper")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the matrices: a .png, .pdf or .svg")
-    parser.add_argument("--diagrams", metavar="FILE", type=Path, help="also the diagrams: another such file")
+    parser.add_argument("--diagrams", metavar="FILE", type=Path, help="the diagrams (default: FILE-diagrams)")
 
 
 def _run_basis(arguments: argparse.Namespace) -> int:
     from bellnet.draw import check_path, draw_basis, draw_diagrams, save_figures
 
-    paths = [check_path(path) for path in (arguments.out, arguments.diagrams) if path is not None]
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise OptionError(f"--out and --diagrams are one file, {str(paths[0])!r}.\nGive each picture its own.")
-    figures = [draw_basis(arguments.spec, arguments.n, basis=arguments.basis)]
-    if arguments.diagrams is not None:
-        figures.append(draw_diagrams(arguments.spec))
-    save_figures(dict(zip(paths, figures, strict=True)))
-    for path in paths:
-        print(f"wrote {path}")
+    out: Path = check_path(arguments.out)
+    diagrams: Path = check_path(arguments.diagrams or out.with_name(f"{out.stem}-diagrams{out.suffix}"))
+    if out.resolve() == diagrams.resolve():
+        raise OptionError(f"--out and --diagrams are one file, {str(out)!r}.\nGive each picture its own.")
+    matrices = draw_basis(arguments.spec, arguments.n, basis=arguments.basis)
+    save_figures({out: matrices, diagrams: draw_diagrams(arguments.spec)})
+    print(f"wrote {out}\nwrote {diagrams}")
     return OK
 
 
@@ -216,7 +214,7 @@ COMMANDS = (
         "basis",
         "draw the maps of a spec as matrices and as diagrams",
         (
-            'basis "n n -> n n" --out figure1.png --diagrams diagrams.png',
+            'basis "n n -> n n" --n 5 --out figure1.png',
             'basis "u i -> u i" --n u=4,i=3 --basis diagram --out maps.pdf',
         ),
         _declare_basis,
