@@ -46,7 +46,8 @@ class Padded:
     def _checked(self, sizes: Tensor | Sequence[int], argument: str) -> Tensor:
         if not isinstance(sizes, Tensor):
             try:
-                sizes = torch.as_tensor(sizes, dtype=None if sizes else torch.int64, device=self.values.device)
+                sizes = torch.as_tensor(sizes, device=self.values.device)
+                sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no type
             except (TypeError, ValueError, RuntimeError) as reason:
                 raise SizesError(
                     f"Padded(values, sizes): {argument} must be a tensor of integers, not {_kind(sizes)}."
@@ -58,9 +59,11 @@ class Padded:
             )
         batch = tuple(self.values.shape[: sizes.ndim])
         if sizes.ndim >= self.values.ndim or batch != tuple(sizes.shape):
+            width = max(len(argument), len("values"))
             raise SizesError(
                 f"Padded(values, sizes): {argument} must have the shape of the batch axes in front of values.\n\n"
-                f"    values  {tuple(self.values.shape)}\n    {argument:<7} {tuple(sizes.shape)}\n\n"
+                f"    {'values':<{width}}  {tuple(self.values.shape)}\n"
+                f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
                 "There must be one size for each graph."
             )
         if can_look_at(sizes) and sizes.numel() and int(sizes.min()) < 0:
@@ -115,8 +118,25 @@ class Padded:
             sizes = self.sizes_of(name)
             if sizes is None:
                 raise SizesError(f'Padded.unpack("{shape}"): there are no sizes for node set {name!r}.')
-            counts.append(sizes.reshape(sizes.shape + (1,) * (n_batch - sizes.ndim)).expand(batch).flatten().tolist())
+            counts.append(self._for_every_graph(sizes, name, shape, batch))
         return [graph[tuple(slice(axis[i]) for axis in counts)] for i, graph in enumerate(flat)]
+
+    def _for_every_graph(self, sizes: Tensor, name: str, shape: str, batch: torch.Size) -> list[int]:
+        length = self.values.shape[len(batch) + parse_shape(shape).index(name)]
+        if sizes.ndim > len(batch):
+            raise SizesError(
+                f'Padded.unpack("{shape}"): the sizes of node set {name!r} have shape {tuple(sizes.shape)}, but the '
+                f"batch axes are {tuple(batch)}."
+            )
+        every: list[int] = (
+            sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch).flatten().tolist()
+        )
+        if max(every, default=0) > length:
+            raise SizesError(
+                f'Padded.unpack("{shape}"): the sizes of node set {name!r} go up to {max(every)}, but the values are '
+                f"padded to {length}."
+            )
+        return every
 
 
 def can_look_at(tensor: Tensor) -> bool:

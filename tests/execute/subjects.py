@@ -26,7 +26,8 @@ def sizes_for(spec, *, entries=800, least=0):
     """A size for every node set, from `least` up, such that a basis tensor has at most so many entries."""
     slots = max(len(spec.slots), 1)
     most = max(size for size in range(1, 6) if size**slots <= entries)
-    return st.fixed_dictionaries({name: st.integers(least, most) for name in spec.node_sets})
+    size = st.sampled_from(range(most, least - 1, -1))  # large ones first: a simpler example has more nodes, not none
+    return st.fixed_dictionaries(dict.fromkeys(spec.node_sets, size))
 
 
 def mask(partition, sizes, slots, *, exact):

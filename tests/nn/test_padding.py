@@ -197,6 +197,19 @@ def test_a_stack_of_layers_needs_no_cleaning_in_between():
         assert_close(one, second(torch.sigmoid(first(graph))))
 
 
+@pytest.mark.parametrize("first", ["u i -> u i", "u i -> i u"])
+@pytest.mark.parametrize("then", ["u i ->", "i u ->", "n n ->"])
+def test_what_one_layer_left_clean_is_not_trusted_under_other_names(first, then):
+    """Between layers padding need not be cleaned again, but only while the axes keep their node sets."""
+    sizes = {"u": torch.tensor([3, 1]), "i": torch.tensor([1, 3]), "n": torch.tensor([2, 2])}
+    between = randomise(EquivariantLinear(first, 1, 1, dtype=torch.float64))(
+        Padded(torch.randn(2, 3, 3, 1, dtype=torch.float64), {name: sizes[name] for name in "ui"})
+    )
+    object.__setattr__(between, "sizes", sizes)
+    second = randomise(EquivariantLinear(then, 1, 1, dtype=torch.float64))
+    assert_close(second(between), second(Padded(between.values, sizes)))
+
+
 def test_sizes_equal_to_the_length_change_nothing():
     layer = randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64))
     x = torch.randn(3, 4, 4, 2, dtype=torch.float64)

@@ -1,5 +1,6 @@
 """Padded: graphs of different sizes in one tensor."""
 
+import numpy
 import pytest
 import torch
 from hypothesis import given
@@ -86,6 +87,10 @@ def test_sizes_may_be_given_as_lists_and_become_tensors():
     assert Padded(torch.zeros(2, 3, 3, 1), [3, 1]).sizes.tolist() == [3, 1]
     sizes = Padded(torch.zeros(2, 3, 4, 1), {"u": [3, 1], "i": (4, 4)}).sizes
     assert {name: tensor.tolist() for name, tensor in sizes.items()} == {"u": [3, 1], "i": [4, 4]}
+
+
+def test_sizes_may_be_given_as_arrays_and_become_tensors():
+    assert Padded(torch.zeros(2, 3, 3, 1), numpy.array([3, 1])).sizes.tolist() == [3, 1]
 
 
 def test_an_empty_list_of_sizes_fits_an_empty_batch():

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from bellnet.errors import ShapeError
+from bellnet.errors import ShapeError, TensorError
 from bellnet.execute import change_of_basis
 from bellnet.nn.options import check_choice
 from bellnet.plan import diagram_to_orbit, orbit_to_diagram, plan
@@ -32,6 +32,8 @@ def change_basis(
     spec = parse_spec(spec)
     check_choice(f'change_basis("{spec}")', "to", to, ("orbit", "diagram"))
     the_plan = plan(spec, symmetric=symmetric, hollow=hollow)
+    if not isinstance(coefficients, Tensor):
+        raise TensorError(f'change_basis("{spec}"): coefficients must be a tensor, not {type(coefficients).__name__}.')
     if coefficients.ndim == 0 or coefficients.shape[0] != the_plan.n_maps:
         raise ShapeError(
             f'change_basis("{spec}"): coefficients must have {the_plan.n_maps} entries on their first axis, one for '

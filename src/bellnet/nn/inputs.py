@@ -10,10 +10,9 @@ from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.execute import Nodes
+from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, can_look_at
-
-GivenSizes = Mapping[str, int | Tensor] | None
 
 
 class Input(NamedTuple):
@@ -53,7 +52,7 @@ class Reception:
         counts: dict[str, Tensor] = {}
         if isinstance(given, Padded):
             counts = {name: self._padded_sizes(given, name, batch, lengths[name]) for name in dict.fromkeys(source)}
-        self._add_given(sizes or {}, lengths, counts, batch, values.device)
+        self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
         nodes = self._nodes(lengths, counts, batch, values.device)
         tensor = values.reshape(prod(batch), *values.shape[n_batch:])
         if not (isinstance(given, Padded) and given.clean_for == source):
@@ -147,34 +146,18 @@ class Reception:
         batch: tuple[int, ...],
         device: torch.device,
     ) -> None:
-        for name, size in sizes.items():
-            if name not in self.node_sets:
-                raise SizesError(
-                    f"{self.call}: sizes has an entry for {name!r}, but the node sets are "
-                    f"{', '.join(map(repr, self.node_sets))}."
-                )
+        for name, size in check_given(self.call, sizes, self.node_sets).items():
             if name in self.spec.source:
-                self._check_repeated(name, size, lengths[name])
+                check_repeated(self.call, name, size, lengths[name])
             elif isinstance(size, Tensor) and size.ndim:
                 counts[name] = self._fitting(size.to(device), name, batch, None)
                 lengths[name] = int(size.max()) if size.numel() else 0
             else:
                 lengths[name] = int(size)
-            if can_look_at_number(size) and _smallest(size) < 0:
-                raise SizesError(f"{self.call}: the size of node set {name!r} is negative: {_smallest(size)}.")
         if missing := [name for name in self.target_only if name not in lengths]:
             raise SizesError(
                 f"{self.call}: only the target has node set {missing[0]!r}, so the input cannot tell its length.\n"
                 f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
-            )
-
-    def _check_repeated(self, name: str, size: int | Tensor, length: int) -> None:
-        if isinstance(size, Tensor) or size != length:
-            shown = "a tensor" if isinstance(size, Tensor) else str(size)
-            raise SizesError(
-                f"{self.call}: sizes[{name!r}] is {shown}, but the input already has {length} nodes of that set.\n"
-                "The call gives lengths only for node sets that the input does not have; for graphs of different "
-                "sizes pass bellnet.Padded(values, sizes)."
             )
 
     def _nodes(
@@ -190,12 +173,3 @@ class Reception:
                 torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
             )
         return Nodes(in_order, torch.stack(rows))
-
-
-def can_look_at_number(size: int | Tensor) -> bool:
-    """Whether a size can be compared with a number now."""
-    return can_look_at(size) and size.numel() > 0 if isinstance(size, Tensor) else True
-
-
-def _smallest(size: int | Tensor) -> int:
-    return int(size.min()) if isinstance(size, Tensor) else int(size)

@@ -9,8 +9,9 @@ from bellnet.errors import OptionError, TensorError
 from bellnet.execute import change_of_basis, level_weights, run
 from bellnet.nn.basis import change_basis
 from bellnet.nn.declared import check_declared
+from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
-from bellnet.nn.inputs import GivenSizes, Input, Reception
+from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.plan import Entries, Plan, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec

@@ -84,7 +84,7 @@ def _extra_numbers(program: Program, lengths: tuple[int, ...], in_channels: int,
 
 def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:
     call = f'plan("{spec}").cost(sizes=...)'
-    lengths = dict.fromkeys(spec.node_sets, sizes) if isinstance(sizes, int) else dict(sizes)
+    lengths = dict(sizes) if isinstance(sizes, Mapping) else dict.fromkeys(spec.node_sets, sizes)
     names = ", ".join(map(repr, spec.node_sets))
     if missing := [name for name in spec.node_sets if name not in lengths]:
         raise SizesError(
@@ -94,6 +94,8 @@ def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:
     if unknown := [name for name in lengths if name not in spec.node_sets]:
         raise SizesError(f"{call} has an entry for {unknown[0]!r}, but the node sets are {names}.")
     for name, size in lengths.items():
+        if int is not type(size):
+            raise SizesError(f"{call}: the size of {name!r} must be a whole number, not {size!r}.")
         if size < 0:
             raise SizesError(f"{call}: the size of {name!r} is negative: {size}.")
     return lengths

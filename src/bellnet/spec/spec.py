@@ -24,6 +24,12 @@ class Spec:
     target: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            if not isinstance(getattr(self, side), tuple):
+                raise SpecError(
+                    f"Spec(source, target): {side} must be a tuple of names, not {getattr(self, side)!r}.\n"
+                    'Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).'
+                )
         for name in self.slots:
             if NAME.fullmatch(str(name)) is None or str(name) != name:
                 raise SpecError(

@@ -1,0 +1,138 @@
+"""Which part of the library may import which, and what may come from outside. Found by reading, not by importing."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# Downwards only: a part may import the parts that stand before it, and no others.
+CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "execute", "nn")
+BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
+PARTS = {
+    **BELOW,
+    "combinatorics": set(),  # the standard library alone
+    "extras": {"errors"},
+    "data": {*BELOW["execute"], "extras"},  # knows tensors, not layers
+    "testing": {*CORE, "extras"},
+    "draw": {*BELOW["nn"], "extras"},
+    "verify": {*CORE, "extras", "testing"},
+    "experiments": {"errors", "data", "public names"},
+    "cli": {"errors", "draw", "verify", "experiments", "public names"},
+    "__main__": {"cli"},
+    "__init__": {*CORE, "testing", "data"},
+}
+
+# From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
+OUTSIDE = {part: {"torch"} for part in ("tensors", "execute", "nn", "testing", "verify", "draw", "data", "experiments")}
+LATE = {
+    "draw": {"matplotlib", "numpy"},
+    "testing": {"hypothesis"},
+    "experiments": {"matplotlib", "numpy"},
+    "data": {"networkx", "torch_geometric", "numpy"},
+}
+MADE_FOR = {"testing/strategies.py": {"hypothesis"}}
+
+EXECUTORS = {"dense", "sparse", "reference"}
+ORACLE = "bellnet.execute.reference"
+
+
+class Import(NamedTuple):
+    """One imported module: by which file, on which line, and whether only when a function runs or types are checked."""
+
+    file: str
+    line: int
+    module: str
+    late: bool
+
+    @property
+    def part(self) -> str:
+        """The part of the library that imports."""
+        return Path(self.file).parts[0].removesuffix(".py")
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def imports(root: Path) -> Iterator[Import]:
+    """Every import of the library whose package is the folder `root`."""
+    for file in sorted(root.rglob("*.py")):
+        name = file.relative_to(root).as_posix()
+        for line, module, late in _walk(ast.parse(file.read_text()), root, name):
+            yield Import(name, line, module, late)
+
+
+def _walk(tree: ast.AST, root: Path, file: str, *, late: bool = False) -> Iterator[tuple[int, str, bool]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, file)
+            for alias in node.names:
+                module = f"{base}.{alias.name}"
+                # bellnet.plan is the function of that name wherever the package itself is asked for it.
+                is_name = base == "bellnet" and alias.name in _public_names(root)
+                is_module = base.split(".")[0] == "bellnet" and not is_name and _exists(root, module)
+                yield node.lineno, module if is_module else base, late
+        else:
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_for_types(node)
+            yield from _walk(node, root, file, late=late or inside)
+
+
+def _absolute(node: ast.ImportFrom, file: str) -> str:
+    if not node.level:
+        return node.module or ""
+    package = ["bellnet", *Path(file).parts[:-1]]
+    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+
+
+def _exists(root: Path, module: str) -> bool:
+    path = root.joinpath(*module.split(".")[1:])
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def _public_names(root: Path) -> set[str]:
+    """The names, other than modules, that the package itself takes from its parts."""
+    body = ast.parse((root / "__init__.py").read_text()).body
+    froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
+    return {alias.asname or alias.name for node in froms for alias in node.names}
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def violations(root: Path) -> list[str]:
+    """What breaks the rules in the library whose package is the folder `root`."""
+    return [words for found in imports(root) for words in _judge(found)]
+
+
+def _judge(found: Import) -> Iterator[str]:
+    if found.part not in PARTS:
+        yield f"{found.where}: {found.part} has no place in the order of parts"
+        return
+    top, _, rest = found.module.partition(".")
+    if top == "bellnet":
+        yield from _judge_inside(found, rest)
+    elif top not in sys.stdlib_module_names:
+        at_once = OUTSIDE.get(found.part, set()) | MADE_FOR.get(found.file, set())
+        allowed = at_once | (LATE.get(found.part, set()) if found.late else set())
+        if top not in allowed:
+            when = "" if found.late or top not in LATE.get(found.part, set()) else " when it is imported"
+            yield f"{found.where}: {found.part} must not import {top}{when}"
+
+
+def _judge_inside(found: Import, rest: str) -> Iterator[str]:
+    used = rest.split(".")[0] if rest else "public names"
+    if used != found.part and used not in PARTS[found.part]:
+        yield f"{found.where}: {found.part} must not import {found.module}"
+    if "public names" in PARTS[found.part] and "." in rest and used != found.part:
+        yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
+    file = Path(found.file)
+    if found.part == "execute" and file.stem in EXECUTORS:
+        other = rest.removeprefix("execute.").split(".")[0]
+        if other in EXECUTORS - {file.stem}:
+            yield f"{found.where}: the executor {file.stem} must not know {other}"
+    if found.module.startswith(ORACLE) and found.part in ("execute", "nn"):
+        yield f"{found.where}: {found.part} must not run the oracle"

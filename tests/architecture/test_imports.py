@@ -1,0 +1,122 @@
+"""The library keeps to the order of its parts; and a library that does not is caught."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bellnet
+from tests.architecture.rules import PARTS, imports, violations
+
+LIBRARY = Path(bellnet.__file__).parent
+
+
+def test_imports_go_downwards_only_and_heavy_packages_come_late():
+    assert violations(LIBRARY) == []
+
+
+def test_the_imports_of_the_library_are_really_read():
+    seen = {
+        (found.part, found.module.split(".")[1]) for found in imports(LIBRARY) if found.module.startswith("bellnet.")
+    }
+    assert {("nn", "execute"), ("execute", "plan"), ("plan", "spec"), ("spec", "combinatorics")} <= seen
+    assert all(not found.late for found in imports(LIBRARY) if found.file == "nn/linear.py")
+
+
+PLANTED = {
+    "combinatorics uses a part": ("combinatorics/counting.py", "from bellnet.errors import SpecError"),
+    "combinatorics uses torch late": ("combinatorics/counting.py", "def f():\n    import torch"),
+    "spec looks up": ("spec/parse.py", "from bellnet.plan import plan"),
+    "plan uses torch": ("plan/cost.py", "import torch"),
+    "plan uses torch for types": (
+        "plan/cost.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch import Tensor",
+    ),
+    "plan uses numpy late": ("plan/show.py", "class A:\n    def f(self):\n        import numpy as np"),
+    "tensors look up": ("tensors.py", "import bellnet.nn.linear"),
+    "execute looks up late": ("execute/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
+    "execute looks up by a relative import": ("execute/dense.py", "from ..nn.linear import EquivariantLinear"),
+    "execute looks up to a part by name": ("execute/dense.py", "from bellnet import nn"),
+    "execute uses numpy": ("execute/loop.py", "import numpy"),
+    "executors know each other": ("execute/sparse.py", "from bellnet.execute.dense import Dense"),
+    "executors know each other by module": ("execute/sparse.py", "from bellnet.execute import dense"),
+    "layers run the oracle": ("nn/linear.py", "from bellnet.execute.reference import apply"),
+    "layers use the package that they are in": ("nn/linear.py", "from bellnet import Padded"),
+    "layers use checks": ("nn/linear.py", "from bellnet.testing import assert_equivariant"),
+    "layers use hypothesis late": ("nn/linear.py", "def f():\n    import hypothesis"),
+    "data knows layers": ("data/batch.py", "from bellnet.nn import EquivariantLinear"),
+    "checks use hypothesis at once": ("testing/padding.py", "import hypothesis"),
+    "drawing uses matplotlib at once": ("draw/basis.py", "import matplotlib.pyplot as plt"),
+    "drawing uses layers": ("draw/basis.py", "from bellnet.nn import EquivariantLinear"),
+    "the command line reaches into a part": ("cli.py", "from bellnet.plan.plan import plan"),
+    "the command line reaches into a file": ("cli.py", "def f():\n    from bellnet.draw.save import save_figures"),
+    "experiments reach into a part": ("experiments/train.py", "from bellnet.execute import run"),
+    "the package uses the command line": ("__init__.py", "from bellnet import cli"),
+    "a part that has no place": ("helpers.py", "import os"),
+    "an unknown package": ("nn/linear.py", "import scipy"),
+}
+
+FINE = {
+    "spec uses what is below": ("spec/parse.py", "from bellnet.combinatorics import canonical"),
+    "a part uses itself": ("nn/linear.py", "from bellnet.nn.pool import InvariantPool\nfrom . import pool"),
+    "layers use what is below": ("nn/linear.py", "import torch\nfrom bellnet.plan.declare import representative"),
+    "drawing uses matplotlib late": ("draw/basis.py", "def f():\n    import matplotlib.pyplot as plt"),
+    "drawing uses matplotlib for types": (
+        "draw/basis.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matplotlib",
+    ),
+    "the file made for hypothesis": ("testing/strategies.py", "import hypothesis"),
+    "the command line uses public names": ("cli.py", "from bellnet import plan, __version__\nimport bellnet as bn"),
+    "an executor uses nodes": ("execute/sparse.py", "from bellnet.execute.nodes import Nodes"),
+}
+
+
+def _plant(tmp_path, file, code):
+    """A library of empty parts with one file that has this code."""
+    root = tmp_path / "bellnet"
+    files = ("nn/linear", "nn/pool", "plan/plan", "execute/dense", "execute/nodes", "execute/reference")
+    for part in (*PARTS, *files):
+        is_file = part in ("errors", "tensors", "cli", *files) or part.startswith("__")
+        path = root / f"{part}.py" if is_file else root / part / "__init__.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    (root / "__init__.py").write_text("from bellnet.plan import plan\n")
+    target = root / file
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(code + "\n")
+    return root
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_violation_is_found_and_named_by_its_place(tmp_path, name):
+    file, code = PLANTED[name]
+    found = violations(_plant(tmp_path, file, code))
+    assert len(found) >= 1
+    assert all(words.startswith(f"{file}:") for words in found)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_the_rules_allow_is_not_held_against_anyone(tmp_path, name):
+    assert violations(_plant(tmp_path, *FINE[name])) == []
+
+
+def test_importing_the_library_imports_nothing_that_torch_does_not():
+    program = """
+import sys
+import torch
+before = {name.split(".")[0] for name in sys.modules}
+import bellnet
+after = {name.split(".")[0] for name in sys.modules}
+print(*sorted(after - before - {"bellnet"} - sys.stdlib_module_names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_names_of_the_package_are_all_there_and_no_others():
+    assert sorted(bellnet.__all__) == bellnet.__all__
+    assert all(hasattr(bellnet, name) for name in bellnet.__all__)
+    tree = (LIBRARY / "__init__.py").read_text()
+    assert "def " not in tree
+    assert "class " not in tree

@@ -1,0 +1,114 @@
+"""The baselines compute what the layer computes, so that comparing their speed means something."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bellnet import EquivariantLinear, plan
+from benchmarks.baselines import BareProduct, EinsumPerDiagram, StackedFifteen, StackedLast
+from benchmarks.baselines.stacked import OPERATIONS
+
+
+def layer_with_bias(spec: str, in_channels: int = 3, out_channels: int = 4) -> EquivariantLinear:
+    layer = EquivariantLinear(spec, in_channels, out_channels, dtype=torch.float64)
+    assert layer.bias is not None
+    nn.init.normal_(layer.weight)
+    nn.init.normal_(layer.bias)
+    return layer
+
+
+def channels_first(tensor: Tensor) -> Tensor:
+    return tensor.permute(0, 3, 1, 2)
+
+
+def output_and_gradients(module: nn.Module, x: Tensor, upstream: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    x = x.detach().clone().requires_grad_()
+    output = module(x)
+    output.backward(upstream)
+    gradients = {name: parameter.grad for name, parameter in module.named_parameters()}
+    return output.detach(), {"x": x.grad, **gradients}
+
+
+def test_the_stacked_operations_are_the_fifteen_diagrams():
+    assert sorted(OPERATIONS) == sorted(diagram.name for diagram in plan("n n -> n n").diagrams)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_stacking_computes_the_layer(n):
+    layer = layer_with_bias("n n -> n n")
+    x = torch.randn(2, n, n, 3, dtype=torch.float64)
+    upstream = torch.randn(2, n, n, 4, dtype=torch.float64)
+    expected, gradients = output_and_gradients(layer, x, upstream)
+    twin = StackedFifteen.like(layer)
+    got, pulled = output_and_gradients(twin, channels_first(x), channels_first(upstream))
+    torch.testing.assert_close(got, channels_first(expected))
+    torch.testing.assert_close(pulled["x"], channels_first(gradients["x"]))
+    torch.testing.assert_close(pulled["bias"], gradients["bias"])
+    names = [diagram.name for diagram in layer.plan.diagrams]
+    in_order = torch.stack([pulled["coefficients"][..., OPERATIONS.index(name)] for name in names])
+    torch.testing.assert_close(in_order, gradients["weight"])
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_each_stacked_operation_is_the_diagram_it_is_named_after(number):
+    layer = layer_with_bias("n n -> n n", 1, 1)
+    with torch.no_grad():
+        layer.weight.zero_()
+        layer.weight[number] = 1
+        layer.bias.zero_()
+    x = torch.randn(1, 4, 4, 1, dtype=torch.float64)
+    twin = StackedFifteen.like(layer)
+    place = OPERATIONS.index(layer.plan.diagrams[number].name)
+    assert twin.coefficients.nonzero().tolist() == [[0, 0, place]]
+    torch.testing.assert_close(twin(channels_first(x)), channels_first(layer(x)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_stacking_in_the_channels_computes_the_layer(n):
+    layer = layer_with_bias("n n -> n n")
+    x = torch.randn(2, n, n, 3, dtype=torch.float64)
+    upstream = torch.randn(2, n, n, 4, dtype=torch.float64)
+    expected, gradients = output_and_gradients(layer, x, upstream)
+    got, pulled = output_and_gradients(StackedLast.like(layer), x, upstream)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(pulled["x"], gradients["x"])
+    torch.testing.assert_close(pulled["bias"], gradients["bias"])
+
+
+@pytest.mark.parametrize("spec", ["n n n -> n n n", "n n -> n n", "n n n -> n", "n -> n n n", "n n ->"])
+@pytest.mark.parametrize("n", [1, 4])
+def test_an_einsum_for_each_diagram_computes_the_layer(spec, n):
+    layer = layer_with_bias(spec, 2, 3)
+    order, target_order = len(layer.spec.source), len(layer.spec.target)
+    x = torch.randn(2, *[n] * order, 2, dtype=torch.float64)
+    upstream = torch.randn(2, *[n] * target_order, 3, dtype=torch.float64)
+    expected, gradients = output_and_gradients(layer, x, upstream)
+    got, pulled = output_and_gradients(EinsumPerDiagram.like(layer), x, upstream)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(pulled, gradients)
+
+
+def test_an_einsum_for_each_diagram_means_one_for_each():
+    module = EinsumPerDiagram("n n n -> n n n", 1, 1)
+    assert len(module.terms) == 203
+    assert len({(term.equation, term.pattern, term.repeated) for term in module.terms}) == 203
+
+
+def test_an_einsum_for_each_diagram_refuses_several_node_sets():
+    with pytest.raises(ValueError, match=r'takes a source over one node set, not "u i -> u"'):
+        EinsumPerDiagram("u i -> u", 1, 1)
+
+
+def test_the_bare_product_is_the_rank_two_part_before_transposing():
+    layer = EquivariantLinear("n n -> n n", 3, 4, bias=False, dtype=torch.float64)
+    names = [diagram.name for diagram in layer.plan.diagrams]
+    straight, transposed = names.index("ab->ab"), names.index("ab->ba")
+    with torch.no_grad():
+        others = [number for number in range(15) if number not in (straight, transposed)]
+        layer.weight[others] = 0
+    bare = BareProduct(3, 4, dtype=torch.float64)
+    with torch.no_grad():
+        bare.weight.copy_(torch.cat([layer.weight[straight], layer.weight[transposed]], -1))
+    x = torch.randn(2, 5, 5, 3, dtype=torch.float64)
+    kept, turned = bare(x).split(4, -1)
+    torch.testing.assert_close(kept + turned.transpose(1, 2), layer(x))

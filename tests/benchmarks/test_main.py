@@ -1,0 +1,96 @@
+"""The command runs from end to end and leaves a record that says what was measured; no claim about seconds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.__main__ import main
+from benchmarks.cases import CASES, Case
+from benchmarks.measure import Timing
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def known_imports(monkeypatch):
+    timings = {"torch": Timing((2.0,), 1), "bellnet": Timing((2.1,), 1)}
+    monkeypatch.setattr("benchmarks.__main__.time_imports", lambda *, rounds: timings)
+
+
+@pytest.fixture(autouse=True)
+def same_number_of_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_record(tmp_path):
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--case", "1,3,1,1", "--threads", "1", "--out", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, encoding="utf-8")
+    record = json.loads((tmp_path / "latest.json").read_text(encoding="utf-8"))
+    assert set(record["imports"]) == {"torch", "bellnet"}
+    assert "import bellnet / import torch" in done.stdout
+
+
+def test_a_tiny_run_writes_a_valid_record(tmp_path, capsys, known_imports):
+    other = tmp_path / "record.json"
+    main(["--quick", "--case", "2,5,3,4", "3:1,3,2,2", "--threads", "1", "--json", str(other), "--out", str(tmp_path)])
+    record = json.loads((tmp_path / "latest.json").read_text(encoding="utf-8"))
+    assert json.loads(other.read_text(encoding="utf-8")) == record
+    assert set(record) >= {"date", "commit", "versions", "threads", "warnings", "results", "imports", "summary"}
+    assert record["threads"] == 1
+    assert [(result["spec"], result["pass"]) for result in record["results"]] == [
+        ("n n -> n n", "forward"),
+        ("n n -> n n", "forward+backward"),
+        ("n n n -> n n n", "forward+backward"),
+    ]
+    for result in record["results"]:
+        for contestant in result["contestants"].values():
+            assert contestant["median"] > 0
+            assert len(contestant["samples"]) == record["rounds"]
+            assert contestant["peak_extra_bytes"] > 0
+    assert set(record["imports"]) == {"torch", "bellnet"}
+    assert all(entry["reached"] in (True, False, None) for entry in record["summary"])
+    printed = capsys.readouterr().out
+    markdown = (tmp_path / "latest.md").read_text(encoding="utf-8")
+    for entry in record["summary"]:
+        assert entry["what"] in printed
+        assert entry["what"] in markdown
+
+
+def test_the_record_names_no_place_on_the_machine(tmp_path, known_imports):
+    main(["--quick", "--case", "1,3,1,1", "--threads", "1", "--out", str(tmp_path)])
+    for file in tmp_path.iterdir():
+        text = file.read_text(encoding="utf-8")
+        assert str(tmp_path) not in text
+        assert "/home" not in text
+
+
+def test_a_busy_machine_is_warned_about(monkeypatch, capsys, known_imports):
+    monkeypatch.setattr("benchmarks.__main__.load_average", lambda: 7.25)
+    main(["--quick", "--case", "1,3,1,1", "--threads", "1"])
+    assert "warning: the load average is 7.25: other work is running" in capsys.readouterr().out
+
+
+def test_a_case_is_written_as_it_is_read():
+    assert all(Case.parse(str(case)) == case for case in CASES)
+    assert Case.parse("1,2,3,4") == Case(2, batch=1, n=2, in_channels=3, out_channels=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("2:1,2,3", "cannot read '2:1,2,3'; write order:batch,n,in,out, for instance 2:32,18,16,32"),
+        ("4:1,2,3,4", "'4:1,2,3,4' is of order 4; there are contestants for orders 2 and 3"),
+        ("2:1,0,3,4", "'2:1,0,3,4' has a size below 1"),
+    ],
+)
+def test_a_case_that_cannot_be_read_is_refused_with_the_reason(text, reason, capsys):
+    with pytest.raises(SystemExit):
+        main(["--case", text])
+    assert reason in capsys.readouterr().err

@@ -1,0 +1,573 @@
+"""One case for every way in which the core refuses something: the call, the class of the error, and its words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from bellnet import EquivariantLinear, InvariantPool, Padded, Spec, change_basis, plan
+from bellnet.errors import (
+    BellnetError,
+    DeclarationError,
+    MissingExtraError,
+    OptionError,
+    ShapeError,
+    SizesError,
+    SpecError,
+    TensorError,
+)
+from bellnet.extras import require
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call that must be refused, and how."""
+
+    name: str
+    error: type[BellnetError]
+    call: Callable[[], object]
+    words: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _edges(*, channels=(16, 32), **options):
+    return EquivariantLinear("n n -> n n", *channels, **options)
+
+
+def _new_nodes():
+    return EquivariantLinear("u -> u i", 1, 1)
+
+
+def _padded(sizes, shape=(2, 3, 3, 1)):
+    return Padded(torch.zeros(shape), sizes)
+
+
+SPEC = [
+    Case(
+        "no arrow",
+        SpecError,
+        lambda: plan("n n"),
+        """\
+This spec cannot be read: the arrow '->' between source and target is missing.
+
+    n n
+       ^^
+Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".""",
+    ),
+    Case(
+        "two arrows",
+        SpecError,
+        lambda: plan("n -> n -> n"),
+        """\
+This spec cannot be read: there is a second arrow.
+
+    n -> n -> n
+           ^^
+Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".""",
+    ),
+    Case(
+        "commas",
+        SpecError,
+        lambda: EquivariantLinear("n,n -> n", 1, 1),
+        """\
+This spec cannot be read: slots are separated by spaces, not commas.
+
+    n,n -> n
+     ^
+Write "n n".""",
+    ),
+    Case(
+        "a length for a name",
+        SpecError,
+        lambda: plan("30 n -> n"),
+        """\
+This spec cannot be read: a node set name does not begin with a digit.
+
+    30 n -> n
+    ^
+The string names node sets, not lengths: the same layer fits any number of nodes.""",
+    ),
+    Case(
+        "a batch axis",
+        SpecError,
+        lambda: plan("... n n -> n"),
+        """\
+This spec cannot be read: '.' is not part of a node set name.
+
+    ... n n -> n
+    ^
+Batch axes are not written: any number of them may stand in front, and channels come last.""",
+    ),
+    Case(
+        "a character that is no name",
+        SpecError,
+        lambda: plan("n (n) -> n"),
+        """\
+This spec cannot be read: '(' is not part of a node set name.
+
+    n (n) -> n
+      ^
+Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".""",
+    ),
+    Case(
+        "not a string",
+        SpecError,
+        lambda: plan(("n", "n")),
+        """\
+A spec is a string, but this is a tuple: ('n', 'n').
+Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".""",
+    ),
+    Case(
+        "an arrow in a shape",
+        SpecError,
+        lambda: InvariantPool("n n -> n"),
+        """\
+This spec cannot be read: an arrow has no place here.
+
+    n n -> n
+        ^^
+This takes the shape of one tensor, for instance "n n"; a map "n n -> n" is for EquivariantLinear.""",
+    ),
+    Case(
+        "a name made of two",
+        SpecError,
+        lambda: Spec(("n n",), ("n",)),
+        """\
+Spec(source, target): 'n n' is not the name of a node set.
+Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).""",
+    ),
+    Case(
+        "too many maps",
+        SpecError,
+        lambda: plan("n n n n n n -> n n n n n n"),
+        """\
+The spec "n n n n n n -> n n n n n n" has 4,213,597 maps; plans are built for up to 200,000.
+Lower the order, or give some of the slots node sets of their own.""",
+    ),
+]
+
+PLAN = [
+    Case(
+        "cost without a size",
+        SizesError,
+        lambda: plan("u i -> u").cost({"u": 3}),
+        """\
+plan("u i -> u").cost(sizes=...) needs the size of every node set; there is none for 'i'.
+Pass one number for all, or a dict such as {'u': 10, 'i': 10}.""",
+    ),
+    Case(
+        "cost of an unknown node set",
+        SizesError,
+        lambda: plan("n -> n").cost({"n": 2, "m": 3}),
+        """\
+plan("n -> n").cost(sizes=...) has an entry for 'm', but the node sets are 'n'.""",
+    ),
+    Case(
+        "cost of a negative size",
+        SizesError,
+        lambda: plan("n -> n").cost(-2),
+        """\
+plan("n -> n").cost(sizes=...): the size of 'n' is negative: -2.""",
+    ),
+]
+
+OPTIONS = [
+    Case(
+        "an unknown basis",
+        OptionError,
+        lambda: _edges(basis="orbits"),
+        """\
+EquivariantLinear("n n -> n n", 16, 32): basis must be one of 'diagram', 'orbit', not 'orbits'.""",
+    ),
+    Case(
+        "an unknown normalisation",
+        OptionError,
+        lambda: _edges(normalize=None),
+        """\
+EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'sum', not None.""",
+    ),
+    Case(
+        "an unknown reduction",
+        OptionError,
+        lambda: InvariantPool("n n", "min"),
+        """\
+InvariantPool("n n"): reduce must be one of 'max', 'sum', 'mean', not 'min'.""",
+    ),
+    Case(
+        "an unknown basis to change to",
+        OptionError,
+        lambda: change_basis("n ->", torch.ones(1), to="orbits"),
+        """\
+change_basis("n ->"): to must be one of 'orbit', 'diagram', not 'orbits'.""",
+    ),
+    Case(
+        "the orbit basis with means",
+        OptionError,
+        lambda: _edges(basis="orbit"),
+        """\
+EquivariantLinear("n n -> n n", 16, 32): basis="orbit" goes with normalize="sum" only, not 'mean'.
+Orbits and diagrams differ by sums that a division by the number of terms would not respect. \
+Pass normalize="sum", or basis="diagram".""",
+    ),
+    Case(
+        "no channels",
+        OptionError,
+        lambda: EquivariantLinear("n -> n", 0, 3),
+        """\
+EquivariantLinear("n -> n", 0, 3): in_channels must be a whole number from 1 up, not 0.""",
+    ),
+    Case(
+        "half a channel",
+        OptionError,
+        lambda: EquivariantLinear("n -> n", 3, 0.5),
+        """\
+EquivariantLinear("n -> n", 3, 0.5): out_channels must be a whole number from 1 up, not 0.5.""",
+    ),
+    Case(
+        "parameters that are whole numbers",
+        OptionError,
+        lambda: _edges(dtype=torch.int64),
+        """\
+EquivariantLinear("n n -> n n", 16, 32): dtype must be a floating point type, not torch.int64.""",
+    ),
+]
+
+INPUTS = [
+    Case(
+        "not a tensor",
+        TensorError,
+        lambda: _edges()([[1.0]]),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor or a bellnet.Padded, not builtins.list.""",
+    ),
+    Case(
+        "too few axes",
+        ShapeError,
+        lambda: _edges()(torch.zeros(30, 30)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
+
+    expected  (n, n, 16)
+    got       (30, 30)
+
+The tensor has 2 axes; 2 node axes and the channels need at least 3.
+A tensor without channels gets them from x.unsqueeze(-1).""",
+    ),
+    Case(
+        "far too few axes",
+        ShapeError,
+        lambda: _edges()(torch.zeros(30)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
+
+    expected  (n, n, 16)
+    got       (30)
+
+The tensor has 1 axes; 2 node axes and the channels need at least 3.""",
+    ),
+    Case(
+        "axes of one node set with two lengths",
+        ShapeError,
+        lambda: _edges()(torch.zeros(8, 30, 31, 16)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
+
+    expected  (batch, n , n , 16)
+    got       (8    , 30, 31, 16)
+                      ^^  ^^
+Axes 1 and 2 both run over node set 'n', so they must have one length; here they have 30 and 31.
+If rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).""",
+    ),
+    Case(
+        "unequal axes that are not neighbours",
+        ShapeError,
+        lambda: InvariantPool("u i u")(torch.zeros(7, 6, 5, 1)),
+        """\
+InvariantPool("u i u") cannot take this tensor.
+
+    expected  (u, i, u, channels)
+    got       (7, 6, 5, 1       )
+               ^     ^
+Axes 0 and 2 both run over node set 'u', so they must have one length; here they have 7 and 5.""",
+    ),
+    Case(
+        "the wrong number of channels",
+        ShapeError,
+        lambda: _edges()(torch.zeros(5, 8, 30, 30, 3)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
+
+    expected  (batch, batch, n , n , 16)
+    got       (5    , 8    , 30, 30, 3 )
+                                     ^
+The last axis holds the channels: 16 were declared, 3 came.""",
+    ),
+    Case(
+        "another floating point type",
+        TensorError,
+        lambda: _edges()(torch.zeros(3, 3, 16, dtype=torch.float64)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) has parameters of type torch.float32, but the input is torch.float64.
+Convert the input: x.to(torch.float32), or the layer: layer.to(torch.float64).""",
+    ),
+    Case(
+        "whole numbers",
+        TensorError,
+        lambda: _edges()(torch.zeros(3, 3, 16, dtype=torch.int64)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) has parameters of type torch.float32, but the input is torch.int64.
+Convert the input: x.to(torch.float32).""",
+    ),
+    Case(
+        "pooling whole numbers",
+        TensorError,
+        lambda: InvariantPool("n n")(torch.zeros(3, 3, 1, dtype=torch.int64)),
+        """\
+InvariantPool("n n") takes floating point numbers, but the input is torch.int64.
+Convert it: x.to(torch.float32).""",
+    ),
+    Case(
+        "another device",
+        TensorError,
+        lambda: _edges()(torch.zeros(3, 3, 16, device="meta")),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) has its parameters on cpu, but the input is on meta.
+Move one of them: layer.to("meta") or x.to("cpu").""",
+    ),
+    Case(
+        "not symmetric",
+        DeclarationError,
+        lambda: _edges(channels=(1, 1), symmetric=True)(torch.tensor([[[0.0], [1.0]], [[3.5], [0.0]]]), check=True),
+        """\
+EquivariantLinear("n n -> n n", 1, 1) was told that its inputs are symmetric, but exchanging slots 0 and 1 \
+of node set 'n' changes this one by up to 2.5.
+Leave out symmetric=True to use all maps, or symmetrise the input: (x + x.transpose(-2, -3)) / 2 for order 2.""",
+    ),
+    Case(
+        "not hollow",
+        DeclarationError,
+        lambda: _edges(channels=(1, 1), hollow=True)(torch.full((2, 2, 1), -0.25), check=True),
+        """\
+EquivariantLinear("n n -> n n", 1, 1) was told that its inputs are hollow, but this one has values up to \
+0.25 where slots 0 and 1 of node set 'n' coincide.
+Leave out hollow=True to use the maps that read this diagonal.""",
+    ),
+    Case(
+        "coefficients for another plan",
+        ShapeError,
+        lambda: change_basis("n n -> n n", torch.zeros(11, 3), to="orbit"),
+        """\
+change_basis("n n -> n n"): coefficients must have 15 entries on their first axis, one for each map, \
+but their shape is (11, 3).""",
+    ),
+]
+
+SIZES = [
+    Case(
+        "no length for new nodes",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1)),
+        """\
+EquivariantLinear("u -> u i", 1, 1): only the target has node set 'i', so the input cannot tell its length.
+Pass it in the call: layer(x, sizes={'i': 10}).""",
+    ),
+    Case(
+        "a length for unknown nodes",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes={"j": 3}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): sizes has an entry for 'j', but the node sets are 'u', 'i'.""",
+    ),
+    Case(
+        "a length that the input contradicts",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes={"u": 4, "i": 2}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): sizes['u'] is 4, but the input already has 3 nodes of that set.
+The call gives lengths only for node sets that the input does not have; \
+for graphs of different sizes pass bellnet.Padded(values, sizes).""",
+    ),
+    Case(
+        "sizes for padding in the wrong place",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"u": torch.tensor([3, 1]), "i": 2}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): sizes['u'] is a tensor, but the input already has 3 nodes of that set.
+The call gives lengths only for node sets that the input does not have; \
+for graphs of different sizes pass bellnet.Padded(values, sizes).""",
+    ),
+    Case(
+        "a negative length",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": -1}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the size of node set 'i' is negative: -1.""",
+    ),
+    Case(
+        "a negative length among others",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"i": torch.tensor([4, -2])}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the size of node set 'i' is negative: -2.""",
+    ),
+    Case(
+        "too few lengths",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"i": torch.tensor([4, 2, 1])}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the sizes of node set 'i' have shape (3,), but the batch axes are (2,).
+There must be one size for each graph.""",
+    ),
+    Case(
+        "sizes larger than the padding",
+        SizesError,
+        lambda: _edges(channels=(1, 1))(_padded(torch.tensor([3, 5]))),
+        """\
+EquivariantLinear("n n -> n n", 1, 1): the sizes of node set 'n' go up to 5, but the values are padded to 3.
+Sizes count the nodes before padding.""",
+    ),
+    Case(
+        "sizes for another node set",
+        SizesError,
+        lambda: EquivariantLinear("u i -> u", 1, 1)(_padded({"u": torch.tensor([3, 1])})),
+        """\
+EquivariantLinear("u i -> u", 1, 1): the Padded input has no sizes for node set 'i'.
+Pass Padded(values, {'u': ..., 'i': ...}).""",
+    ),
+    Case(
+        "sizes of more axes than the batch has",
+        SizesError,
+        lambda: InvariantPool("n n")(_padded(torch.zeros(2, 3, dtype=torch.int64))),
+        """\
+InvariantPool("n n"): the sizes of node set 'n' have shape (2, 3), but the batch axes are (2,).
+There must be one size for each graph.""",
+    ),
+]
+
+PADDED = [
+    Case(
+        "values that are no tensor",
+        TensorError,
+        lambda: Padded([[1.0]], torch.tensor([1])),
+        """\
+Padded(values, sizes): values must be a tensor, not builtins.list.""",
+    ),
+    Case(
+        "sizes that are no numbers",
+        SizesError,
+        lambda: _padded("many"),
+        """\
+Padded(values, sizes): sizes must be a tensor of integers, not builtins.str.""",
+    ),
+    Case(
+        "sizes that are not whole",
+        SizesError,
+        lambda: _padded(torch.tensor([3.0, 1.0])),
+        """\
+Padded(values, sizes): sizes must hold integers, but its dtype is torch.float32.
+Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1).""",
+    ),
+    Case(
+        "a mask for sizes",
+        SizesError,
+        lambda: _padded({"n": torch.ones(2, 3, dtype=torch.bool)}),
+        """\
+Padded(values, sizes): sizes['n'] must hold integers, but its dtype is torch.bool.
+Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1).""",
+    ),
+    Case(
+        "sizes for another batch",
+        SizesError,
+        lambda: _padded(torch.tensor([3, 1, 2])),
+        """\
+Padded(values, sizes): sizes must have the shape of the batch axes in front of values.
+
+    values  (2, 3, 3, 1)
+    sizes   (3,)
+
+There must be one size for each graph.""",
+    ),
+    Case(
+        "sizes for another batch, by name",
+        SizesError,
+        lambda: _padded({"n": torch.tensor([3, 1, 2])}),
+        """\
+Padded(values, sizes): sizes['n'] must have the shape of the batch axes in front of values.
+
+    values      (2, 3, 3, 1)
+    sizes['n']  (3,)
+
+There must be one size for each graph.""",
+    ),
+    Case(
+        "negative sizes",
+        SizesError,
+        lambda: _padded(torch.tensor([3, -1])),
+        """\
+Padded(values, sizes): sizes holds a negative number, -1.""",
+    ),
+    Case(
+        "nothing to pack",
+        SizesError,
+        lambda: Padded.pack([]),
+        """\
+Padded.pack(graphs): there is no graph.""",
+    ),
+    Case(
+        "packing what is no tensor",
+        TensorError,
+        lambda: Padded.pack([torch.zeros(1, 1, 1), 3]),
+        """\
+Padded.pack(graphs, "n n"): graphs[1] must be a tensor, not builtins.int.""",
+    ),
+    Case(
+        "packing what has no channels",
+        ShapeError,
+        lambda: Padded.pack([torch.zeros(2, 2)]),
+        """\
+Padded.pack(graphs, "n n"): graphs[0] must have 2 node axes and the channels, but its shape is (2, 2).""",
+    ),
+    Case(
+        "packing different channels",
+        ShapeError,
+        lambda: Padded.pack([torch.zeros(2, 2, 3), torch.zeros(2, 2, 4)]),
+        """\
+Padded.pack(graphs, "n n"): graphs[1] has 4 channels, but graphs[0] has 3.""",
+    ),
+    Case(
+        "packing a graph that is not square",
+        ShapeError,
+        lambda: Padded.pack([torch.zeros(2, 3, 1)]),
+        """\
+Padded.pack(graphs, "n n"): graphs[0] has axes of lengths 2 and 3 for one node set 'n'; its shape is (2, 3, 1).""",
+    ),
+    Case(
+        "unpacking more axes than there are",
+        ShapeError,
+        lambda: _padded(torch.tensor(1), shape=(3, 1)).unpack("n n"),
+        """\
+Padded.unpack("n n"): values have 2 axes, (3, 1); 2 node axes and the channels need at least 3.""",
+    ),
+    Case(
+        "unpacking without sizes",
+        SizesError,
+        lambda: _padded({"u": torch.tensor([3, 1])}).unpack("u i"),
+        """\
+Padded.unpack("u i"): there are no sizes for node set 'i'.""",
+    ),
+]
+
+EXTRAS = [
+    Case(
+        "an optional package that is missing",
+        MissingExtraError,
+        lambda: require("not_installed_anywhere", extra="draw", call="bellnet.draw"),
+        """\
+bellnet.draw needs not_installed_anywhere, which is not installed.
+Install it: pip install 'bellnet[draw]'""",
+    ),
+]
+
+CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *EXTRAS]

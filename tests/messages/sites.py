@@ -1,0 +1,62 @@
+"""Where errors are raised: every `raise` of the library, found by reading its source."""
+
+import ast
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import bellnet
+
+LIBRARY = Path(bellnet.__file__).parent
+CORE = ("combinatorics", "spec", "plan", "tensors.py", "execute", "nn", "extras.py")
+
+
+class Site(NamedTuple):
+    """A raise statement: its file, its first line and its last."""
+
+    file: str
+    first: int
+    last: int
+
+
+def raise_sites(file: Path, root: Path = LIBRARY) -> list[Site]:
+    """The raise statements of a file that make an error; one that only hands an error on makes none."""
+    name = file.relative_to(root).as_posix()
+    return [
+        Site(name, node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Raise) and node.exc is not None
+    ]
+
+
+def core_sites() -> list[Site]:
+    """The raise statements of the core, file by file."""
+    found = []
+    for part in CORE:
+        path = LIBRARY / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            found += raise_sites(file)
+    return found
+
+
+def names_raised(root: Path = LIBRARY) -> set[str]:
+    """All class names that are called anywhere in the library and end in Error."""
+    found = set()
+    for file in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error"):
+                found.add(node.func.id)
+    return found
+
+
+def site_of(traceback: TracebackType | None, sites: list[Site]) -> Site | None:
+    """The raise statement at which an error left the library."""
+    found = None
+    while traceback is not None:
+        file = Path(traceback.tb_frame.f_code.co_filename)
+        if file.is_relative_to(LIBRARY):
+            name = file.relative_to(LIBRARY).as_posix()
+            here = [s for s in sites if s.file == name and s.first <= traceback.tb_lineno <= s.last]
+            found = here[0] if here else found
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,66 @@
+"""The examples in docstrings and in the README do what they show."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import bellnet
+
+README = Path(__file__).parents[1] / "README.md"
+MODULES = ["bellnet", *(module.name for module in pkgutil.walk_packages(bellnet.__path__, "bellnet."))]
+MODULES = [name for name in MODULES if not name.endswith("__main__")]
+
+
+def _examples(name):
+    module = importlib.import_module(name)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return [test for test in finder.find(module, name, extraglobs={"torch": torch, "bn": bellnet}) if test.examples]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_do_what_they_show(name):
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    said = []
+    for test in _examples(name):
+        runner.run(test, out=said.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+def test_there_are_examples_where_a_newcomer_looks_first():
+    documented = {test.name.removeprefix(name + ".") for name in MODULES for test in _examples(name)}
+    assert {"EquivariantLinear", "InvariantPool", "change_basis", "plan", "Padded", "Spec", "bell"} <= documented
+
+
+def test_a_wrong_example_is_found():
+    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "planted", None, 0)
+    assert doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed == 1
+
+
+def python_blocks(text):
+    """The python code of a markdown page, block by block."""
+    return re.findall(r"^```(?:python|py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_blocks_of_python_are_found_and_others_are_not():
+    page = "text\n```python\na = 1\n```\n```\nnot python\n```\n```bash\nls\n```\n```py\nb = a\n```\n"
+    assert python_blocks(page) == ["a = 1\n", "b = a\n"]
+
+
+def test_the_python_of_the_readme_runs_from_top_to_bottom():
+    blocks = python_blocks(README.read_text())
+    if not blocks:
+        pytest.skip("README.md shows no python yet")
+    namespace: dict[str, object] = {"torch": torch}
+    for block in blocks:
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, namespace, "README.md", "README.md", 0)
+            said: list[str] = []
+            assert doctest.DocTestRunner().run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
+            namespace.update(test.globs)
+        else:
+            exec(compile(block, "README.md", "exec"), namespace)

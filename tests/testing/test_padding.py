@@ -1,0 +1,112 @@
+import pytest
+import torch
+from torch import nn
+
+from bellnet import EquivariantLinear, InvariantPool, Padded, errors, testing
+from tests.testing import faults
+
+SPECS = ["n n -> n n", "n -> n", "n n ->", "n n n -> n", "n -> n n", "u i -> i u", "u u i -> u", "-> n n", "u -> u i"]
+
+
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"normalize": "sum", "basis": "orbit"}])
+def test_layers_pass_with_any_garbage(spec, options, nan):
+    layer = EquivariantLinear(spec, 2, 3, **options)
+    testing.assert_padding_changes_nothing(layer, spec, nan=nan, empty=True, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
+@pytest.mark.parametrize("shape", ["n", "n n", "u i", "n n n"])
+def test_pooling_passes_with_any_garbage(shape, reduce, nan):
+    pool = InvariantPool(shape, reduce)
+    testing.assert_padding_changes_nothing(pool, f"{shape} ->", in_channels=2, nan=nan, empty=True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("module", "spec"),
+    [
+        (faults.MeanCountsPadding(), "n ->"),
+        (faults.MaxSeesPadding(), "n ->"),
+        (faults.MaxAgainstZero(), "n ->"),
+        (faults.LeavesGarbageOutside(), "n n -> n"),
+        (faults.SwapsDivisors(), "n n -> n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
+)
+def test_planted_faults_are_found_from_any_seed(module, spec, seed):
+    with pytest.raises(errors.EquivarianceError):
+        testing.assert_padding_changes_nothing(module, spec, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (faults.WrongGradient(), "the gradient at graph 0"),
+        (faults.WrongGradientOfParameters(), "the gradient at parameter 'layer.bias', against the sum over the graphs"),
+        (faults.GradientLeaksOut(), "the gradient outside the true sizes"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
+)
+def test_planted_faults_of_the_gradient_alone_are_found(module, words):
+    testing.assert_padding_changes_nothing(module, "n n -> n", gradients=False)
+    with pytest.raises(errors.EquivarianceError) as caught:
+        testing.assert_padding_changes_nothing(module, "n n -> n")
+    assert words in str(caught.value)
+
+
+def test_gradients_are_compared_even_where_they_are_switched_off():
+    with torch.no_grad(), pytest.raises(errors.EquivarianceError):
+        testing.assert_padding_changes_nothing(faults.WrongGradient(), "n n -> n")
+
+
+def test_nan_finds_masks_that_multiply():
+    testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->")
+    with pytest.raises(errors.EquivarianceError, match="not finite"):
+        testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->", nan=True)
+
+
+def test_an_empty_graph_finds_means_over_nothing():
+    with pytest.raises(errors.EquivarianceError, match="graph 3"):
+        testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->", empty=True)
+
+
+def test_values_outside_may_be_allowed():
+    testing.assert_padding_changes_nothing(faults.LeavesGarbageOutside(), "n n -> n", zero_outside=False)
+
+
+def test_an_output_handed_back_as_a_plain_tensor_is_compared_inside():
+    layer = EquivariantLinear("n n -> n", 2, 2)
+
+    def values(x):
+        y = layer(x)
+        return y.values + 1 if isinstance(y, Padded) else y + 1
+
+    testing.assert_padding_changes_nothing(values, "n n -> n", in_channels=2)
+
+
+def test_a_module_without_gradients_is_compared_by_its_output():
+    testing.assert_padding_changes_nothing(lambda x: InvariantPool("n")(x).detach(), "n ->", in_channels=2)
+
+
+@pytest.mark.parametrize("sizes", [[3], [1, 1], [0, 2], {"u": [2, 3], "i": [1, 4]}])
+def test_sizes_can_be_chosen(sizes):
+    testing.assert_padding_changes_nothing(EquivariantLinear("u i -> u", 2, 2), "u i -> u", sizes=sizes)
+
+
+def test_batch_norm_over_padded_values_is_found():
+    class Normed(faults.WrapsTheLayer):
+        def __init__(self):
+            super().__init__("n -> n")
+            self.norm = nn.BatchNorm1d(2)
+
+        def forward(self, x):
+            if isinstance(x, Padded):
+                return Padded(self.norm(self.layer(x).values.mT).mT, x.sizes)
+            return self.norm(self.layer(x).mT).mT
+
+    with pytest.raises(errors.EquivarianceError, match="holds BatchNorm1d"):
+        testing.assert_padding_changes_nothing(Normed(), "n -> n", sizes=[3, 2])
+    testing.assert_padding_changes_nothing(Normed().eval(), "n -> n", sizes=[3, 2], zero_outside=False)

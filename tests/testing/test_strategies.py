@@ -1,0 +1,69 @@
+import pytest
+import torch
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from bellnet import EquivariantLinear, Spec, testing
+from bellnet.testing import strategies
+
+
+@given(st.data(), strategies.specs(max_slots=4, max_node_sets=3))
+def test_layers_of_drawn_specs_commute_with_drawn_renumberings(data, spec):
+    layer = EquivariantLinear(spec, 2, 1, dtype=torch.float64)
+    sizes = data.draw(strategies.sizes(spec, max=3))
+    missing = {name: sizes[name] for name in spec.target_only}
+    x = data.draw(strategies.tensors(spec.source, sizes, channels=2, batch=(2,)))
+    renumbering = data.draw(strategies.permutations(sizes))
+    found = layer(testing.relabel(x, spec.source, renumbering), sizes=missing)
+    expected = testing.relabel(layer(x, sizes=missing), spec.target, renumbering)
+    torch.testing.assert_close(found, expected)
+
+
+@given(strategies.specs(min_slots=2, max_slots=3, max_node_sets=2))
+def test_specs_keep_to_their_bounds(spec):
+    assert isinstance(spec, Spec)
+    assert 2 <= len(spec.slots) <= 3
+    assert len(spec.node_sets) <= 2
+
+
+@given(strategies.specs(target_only=False))
+def test_specs_without_new_node_sets_in_the_target_can_be_asked_for(spec):
+    assert spec.target_only == ()
+
+
+@given(strategies.sizes("u i -> v", min=1, max=2))
+def test_every_node_set_gets_a_size_within_the_bounds(sizes):
+    assert sizes.keys() == {"u", "i", "v"}
+    assert set(sizes.values()) <= {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "condition"),
+    [
+        (strategies.specs(), lambda spec: spec.target_only),
+        (strategies.specs(), lambda spec: len(spec.source) == len(spec.target) == 2 and len(spec.node_sets) == 2),
+        (strategies.specs(), lambda spec: spec.slots == ()),
+        (strategies.sizes("n n"), lambda sizes: sizes == {"n": 0}),
+        (strategies.sizes("n n"), lambda sizes: sizes == {"n": 4}),
+        (strategies.permutations({"n": 3}), lambda permutations: permutations == {"n": (2, 0, 1)}),
+        (strategies.tensors("n", {"n": 3}), lambda x: bool((x == 0).all())),
+        (strategies.tensors("n", {"n": 3}), lambda x: not torch.equal(x, x.round())),
+        (strategies.tensors("n", {"n": 3}), lambda x: bool(x.any()) and torch.equal(x, x.round())),
+        (strategies.padded("n"), lambda graphs: bool(graphs.values.isnan().any())),
+        (strategies.padded("n"), lambda graphs: bool((graphs.values == 1e4).any())),
+        (strategies.padded("u i"), lambda graphs: graphs.sizes["u"].tolist() == [1, 0]),
+    ],
+)
+def test_the_cases_that_matter_are_drawn(strategy, condition):
+    assert condition(find(strategy, condition, settings=settings(max_examples=1000)))
+
+
+@given(strategies.padded("u i u", max_graphs=2, min=1, max=3, channels=2))
+def test_padded_batches_hold_garbage_outside_only(graphs):
+    assert graphs.values.shape[-1] == 2
+    for number, graph in enumerate(graphs.unpack("u i u")):
+        assert bool((graph.abs() < 100).all())
+        assert graph.shape == (graphs.sizes["u"][number], graphs.sizes["i"][number], graphs.sizes["u"][number], 2)
+    inside = sum(graph.numel() for graph in graphs.unpack("u i u"))
+    garbage = (graphs.values.isnan() | (graphs.values == 1e4)).sum()
+    assert garbage == graphs.values.numel() - inside
