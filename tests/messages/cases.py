@@ -139,6 +139,14 @@ Spec(source, target): 'n n' is not the name of a node set.
 Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).""",
     ),
     Case(
+        "names in a list",
+        SpecError,
+        lambda: Spec(["n", "n"], ("n",)),
+        """\
+Spec(source, target): source must be a tuple of names, not ['n', 'n'].
+Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).""",
+    ),
+    Case(
         "too many maps",
         SpecError,
         lambda: plan("n n n n n n -> n n n n n n"),
@@ -163,6 +171,13 @@ Pass one number for all, or a dict such as {'u': 10, 'i': 10}.""",
         lambda: plan("n -> n").cost({"n": 2, "m": 3}),
         """\
 plan("n -> n").cost(sizes=...) has an entry for 'm', but the node sets are 'n'.""",
+    ),
+    Case(
+        "cost of half a node",
+        SizesError,
+        lambda: plan("n -> n").cost(2.5),
+        """\
+plan("n -> n").cost(sizes=...): the size of 'n' must be a whole number, not 2.5.""",
     ),
     Case(
         "cost of a negative size",
@@ -355,6 +370,13 @@ EquivariantLinear("n n -> n n", 1, 1) was told that its inputs are hollow, but t
 Leave out hollow=True to use the maps that read this diagonal.""",
     ),
     Case(
+        "coefficients in a list",
+        TensorError,
+        lambda: change_basis("n ->", [1.0], to="orbit"),
+        """\
+change_basis("n ->"): coefficients must be a tensor, not list.""",
+    ),
+    Case(
         "coefficients for another plan",
         ShapeError,
         lambda: change_basis("n n -> n n", torch.zeros(11, 3), to="orbit"),
@@ -372,6 +394,30 @@ SIZES = [
         """\
 EquivariantLinear("u -> u i", 1, 1): only the target has node set 'i', so the input cannot tell its length.
 Pass it in the call: layer(x, sizes={'i': 10}).""",
+    ),
+    Case(
+        "one number for a dict of lengths",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes=5),
+        """\
+EquivariantLinear("u -> u i", 1, 1): sizes must be a dict from node sets to numbers of nodes, not 5.
+Pass for instance sizes={'i': 10}.""",
+    ),
+    Case(
+        "a length that is not whole",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": 2.5}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the size of node set 'i' must be a whole number, or a tensor with one \
+for each graph, not 2.5.""",
+    ),
+    Case(
+        "lengths that are not whole",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"i": torch.tensor([2.0, 1.0])}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the size of node set 'i' must be a whole number, or a tensor with one \
+for each graph, not a tensor of torch.float32.""",
     ),
     Case(
         "a length for unknown nodes",
@@ -549,6 +595,20 @@ Padded.pack(graphs, "n n"): graphs[0] has axes of lengths 2 and 3 for one node s
         lambda: _padded(torch.tensor(1), shape=(3, 1)).unpack("n n"),
         """\
 Padded.unpack("n n"): values have 2 axes, (3, 1); 2 node axes and the channels need at least 3.""",
+    ),
+    Case(
+        "unpacking sizes of too many axes",
+        SizesError,
+        lambda: _padded(torch.zeros(2, 3, dtype=torch.int64)).unpack(),
+        """\
+Padded.unpack("n n"): the sizes of node set 'n' have shape (2, 3), but the batch axes are (2,).""",
+    ),
+    Case(
+        "unpacking sizes beyond the padding",
+        SizesError,
+        lambda: _padded(torch.tensor([3, 5])).unpack(),
+        """\
+Padded.unpack("n n"): the sizes of node set 'n' go up to 5, but the values are padded to 3.""",
     ),
     Case(
         "unpacking without sizes",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bellnet import EquivariantLinear, Padded, Spec, change_basis, plan
+from bellnet import EquivariantLinear, Padded, Spec, plan
 from bellnet.errors import BellnetError
 
 
@@ -12,17 +12,13 @@ def _new_nodes(sizes):
 
 
 MISTAKES = {
-    "one number instead of a dict of sizes": lambda: _new_nodes(5),
-    "a size that is not whole": lambda: _new_nodes({"n": 2.5}),
-    "a tensor of sizes that are not whole": lambda: _new_nodes({"n": torch.tensor([2.5, 1.0])}),
     "a mask of sizes": lambda: _new_nodes({"n": torch.tensor([True, False])}),
+    "a list of sizes": lambda: _new_nodes({"n": [1, 2]}),
+    "a size that is true": lambda: _new_nodes({"n": True}),
     "no size": lambda: _new_nodes({"n": None}),
-    "coefficients in a list": lambda: change_basis("n ->", [1.0], to="orbit"),
-    "the cost of half a node": lambda: plan("n -> n").cost(2.5),
+    "no sizes at all, written as a number": lambda: _new_nodes(0),
     "the cost of a list of nodes": lambda: plan("n -> n").cost([2]),
     "the cost of half a node, by name": lambda: plan("n -> n").cost({"n": 2.5}),
-    "unpacking sizes beyond the padding": lambda: Padded(torch.zeros(1, 2, 2, 1), torch.tensor([3])).unpack(),
-    "unpacking sizes for more axes": lambda: Padded(torch.zeros(1, 2, 2, 1), torch.tensor([[1, 2]])).unpack(),
 }
 
 
