@@ -2,6 +2,6 @@
 
 from bellnet.execute.autograd import run
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.weights import change_of_basis, level_weights
+from bellnet.execute.weights import change_of_basis
 
-__all__ = ["Nodes", "change_of_basis", "level_weights", "run"]
+__all__ = ["Nodes", "change_of_basis", "run"]

@@ -1,4 +1,4 @@
-"""A program as a differentiable function of its input, its weights and its bias.
+"""A plan as a differentiable function of its input, its weight and its bias.
 
 Left to itself, autograd would undo every step on its own and add up full-size gradients one by one. The transposed
 program does it in one go. Where torch transforms the code, the loop is shown to it as it stands.
@@ -10,67 +10,74 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.dense import Dense
-from bellnet.execute.loop import Reader, apply, pull_weights
+from bellnet.execute.loop import Reader, WeightGradient, apply
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_transformed
-from bellnet.plan import Program
+from bellnet.execute.weights import from_levels, to_levels
+from bellnet.plan import Plan
 
 
-def run(program: Program, nodes: Nodes, tensor: Tensor, weights: tuple[Tensor, ...], bias: Tensor | None) -> Tensor:
-    """Run a program on a (batch, *axes, in_channels) tensor that is zero outside the nodes.
+def run(plan: Plan, nodes: Nodes, tensor: Tensor, weight: Tensor, bias: Tensor | None, *, mean: bool) -> Tensor:
+    """Run a plan on a (batch, *axes, in_channels) tensor that is zero outside the nodes.
 
     Args:
-        program: What to run.
+        plan: What to run.
         nodes: The lengths of the axes and, if they are padded, the counts of nodes.
         tensor: The input.
-        weights: For every level (swaps, reads * in_channels, writes * out_channels).
-        bias: (writes of rank 0 * out_channels), or None.
+        weight: (n_maps, in_channels, out_channels), for diagrams.
+        bias: (n_biases, out_channels), for diagrams, or None.
+        mean: Whether to divide every sum by the number of its terms.
 
     Returns:
         (batch, *axes, out_channels), zero outside the nodes.
     """
     if is_transformed():
-        return apply(Reader(program, Dense(nodes), tensor), weights, bias)
-    result: Tensor = _Run.apply(program, nodes.lengths, nodes.counts, tensor, bias, *weights)  # type: ignore[no-untyped-call]
+        reader = Reader.of(plan.program(mean=mean), Dense(nodes), tensor)
+        return apply(reader, to_levels(plan, weight), None if bias is None else bias.reshape(-1))
+    result: Tensor = _Run.apply(plan, mean, nodes, tensor, weight, bias)  # type: ignore[no-untyped-call]
     return result
 
 
 class _Run(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        program: Program,
-        lengths: tuple[int, ...],
-        counts: Tensor | None,
-        tensor: Tensor,
-        bias: Tensor | None,
-        *weights: Tensor,
+        ctx: Any, plan: Plan, mean: bool, nodes: Nodes, tensor: Tensor, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
-        ctx.program, ctx.nodes = program, Nodes(lengths, counts)
-        ctx.save_for_backward(tensor, *weights)
-        ctx.save_for_forward(tensor, *weights)
-        return apply(Reader(program, Dense(ctx.nodes), tensor), weights, bias)
+        ctx.plan, ctx.program, ctx.nodes = plan, plan.program(mean=mean), nodes
+        ctx.save_for_backward(tensor, weight)
+        ctx.save_for_forward(tensor, weight)
+        reader, matrices = Reader.of(ctx.program, Dense(nodes), tensor), to_levels(plan, weight)
+        ctx.levels, ctx.matrices = reader.levels, matrices
+        return apply(reader, matrices, None if bias is None else bias.reshape(-1))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        tensor, *weights = ctx.saved_tensors
+        tensor, weight = ctx.saved_tensors
         program, backend = ctx.program, Dense(ctx.nodes)
-        gradient = Reader(program.transposed, backend, backend.clean(gradients[0], program.target))
-        needs_tensor, needs_bias, *needs_weights = ctx.needs_input_grad[3:]
-        pulled = apply(gradient, [weight.mT for weight in weights], None) if needs_tensor else None
-        pulled_bias = gradient.levels[0].sum(0) if needs_bias else None
-        pulled_weights: list[Tensor | None] = [None] * len(weights)
-        if any(needs_weights):
-            pulled_weights = [*pull_weights(Reader(program, backend, tensor), gradient)]
-        return None, None, None, pulled, pulled_bias, *pulled_weights
+        gradient = Reader.of(program.transposed, backend, backend.clean(gradients[0], program.target))
+        needs_tensor, needs_weight, needs_bias = ctx.needs_input_grad[3:]
+        pulled = pulled_weight = pulled_bias = None
+        if torch.is_grad_enabled():  # this pass is to be differentiated too, from the tensors that autograd knows
+            reader, matrices = Reader.of(program, backend, tensor), to_levels(ctx.plan, weight)
+        else:
+            reader, matrices = Reader(program, backend, ctx.levels), ctx.matrices
+        weight_gradient = WeightGradient(reader, gradient) if needs_weight else None
+        if needs_tensor:
+            pulled = apply(gradient, [matrix.mT for matrix in matrices], None, weight_gradient)
+        if weight_gradient is not None:
+            pulled_weight = from_levels(ctx.plan, weight_gradient.levels(), weight)
+        if needs_bias:
+            pulled_bias = gradient.levels[0].sum(0).reshape(-1, weight.shape[-1])
+        return None, None, None, pulled, pulled_weight, pulled_bias
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
-        tensor, *weights = ctx.saved_tensors
-        along_tensor, along_bias, *along_weights = tangents[3:]
+        tensor, weight = ctx.saved_tensors
+        along_tensor, along_weight, along_bias = tangents[3:]
         backend = Dense(ctx.nodes)
-        moved = [torch.zeros_like(w) if d is None else d for w, d in zip(weights, along_weights, strict=True)]
-        result = apply(Reader(ctx.program, backend, tensor), moved, along_bias)
+        moved = to_levels(ctx.plan, torch.zeros_like(weight) if along_weight is None else along_weight)
+        constant = None if along_bias is None else along_bias.reshape(-1)
+        result = apply(Reader.of(ctx.program, backend, tensor), moved, constant)
         if along_tensor is not None:
-            result = result + apply(Reader(ctx.program, backend, along_tensor), weights, None)
+            result = result + apply(Reader.of(ctx.program, backend, along_tensor), to_levels(ctx.plan, weight), None)
         return result

@@ -23,8 +23,12 @@ class Dense:
         """Fold the parent once more."""
         if step.kind == "diagonal":
             return _diagonal(parent, step.axes)
-        folded = parent.sum(step.axes[0] + 1, dtype=_summing_dtype(parent.dtype))
-        return self.nodes.divide(folded, step.node_set) if mean else folded
+        axis, dtype = step.axes[0] + 1, _summing_dtype(parent.dtype)
+        if not mean:
+            return parent.sum(axis, dtype=dtype)
+        if self.nodes.counts is None and self.nodes.lengths[step.node_set] > 0:
+            return parent.mean(axis, dtype=dtype)
+        return self.nodes.divide(parent.sum(axis, dtype=dtype), step.node_set)
 
     def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Tensor:
         """The transpose of reading by a sum: a tensor that broadcasts to the parent."""

@@ -16,15 +16,24 @@ from bellnet.plan import Program
 
 
 class Reader:
-    """A (batch, *axes, channels) tensor seen through the folds of a program's source, each computed once."""
+    """A (batch, *axes, channels) tensor seen through the folds of a program's source, each computed once.
 
-    def __init__(self, program: Program, backend: Dense, tensor: Tensor) -> None:
+    `levels` are the reads of each level, side by side in the channels.
+    """
+
+    def __init__(self, program: Program, backend: Dense, levels: list[Tensor]) -> None:
         self.program = program
         self.backend = backend
+        self.levels = levels
+
+    @classmethod
+    def of(cls, program: Program, backend: Dense, tensor: Tensor) -> "Reader":
+        """Read a tensor."""
         folded = [backend.swap(tensor, program.source_order)]
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
-        self.levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
+        levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
+        return cls(program, backend, levels)
 
     def rows(self, level: int, swap: int) -> Tensor:
         """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
@@ -33,13 +42,16 @@ class Reader:
         return swapped.reshape(-1, swapped.shape[-1])
 
 
-def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
+def apply(
+    reader: Reader, weights: Sequence[Tensor], bias: Tensor | None, witness: "WeightGradient | None" = None
+) -> Tensor:
     """Run the reader's program on what it sees.
 
     Args:
         reader: The input.
         weights: For every level the matrix of every swap, (swaps, reads * in_channels, writes * out_channels).
         bias: (writes of rank 0 * out_channels), or None.
+        witness: Sees the swapped copies of what is read.
 
     Returns:
         (batch, *axes, out_channels).
@@ -54,7 +66,7 @@ def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Ten
         if step.kind != "done" and step.level >= 0:
             level = mixed[step.level]
             if level is None:
-                level = _mix(reader, step.level, weights[step.level], bias, None)
+                level = _mix(reader, step.level, weights[step.level], bias, None, witness)
                 mixed[step.level] = level
             width = level.shape[-1] // len(program.levels[step.level].writes)
             total = level.narrow(-1, step.column * width, width)
@@ -63,7 +75,7 @@ def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Ten
         else:
             total = backend.gather(step.sets, terms) if terms else None
             if step.level >= 0:
-                total = _mix(reader, step.level, weights[step.level], bias, total)
+                total = _mix(reader, step.level, weights[step.level], bias, total, witness)
             assert total is not None
         for child, tensor in on_diagonal[number]:
             backend.write_diagonal(program.write_steps[child], tensor, total)
@@ -75,21 +87,44 @@ def apply(reader: Reader, weights: Sequence[Tensor], bias: Tensor | None) -> Ten
     return backend.clean(backend.swap(total, program.target_order), program.target)
 
 
-def pull_weights(reader: Reader, gradient: Reader) -> list[Tensor]:
-    """The gradient of `apply` for its weights: for each swap, reads of the input times reads of the gradient."""
-    levels = range(len(reader.levels))
-    return [torch.stack(_pull_level(reader, gradient, level)) for level in levels]
+class WeightGradient:
+    """The gradient of `apply` for its weights: for each swap, reads of the input times reads of the gradient.
+
+    Handed to `apply` on the gradient, it uses the swapped copies that are made there; the rest is computed at the end.
+    """
+
+    def __init__(self, reader: Reader, gradient: Reader) -> None:
+        self.reader = reader
+        self.gradient = gradient
+        self._products: dict[tuple[int, int], Tensor] = {}
+
+    def see(self, level: int, swap: int, rows: Tensor) -> None:
+        """Use a swapped copy of the gradient while it is there."""
+        self._products[level, swap] = self.reader.rows(level, 0).mT @ rows
+
+    def levels(self) -> list[Tensor]:
+        """For every level (swaps, reads * in_channels, writes * out_channels)."""
+        swaps = [range(len(orders)) for orders in self.reader.program.level_swaps]
+        found = [[self._product(level, swap) for swap in some] for level, some in enumerate(swaps)]
+        return [torch.stack(products) if len(products) > 1 else products[0].unsqueeze(0) for products in found]
+
+    def _product(self, level: int, swap: int) -> Tensor:
+        if (level, swap) in self._products:
+            return self._products[level, swap]
+        # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
+        if self.reader.levels[level].shape[-1] <= self.gradient.levels[level].shape[-1]:
+            return self.reader.rows(level, swap).mT @ self.gradient.rows(level, 0)
+        return self.reader.rows(level, 0).mT @ self.gradient.rows(level, swap)
 
 
-def _pull_level(reader: Reader, gradient: Reader, level: int) -> list[Tensor]:
-    swaps = range(len(reader.program.level_swaps[level]))
-    # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
-    if reader.levels[level].shape[-1] <= gradient.levels[level].shape[-1]:
-        return [reader.rows(level, swap).mT @ gradient.rows(level, 0) for swap in swaps]
-    return [reader.rows(level, 0).mT @ gradient.rows(level, swap) for swap in swaps]
-
-
-def _mix(reader: Reader, level: int, weight: Tensor, bias: Tensor | None, total: Tensor | None) -> Tensor:
+def _mix(
+    reader: Reader,
+    level: int,
+    weight: Tensor,
+    bias: Tensor | None,
+    total: Tensor | None,
+    witness: "WeightGradient | None",
+) -> Tensor:
     """Multiply the reads of a level by the matrix of every swap and add up, into `total` if there is one.
 
     The bias belongs to level 0.
@@ -103,9 +138,12 @@ def _mix(reader: Reader, level: int, weight: Tensor, bias: Tensor | None, total:
         total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
     for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
-        # Passed on without a name: two copies of a tensor of full order need not be held at once.
         if swap_input:
-            total = _add_product(total, reader.rows(level, swap), weight[swap])
+            rows = reader.rows(level, swap)
+            total = _add_product(total, rows, weight[swap])
+            if witness is not None:
+                witness.see(level, swap, rows)
+            del rows  # two copies of a tensor of full order need not be held at once
         else:
             total.add_(reader.backend.swap((reader.rows(level, 0) @ weight[swap]).reshape(shape), order))
     return total
@@ -119,5 +157,5 @@ def _add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _side_by_side(tensors: list[Tensor], like: Tensor) -> Tensor:
-    tensors = [tensor.to(like.dtype) for tensor in tensors]
+    tensors = [tensor if tensor.dtype == like.dtype else tensor.to(like.dtype) for tensor in tensors]
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, -1)

@@ -8,7 +8,7 @@ from torch import Tensor
 from bellnet.plan import Entries, Level, Plan
 
 
-def level_weights(plan: Plan, weight: Tensor) -> tuple[Tensor, ...]:
+def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
     """For every level (swaps, reads * in_channels, writes * out_channels), from (n_maps, in, out) for diagrams."""
     index = _constant(("positions", plan), weight.device, lambda: torch.tensor(plan.positions, device=weight.device))
     if plan.symmetric:
@@ -17,7 +17,14 @@ def level_weights(plan: Plan, weight: Tensor) -> tuple[Tensor, ...]:
     # The weight is in canonical order: a checkpoint must not depend on how levels group the work.
     ordered = weight.index_select(0, index)
     parts = torch.split_with_sizes(ordered, [_size(level) for level in plan.levels])
-    return tuple([_matrices(level, part) for level, part in zip(plan.levels, parts, strict=True)])
+    return [_matrices(level, part) for level, part in zip(plan.levels, parts, strict=True)]
+
+
+def from_levels(plan: Plan, matrices: list[Tensor], like: Tensor) -> Tensor:
+    """The transpose of `to_levels`, as gradients need it: (n_maps, in, out) from the matrices of every level."""
+    index = _constant(("places", plan), like.device, lambda: torch.tensor(_places(plan), device=like.device))
+    parts = [_maps(level, part, like) for level, part in zip(plan.levels, matrices, strict=True)]
+    return torch.cat(parts).index_select(0, index)
 
 
 def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
@@ -34,8 +41,20 @@ def _matrices(level: Level, part: Tensor) -> Tensor:
     return grid.reshape(swaps, reads * inside, writes * outside)
 
 
+def _maps(level: Level, matrices: Tensor, like: Tensor) -> Tensor:
+    swaps, reads, writes = len(level.swaps), len(level.reads), len(level.writes)
+    grid = matrices.reshape(swaps, reads, like.shape[1], writes, like.shape[2]).transpose(2, 3)
+    return grid.reshape(swaps * reads * writes, like.shape[1], like.shape[2])
+
+
 def _size(level: Level) -> int:
     return len(level.swaps) * len(level.reads) * len(level.writes)
+
+
+def _places(plan: Plan) -> list[int]:
+    """Where every map stands in the order of the levels."""
+    place = {number: place for place, number in enumerate(plan.positions)}
+    return [place[number] for number in range(plan.n_maps)]
 
 
 def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:

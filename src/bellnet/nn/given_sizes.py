@@ -11,12 +11,15 @@ from bellnet.tensors import can_look_at
 GivenSizes = Mapping[str, int | Tensor] | None
 
 
-def check_given(call: str, sizes: object, node_sets: tuple[str, ...]) -> Mapping[str, int | Tensor]:
-    """The sizes, if they are whole numbers from 0 up for node sets of the layer."""
+def check_given(
+    call: str, sizes: object, node_sets: tuple[str, ...], expected: tuple[str, ...]
+) -> Mapping[str, int | Tensor]:
+    """The sizes, if they are whole numbers from 0 up for node sets of the layer; `expected` are those it needs."""
     if not isinstance(sizes, Mapping):
+        example = f"{{{', '.join(f'{name!r}: 10' for name in expected)}}}"
         raise SizesError(
             f"{call}: sizes must be a dict from node sets to numbers of nodes, not {sizes!r}.\n"
-            f"Pass for instance sizes={{{', '.join(f'{name!r}: 10' for name in node_sets[:1])}}}."
+            + (f"Pass for instance sizes={example}." if expected else "This layer needs none: leave sizes out.")
         )
     for name, size in sizes.items():
         if name not in node_sets:

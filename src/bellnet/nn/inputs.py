@@ -146,7 +146,7 @@ class Reception:
         batch: tuple[int, ...],
         device: torch.device,
     ) -> None:
-        for name, size in check_given(self.call, sizes, self.node_sets).items():
+        for name, size in check_given(self.call, sizes, self.node_sets, self.target_only).items():
             if name in self.spec.source:
                 check_repeated(self.call, name, size, lengths[name])
             elif isinstance(size, Tensor) and size.ndim:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError
-from bellnet.execute import change_of_basis, level_weights, run
+from bellnet.execute import change_of_basis, run
 from bellnet.nn.basis import change_basis
 from bellnet.nn.declared import check_declared
 from bellnet.nn.given_sizes import GivenSizes
@@ -151,9 +151,7 @@ class EquivariantLinear(nn.Module):
         if self.basis == "orbit":
             weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
-        program = self.plan.program(mean=self.normalize == "mean")
-        flat_bias = None if bias is None else bias.reshape(-1)
-        return run(program, given.nodes, given.tensor.to(dtype), level_weights(self.plan, weight), flat_bias)
+        return run(self.plan, given.nodes, given.tensor.to(dtype), weight, bias, mean=self.normalize == "mean")
 
     def _check_device(self, tensor: Tensor) -> None:
         if tensor.device != self.weight.device:
