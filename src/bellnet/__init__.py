@@ -2,7 +2,7 @@
 
 from bellnet import errors, testing
 from bellnet.combinatorics import bell
-from bellnet.nn import EquivariantLinear, InvariantPool, change_basis
+from bellnet.nn import EntryNorm, EquivariantLinear, EquivariantNet, InvariantNet, InvariantPool, change_basis
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
@@ -11,7 +11,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Diagram",
+    "EntryNorm",
     "EquivariantLinear",
+    "EquivariantNet",
+    "InvariantNet",
     "InvariantPool",
     "Padded",
     "Plan",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bellnet import EquivariantLinear, InvariantPool, Padded, Spec, change_basis, plan
+from bellnet import EquivariantLinear, EquivariantNet, InvariantPool, Padded, Spec, change_basis, plan
 from bellnet.errors import (
     BellnetError,
     DeclarationError,
@@ -630,4 +630,31 @@ Install it: pip install 'bellnet[draw]'""",
     ),
 ]
 
-CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *EXTRAS]
+NETWORKS = [
+    Case(
+        "a network without layers",
+        OptionError,
+        lambda: EquivariantNet("n -> n", [1]),
+        """\
+EquivariantNet("n -> n", [1]): channels must have at least 2 entries, not 1.
+Give the channels of the input and after each layer: [1, 8, 1].""",
+    ),
+    Case(
+        "a dropout that is no probability",
+        OptionError,
+        lambda: EquivariantNet("n -> n", [1, 1], dropout=1.5),
+        """\
+EquivariantNet("n -> n", [1, 1]): dropout must be a probability below 1, not 1.5.""",
+    ),
+    Case(
+        "an unknown activation",
+        OptionError,
+        lambda: EquivariantNet("n -> n", [1, 1, 1], activation="rely"),
+        """\
+EquivariantNet("n -> n", [1, 1, 1]): activation must be a name or something that makes a module, not 'rely'.
+Names are 'relu', 'leaky_relu', 'elu', 'gelu', 'silu', 'softplus', 'tanh', 'sigmoid', 'identity'. A class or a function
+makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one module for all would not.""",
+    ),
+]
+
+CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *NETWORKS, *EXTRAS]

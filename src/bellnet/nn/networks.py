@@ -1,0 +1,156 @@
+"""The paper's two networks: stacks of equivariant layers, to a tensor over nodes or to a vector."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from bellnet.nn.given_sizes import GivenSizes
+from bellnet.nn.options import check_channels
+from bellnet.nn.pool import InvariantPool
+from bellnet.nn.stack import MakesActivation, StackOptions, check_stack
+from bellnet.spec import Spec, parse_shape, parse_spec
+from bellnet.tensors import Padded
+
+
+class EquivariantNet(nn.Module):
+    """Equivariant layers with an activation between them; the last one goes to the target.
+
+    All layers but the last keep the shape of the source. With the default options this is the paper's network.
+
+    Args:
+        spec: The shape of input and output, for instance "n n -> n".
+        channels: The channels of the input, after each layer, and so of the output: [1, 8, 8, 1] makes three layers.
+        activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
+        norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
+        dropout: The probability to drop a channel of a graph after every activation.
+        residual: Whether layers between equal numbers of channels add their input to their output.
+        bias: As in `EquivariantLinear`, like all that follow.
+        basis: What the weights are coefficients of.
+        normalize: Whether sums are divided by the number of their terms.
+        symmetric: Declared of the input; concerns the first layer.
+        hollow: Declared of the input; concerns the first layer.
+
+    >>> net = EquivariantNet("n n -> n", [1, 8, 8, 2])
+    >>> net(torch.randn(5, 20, 20, 1)).shape
+    torch.Size([5, 20, 2])
+    """
+
+    def __init__(
+        self,
+        spec: str | Spec,
+        channels: Sequence[int],
+        *,
+        activation: MakesActivation = "relu",
+        norm: str | None = None,
+        dropout: float = 0.0,
+        residual: bool = False,
+        bias: bool = True,
+        basis: str = "diagram",
+        normalize: str = "mean",
+        symmetric: bool = False,
+        hollow: bool = False,
+    ) -> None:
+        super().__init__()
+        self.spec = parse_spec(spec)
+        call = f'EquivariantNet("{self.spec}", {list(channels)})'
+        channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 1].")
+        self.in_channels, self.out_channels = channels[0], channels[-1]
+        options = StackOptions(
+            call=call,
+            activation=activation,
+            norm=norm,
+            dropout=dropout,
+            residual=residual,
+            bias=bias,
+            basis=basis,
+            normalize=normalize,
+            symmetric=symmetric,
+            hollow=hollow,
+        )
+        self.blocks = options.stack(self.spec.source, channels[:-1])
+        self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
+
+    def forward(self, x: Tensor | Padded, *, sizes: GivenSizes = None) -> Tensor | Padded:
+        """From (*batch, one axis for each source slot, channels[0]) to (*batch, target slots, channels[-1]).
+
+        Args:
+            x: A tensor or `Padded`.
+            sizes: The lengths of the node sets that only the target has.
+        """
+        result: Tensor | Padded = self.last(self.blocks(x), sizes=sizes)
+        return result
+
+
+class InvariantNet(nn.Module):
+    """Equivariant layers with an activation after each, one value for each orbit, fully connected layers.
+
+    With the default options this is the paper's network; for graph classification it takes channels
+    [in, 16, 32, 256] and hidden [512, 256].
+
+    Args:
+        shape: The node set of every slot of the input, for instance "n n".
+        channels: The channels of the input and after each equivariant layer.
+        out_channels: The length of the vector that comes out.
+        hidden: The widths of the fully connected layers before the last.
+        reduce: What is taken of each orbit: "max", "sum" or "mean".
+        activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
+        norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
+        dropout: The probability to drop a channel of a graph, or a hidden unit, after every activation.
+        residual: Whether layers between equal numbers of channels add their input to their output.
+        bias: As in `EquivariantLinear`, like all that follow.
+        basis: What the weights are coefficients of.
+        normalize: Whether sums are divided by the number of their terms.
+        symmetric: Declared of the input; concerns the first layer.
+        hollow: Declared of the input; concerns the first layer.
+
+    >>> net = InvariantNet("n n", [1, 8, 8], 3, hidden=[16])
+    >>> net(torch.randn(5, 20, 20, 1)).shape
+    torch.Size([5, 3])
+    """
+
+    def __init__(
+        self,
+        shape: str,
+        channels: Sequence[int],
+        out_channels: int,
+        *,
+        hidden: Sequence[int] = (),
+        reduce: str = "max",
+        activation: MakesActivation = "relu",
+        norm: str | None = None,
+        dropout: float = 0.0,
+        residual: bool = False,
+        bias: bool = True,
+        basis: str = "diagram",
+        normalize: str = "mean",
+        symmetric: bool = False,
+        hollow: bool = False,
+    ) -> None:
+        super().__init__()
+        axes = parse_shape(shape)
+        call = f'InvariantNet("{" ".join(axes)}", {list(channels)}, {out_channels!r})'
+        channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 8].")
+        self.spec = Spec(axes, ())
+        self.in_channels = channels[0]
+        self.out_channels = check_channels(call, "out_channels", out_channels)
+        widths = [check_channels(call, f"hidden[{place}]", width) for place, width in enumerate(hidden)]
+        options = StackOptions(
+            call=call,
+            activation=activation,
+            norm=norm,
+            dropout=dropout,
+            residual=residual,
+            bias=bias,
+            basis=basis,
+            normalize=normalize,
+            symmetric=symmetric,
+            hollow=hollow,
+        )
+        self.blocks = options.stack(axes, channels)
+        self.pool = InvariantPool(" ".join(axes), reduce)
+        self.head = options.fully_connected([self.pool.n_orbits * channels[-1], *widths, self.out_channels])
+
+    def forward(self, x: Tensor | Padded) -> Tensor:
+        """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
+        result: Tensor = self.head(self.pool(self.blocks(x)))
+        return result

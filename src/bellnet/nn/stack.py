@@ -1,0 +1,104 @@
+"""Stacks of equivariant layers that keep the shape of their input, with what stands between them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from bellnet.errors import OptionError
+from bellnet.nn.linear import EquivariantLinear
+from bellnet.nn.norm import OVER, EntryNorm
+from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.pointwise import Activation, ChannelDropout
+from bellnet.spec import Spec
+from bellnet.tensors import Padded
+
+MakesActivation = str | Callable[[], nn.Module]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackOptions:
+    """The options of a network, for all of its layers; `call` is how messages name the network."""
+
+    call: str
+    activation: MakesActivation
+    norm: str | None
+    dropout: float
+    residual: bool
+    bias: bool
+    basis: str
+    normalize: str
+    symmetric: bool
+    hollow: bool
+
+    def __post_init__(self) -> None:
+        if self.norm is not None:
+            check_choice(self.call, "norm", self.norm, OVER)
+        if not 0 <= self.dropout < 1:
+            raise OptionError(f"{self.call}: dropout must be a probability below 1, not {self.dropout!r}.")
+
+    def layer(self, spec: Spec, before: int, after: int, *, first: bool) -> EquivariantLinear:
+        """One layer; what was declared of the input concerns the first."""
+        return EquivariantLinear(
+            spec,
+            before,
+            after,
+            bias=self.bias,
+            basis=self.basis,
+            normalize=self.normalize,
+            symmetric=self.symmetric and first,
+            hollow=self.hollow and first,
+        )
+
+    def stack(self, axes: tuple[str, ...], channels: Sequence[int]) -> nn.Sequential:
+        """Blocks that keep the shape of the input, from channels[0] to channels[-1]."""
+        steps = enumerate(pairwise(channels))
+        layers = [self.layer(Spec(axes, axes), before, after, first=number == 0) for number, (before, after) in steps]
+        return nn.Sequential(*(Block(layer, self) for layer in layers))
+
+    def fully_connected(self, widths: Sequence[int]) -> nn.Sequential:
+        """Dense layers with an activation between them."""
+        modules: list[nn.Module] = []
+        for before, after in pairwise(widths):
+            dense = nn.Linear(before, after)
+            nn.init.kaiming_normal_(dense.weight, nonlinearity="relu")
+            nn.init.zeros_(dense.bias)
+            modules += [dense, Activation(self.call, self.activation)]
+            if self.dropout:
+                modules.append(nn.Dropout(self.dropout))
+        return nn.Sequential(*modules[: -2 if self.dropout else -1])
+
+
+class Block(nn.Module):
+    """A layer that keeps the shape of its input, then normalisation, activation and dropout."""
+
+    def __init__(self, layer: EquivariantLinear, options: StackOptions) -> None:
+        super().__init__()
+        shape, channels = " ".join(layer.spec.target), layer.out_channels
+        self.layer = layer
+        self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
+        self.activation = Activation(options.call, options.activation)
+        self.dropout = ChannelDropout(options.dropout, len(layer.spec.target))
+        self.residual = options.residual and layer.in_channels == channels
+
+    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
+        """From (*batch, node axes, channels) to the same with other channels."""
+        result: Tensor | Padded = self.dropout(self.activation(self.norm(self.layer(x))))
+        return _add(x, result) if self.residual else result
+
+
+def check_stack(call: str, channels: Sequence[int], at_least: int, advice: str) -> tuple[int, ...]:
+    """The channels, if there are enough of them and each can be a number of channels."""
+    checked = tuple(check_channels(call, f"channels[{place}]", value) for place, value in enumerate(channels))
+    if len(checked) < at_least:
+        raise OptionError(f"{call}: channels must have at least {at_least} entries, not {len(checked)}.\n{advice}")
+    return checked
+
+
+def _add(one: Tensor | Padded, other: Tensor | Padded) -> Tensor | Padded:
+    if isinstance(one, Padded) and isinstance(other, Padded):
+        return Padded(one.values + other.values, other.sizes)
+    assert isinstance(one, Tensor)
+    assert isinstance(other, Tensor)
+    return one + other

@@ -1,0 +1,205 @@
+"""The networks: equivariant, blind to padding, and what their options say, in training and in evaluation."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import bellnet as bn
+from bellnet.errors import OptionError
+from bellnet.testing import assert_equivariant, assert_invariant, assert_padding_changes_nothing
+
+OPTIONS = [
+    {},
+    {"norm": "batch"},
+    {"norm": "graph"},
+    {"norm": "channels"},
+    {"dropout": 0.5},
+    {"residual": True},
+    {"activation": "sigmoid"},
+    {"activation": nn.PReLU},
+    {"normalize": "sum", "basis": "orbit", "norm": "graph"},
+    {"norm": "graph", "dropout": 0.2, "residual": True, "activation": "gelu"},
+]
+
+
+def shaken(net: nn.Module) -> nn.Module:
+    """The net with random biases and running statistics, so that nothing is hidden by zeros and ones."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, tensor in net.state_dict().items():
+            if name.endswith(("bias", "running_mean")):
+                tensor.normal_(std=0.3)
+            if name.endswith("running_var"):
+                tensor.uniform_(0.5, 2)
+    return net.double()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n", "u i -> i", "n n ->"])
+def test_an_equivariant_net_commutes_with_relabelling_whatever_its_options(spec, options, training):
+    net = shaken(bn.EquivariantNet(spec, [2, 3, 3, 2], **options)).train(training)
+    assert_equivariant(net, spec)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_an_invariant_net_does_not_see_the_numbering_whatever_its_options(options, reduce, training):
+    net = shaken(bn.InvariantNet("n n", [2, 3, 3], 2, hidden=[4], reduce=reduce, **options)).train(training)
+    assert_invariant(net, "n n")
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "u i -> i"])
+def test_padding_changes_nothing_in_an_equivariant_net(spec, options):
+    net = shaken(bn.EquivariantNet(spec, [2, 3, 3, 2], **options)).eval()
+    assert_padding_changes_nothing(net, spec, nan=True)
+    assert_padding_changes_nothing(net, spec, empty=True)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_padding_changes_nothing_in_an_invariant_net(options):
+    net = shaken(bn.InvariantNet("n n", [2, 3, 3], 2, hidden=[4], **options)).eval()
+    assert_padding_changes_nothing(net, "n n ->", nan=True)
+    assert_padding_changes_nothing(net, "n n ->", empty=True)
+
+
+def test_the_default_is_the_network_of_the_paper():
+    net = bn.InvariantNet("n n", [8, 16, 32, 256], 2, hidden=[512, 256])
+    layers = [block.layer for block in net.blocks]
+    assert [(layer.plan.n_maps, layer.in_channels, layer.out_channels) for layer in layers] == [
+        (15, 8, 16),
+        (15, 16, 32),
+        (15, 32, 256),
+    ]
+    assert [module.weight.shape for module in net.head if isinstance(module, nn.Linear)] == [
+        (512, 512),
+        (256, 512),
+        (2, 256),
+    ]
+    assert not any(isinstance(module, bn.EntryNorm | nn.Dropout) for module in net.modules())
+
+
+def test_activations_stand_between_layers_and_not_after_the_last():
+    net = bn.EquivariantNet("n -> n", [1, 1, 1])
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.zero_()
+        net.blocks[0].layer.weight[0] = 1  # copy
+        net.last.weight[0] = -1
+    x = torch.tensor([[-2.0], [3.0]])
+    assert net(x).flatten().tolist() == [0, -3]
+
+
+def test_a_declared_symmetry_concerns_the_first_layer_only():
+    net = bn.EquivariantNet("n n -> n n", [1, 4, 1], symmetric=True, hollow=True)
+    assert (net.blocks[0].layer.plan.n_maps, net.last.plan.n_maps) == (6, 15)
+    assert bn.EquivariantNet("n n -> n n", [1, 1], symmetric=True).last.plan.n_maps == 11
+    assert bn.InvariantNet("n n", [1, 4, 4], 1, symmetric=True).blocks[1].layer.plan.n_maps == 15
+
+
+def test_residual_blocks_add_their_input_where_channels_agree():
+    net = bn.EquivariantNet("n -> n", [2, 2, 3, 1], residual=True)
+    assert [block.residual for block in net.blocks] == [True, False]
+    with torch.no_grad():
+        net.blocks[0].layer.weight.zero_()
+    x = torch.randn(4, 2)
+    assert torch.equal(net.blocks[0](x), x)
+
+
+def test_the_net_of_hartford_et_al_is_one_changed_string():
+    ours, theirs = bn.EquivariantNet("n n -> n n", [1, 8, 1]), bn.EquivariantNet("u i -> u i", [1, 8, 1])
+    assert (ours.last.plan.n_maps, theirs.last.plan.n_maps) == (15, 4)
+    assert theirs(torch.randn(2, 5, 5, 1)).shape == (2, 5, 5, 1)
+
+
+def test_a_target_with_new_nodes_takes_their_number_in_the_call():
+    net = bn.EquivariantNet("u -> u i", [2, 3, 1])
+    assert net(torch.randn(4, 2), sizes={"i": 6}).shape == (4, 6, 1)
+
+
+def test_batch_statistics_do_not_count_padding():
+    torch.manual_seed(0)
+    graphs = [torch.randn(n, n, 3) * 4 + 2 for n in (5, 2, 1)]
+    norm = bn.EntryNorm("n n", 3)
+    padded = norm(bn.Padded.pack(graphs))
+    entries = torch.cat([graph.reshape(-1, 3) for graph in graphs])
+    reference = nn.BatchNorm1d(3)
+    expected = reference(entries)
+    found = torch.cat([graph.reshape(-1, 3) for graph in padded.unpack("n n")])
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(norm.running_mean, reference.running_mean)
+    torch.testing.assert_close(norm.running_var, reference.running_var)
+    assert not padded.values[1, 2:].any()
+
+
+def test_channel_and_graph_statistics_are_those_of_torch():
+    x = torch.randn(4, 5, 5, 3)
+    layer_norm = nn.functional.layer_norm(x, [3])
+    torch.testing.assert_close(bn.EntryNorm("n n", 3, over="channels")(x), layer_norm)
+    instance_norm = nn.functional.instance_norm(x.movedim(-1, 1)).movedim(1, -1)
+    torch.testing.assert_close(bn.EntryNorm("n n", 3, over="graph")(x), instance_norm)
+
+
+def test_dropped_channels_are_dropped_for_a_whole_graph_and_others_scaled():
+    torch.manual_seed(0)
+    block = bn.EquivariantNet("n -> n", [1, 64, 1], dropout=0.5, activation="identity").blocks[0]
+    x = torch.randn(2, 5, 1)
+    kept, dropped = block.eval()(x), block.train()(x)
+    ratios = (dropped / kept).round(decimals=4)
+    assert set(ratios.flatten().tolist()) == {0.0, 2.0}
+    assert all(len(set(ratios[graph, :, channel].tolist())) == 1 for graph in range(2) for channel in range(64))
+
+
+def test_each_layer_gets_an_activation_of_its_own():
+    net = bn.EquivariantNet("n -> n", [1, 2, 2, 1], activation=nn.PReLU)
+    assert net.blocks[0].activation.function is not net.blocks[1].activation.function
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: bn.EquivariantNet("n -> n", [1]), "channels must have at least 2 entries, not 1."),
+        (lambda: bn.EquivariantNet("n -> n", [1, 0, 1]), "channels[1] must be a whole number from 1 up, not 0."),
+        (lambda: bn.EquivariantNet("n -> n", [1, 1], norm="group"), "norm must be one of 'batch', 'graph', 'channels'"),
+        (lambda: bn.EquivariantNet("n -> n", [1, 1], dropout=1.5), "dropout must be a probability below 1, not 1.5."),
+        (
+            lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation="rely"),
+            "activation must be a name or something that makes a module, not 'rely'.",
+        ),
+        (lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation=nn.ReLU()), "one module for all would not."),
+        (lambda: bn.InvariantNet("n n", [1, 1], 1, hidden=[0]), "hidden[0] must be a whole number from 1 up, not 0."),
+        (lambda: bn.InvariantNet("n n", [1, 1], 1, reduce="min"), "reduce must be one of 'max', 'sum', 'mean'"),
+        (lambda: bn.EntryNorm("n", 3, over="all"), "over must be one of 'batch', 'graph', 'channels', not 'all'."),
+    ],
+)
+def test_wrong_options_are_named(make, said):
+    with pytest.raises(OptionError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["equivariant", "invariant"])
+def test_a_net_learns_copies_and_loads(kind):
+    torch.manual_seed(0)
+    if kind == "equivariant":
+        net = bn.EquivariantNet("n n -> n n", [1, 4, 1], norm="batch")
+    else:
+        net = bn.InvariantNet("n n", [1, 4], 1, norm="batch", hidden=[8])
+    x = torch.rand(64, 6, 6, 1)
+    target = x.transpose(1, 2) if kind == "equivariant" else x.diagonal(0, 1, 2).sum(-1)
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = nn.functional.mse_loss(net(x), target)
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < losses[0] / 4
+    again = copy.deepcopy(net)
+    again.load_state_dict(net.state_dict())
+    assert torch.equal(again.eval()(x), net.eval()(x))
