@@ -51,16 +51,13 @@ def test_blocks_of_python_are_found_and_others_are_not():
     assert python_blocks(page) == ["a = 1\n", "b = a\n"]
 
 
-def test_the_python_of_the_readme_runs_from_top_to_bottom():
-    blocks = python_blocks(README.read_text())
-    if not blocks:
-        pytest.skip("README.md shows no python yet")
-    namespace: dict[str, object] = {"torch": torch}
-    for block in blocks:
-        if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, namespace, "README.md", "README.md", 0)
-            said: list[str] = []
-            assert doctest.DocTestRunner().run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
-            namespace.update(test.globs)
-        else:
-            exec(compile(block, "README.md", "exec"), namespace)
+@pytest.mark.parametrize("page", [README, *sorted((README.parent / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys):
+    namespace: dict[str, object] = {}
+    for block in python_blocks(page.read_text()):
+        exec(compile(block, page.name, "exec"), namespace)
+
+
+def test_the_pages_show_python():
+    assert python_blocks(README.read_text())
+    assert python_blocks((README.parent / "docs" / "layers.md").read_text())
