@@ -18,7 +18,7 @@ from bellnet.plan import Program
 class Reader:
     """A (batch, *axes, channels) tensor seen through the folds of a program's source, each computed once.
 
-    `levels` are the reads of each level, side by side in the channels.
+    Its axes are grouped by node set. `levels` are the reads of each level, side by side in the channels.
     """
 
     def __init__(self, program: Program, backend: Dense, levels: list[Tensor]) -> None:
@@ -29,7 +29,7 @@ class Reader:
     @classmethod
     def of(cls, program: Program, backend: Dense, tensor: Tensor) -> "Reader":
         """Read a tensor."""
-        folded = [backend.swap(tensor, program.source_order)]
+        folded = [tensor]
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
         levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
@@ -54,7 +54,7 @@ def apply(
         witness: Sees the swapped copies of what is read.
 
     Returns:
-        (batch, *axes, out_channels).
+        (batch, *axes grouped by node set, out_channels), a tensor of its own and not a view.
     """
     program, backend = reader.program, reader.backend
     mixed: list[Tensor | None] = [None] * len(program.levels)
@@ -84,7 +84,7 @@ def apply(
         elif step.kind == "sum":
             arriving[step.parent].append(backend.write(step, total, mean=program.mean == "writes"))
     assert total is not None
-    return backend.clean(backend.swap(total, program.target_order), program.target)
+    return backend.clean(total, program.target_axes)
 
 
 class WeightGradient:
@@ -133,7 +133,7 @@ def _mix(
     if total is None:
         rows = reader.rows(level, 0)
         product = rows @ weight[0] if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
-        total = product.reshape(shape)
+        total = product if product.shape == shape else product.reshape(shape)
     else:
         total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]

@@ -107,5 +107,5 @@ class Step:
 
 
 def letters(blocks: Iterable[int]) -> str:
-    """Blocks as letters: 0 is a, 1 is b."""
-    return "".join(ascii_letters[block] for block in blocks)
+    """Blocks as letters: 0 is a, 1 is b; beyond Z as numbers in brackets."""
+    return "".join(ascii_letters[block] if block < len(ascii_letters) else f"[{block}]" for block in blocks)
