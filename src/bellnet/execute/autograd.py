@@ -13,7 +13,7 @@ from bellnet.execute.dense import Dense
 from bellnet.execute.loop import Reader, WeightGradient, apply
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_transformed
-from bellnet.execute.weights import from_levels, to_levels
+from bellnet.execute.weights import from_levels, mean_factors, to_levels
 from bellnet.plan import Plan
 
 
@@ -31,6 +31,9 @@ def run(plan: Plan, nodes: Nodes, tensor: Tensor, weight: Tensor, bias: Tensor |
     Returns:
         (batch, *axes, out_channels), zero outside the nodes.
     """
+    if mean and nodes.counts is None and not is_transformed() and tensor.dtype in (torch.float32, torch.float64):
+        # All graphs divide by the same numbers, so the small weights can do it, once, instead of everything read.
+        weight, mean = weight * mean_factors(plan, nodes.lengths, weight), False
     program, backend = plan.program(mean=mean), Dense(nodes)
     tensor = backend.swap(tensor, program.source_order)
     if is_transformed():

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.dense import Dense
-from bellnet.execute.transforms import may_write_in_place
+from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
 
 
@@ -35,11 +35,17 @@ class Reader:
         levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
         return cls(program, backend, levels)
 
-    def rows(self, level: int, swap: int) -> Tensor:
-        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
-        # Not kept: r! copies of a tensor of full order would be held at once.
+    def rows(self, level: int, swap: int, spare: Tensor | None = None) -> Tensor:
+        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped.
+
+        The copy is written into `spare` if that is given. It is not kept: r! copies of a tensor of full order would be
+        held at once.
+        """
         swapped = self.backend.swap(self.levels[level], self.program.level_swaps[level][swap])
-        return swapped.reshape(-1, swapped.shape[-1])
+        if spare is None:
+            return swapped.reshape(-1, swapped.shape[-1])
+        spare.view(swapped.shape).copy_(swapped)
+        return spare
 
 
 def apply(
@@ -137,9 +143,12 @@ def _mix(
     else:
         total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
+    # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
+    reuse = len(weight) > 2 and swap_input and not torch.is_grad_enabled() and not is_transformed()
+    spare = torch.empty_like(reader.rows(level, 0), memory_format=torch.contiguous_format) if reuse else None
     for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
         if swap_input:
-            rows = reader.rows(level, swap)
+            rows = reader.rows(level, swap, spare)
             total = _add_product(total, rows, weight[swap])
             if witness is not None:
                 witness.see(level, swap, rows)

@@ -1,6 +1,7 @@
 """From the weight as it is stored, one matrix for each map, to the matrices that the levels multiply by."""
 
 from collections.abc import Callable, Hashable
+from math import prod
 
 import torch
 from torch import Tensor
@@ -25,6 +26,16 @@ def from_levels(plan: Plan, matrices: list[Tensor], like: Tensor) -> Tensor:
     index = _constant(("places", plan), like, lambda: torch.tensor(_places(plan), device=like.device))
     parts = [_maps(level, part, like) for level, part in zip(plan.levels, matrices, strict=True)]
     return torch.cat(parts).index_select(0, index)
+
+
+def mean_factors(plan: Plan, lengths: tuple[int, ...], like: Tensor) -> Tensor:
+    """(n_maps, 1, 1): what turns the sum of every map into a mean, if all graphs have the same numbers of nodes."""
+
+    def make() -> Tensor:
+        terms = [prod(max(lengths[node_set], 1) for node_set in diagram.read.dropped_sets) for diagram in plan.diagrams]
+        return torch.tensor([1 / number for number in terms], dtype=like.dtype, device=like.device).reshape(-1, 1, 1)
+
+    return _constant(("mean", plan, lengths, like.dtype), like, make)
 
 
 def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
