@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from bellnet.execute import narrow
 from bellnet.execute.dense import Dense
 from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
@@ -106,7 +107,7 @@ class WeightGradient:
 
     def see(self, level: int, swap: int, rows: Tensor) -> None:
         """Use a swapped copy of the gradient while it is there."""
-        self._products[level, swap] = self.reader.rows(level, 0).mT @ rows
+        self._products[level, swap] = narrow.columns_by_columns(self.reader.rows(level, 0), rows)
 
     def levels(self) -> list[Tensor]:
         """For every level (swaps, reads * in_channels, writes * out_channels)."""
@@ -119,8 +120,8 @@ class WeightGradient:
             return self._products[level, swap]
         # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
         if self.reader.levels[level].shape[-1] <= self.gradient.levels[level].shape[-1]:
-            return self.reader.rows(level, swap).mT @ self.gradient.rows(level, 0)
-        return self.reader.rows(level, 0).mT @ self.gradient.rows(level, swap)
+            return narrow.columns_by_columns(self.reader.rows(level, swap), self.gradient.rows(level, 0))
+        return narrow.columns_by_columns(self.reader.rows(level, 0), self.gradient.rows(level, swap))
 
 
 def _mix(
@@ -136,13 +137,15 @@ def _mix(
     The bias belongs to level 0.
     """
     shape = (*reader.levels[level].shape[:-1], weight.shape[-1])
-    if total is None:
-        rows = reader.rows(level, 0)
-        product = rows @ weight[0] if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
-        total = product if product.shape == shape else product.reshape(shape)
-    else:
-        total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
+    rows = reader.rows(level, 0)
+    if level > 0:
+        weight = narrow.widen(weight, rows.shape[0])
+    if total is None:
+        first = narrow.product(rows, weight[0]) if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
+        total = first if first.shape == shape else first.reshape(shape)
+    else:
+        total = _add_product(total, rows, weight[0])
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
     reuse = len(weight) > 2 and swap_input and not torch.is_grad_enabled() and not is_transformed()
     spare = torch.empty_like(reader.rows(level, 0), memory_format=torch.contiguous_format) if reuse else None
@@ -154,15 +157,15 @@ def _mix(
                 witness.see(level, swap, rows)
             del rows  # two copies of a tensor of full order need not be held at once
         else:
-            total.add_(reader.backend.swap((reader.rows(level, 0) @ weight[swap]).reshape(shape), order))
+            total.add_(reader.backend.swap(narrow.product(reader.rows(level, 0), weight[swap]).reshape(shape), order))
     return total
 
 
 def _add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> Tensor:
     if may_write_in_place():
-        total.view(-1, total.shape[-1]).addmm_(rows, matrix)
+        narrow.add_product(total, rows, matrix)
         return total
-    return total + (rows @ matrix).reshape(total.shape)
+    return total + narrow.product(rows, matrix).reshape(total.shape)
 
 
 def _side_by_side(tensors: list[Tensor], like: Tensor) -> Tensor:
