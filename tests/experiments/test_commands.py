@@ -1,5 +1,11 @@
 """The commands table1, table2 and report."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from bellnet.cli import main
@@ -81,3 +87,27 @@ def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     from bellnet import cli
 
     assert (cli.TASKS, cli.METHODS) == (TASKS, METHODS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(tmp_path, jobs):
+    command = ["table1", "--task", "trace", "--method", "hartford", "--layers", "1", "2", "--out", tmp_path]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bellnet.cli", *command, "--jobs", jobs],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while not Records(tmp_path).read():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.decode().endswith("keeps what was done; the same command goes on from there.\n")
+    with pytest.raises(ProcessLookupError):
+        for _ in range(200):  # Python's own tracker of shared resources ends a moment after the others
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
+    assert Records(tmp_path).read()

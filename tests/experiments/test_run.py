@@ -55,6 +55,7 @@ def test_the_trivial_predictor_says_the_mean(tmp_path):
     assert final["errors"]["4"] == pytest.approx(100 / 12 / 4, rel=0.1)
 
 
+@pytest.mark.slow
 def test_cells_side_by_side_give_what_they_give_in_turn(tmp_path):
     cells = [small(seed=seed, method=method) for seed in (0, 1) for method in ("ours", "hartford")]
     together = run_cells(cells, tmp_path / "together", jobs=2, show=False)
@@ -63,6 +64,7 @@ def test_cells_side_by_side_give_what_they_give_in_turn(tmp_path):
     assert len({record["errors"]["4"] for record in together}) == 4
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(tmp_path):
     cell = small(epochs=20, train=420)
     (whole,) = run_cells([cell], tmp_path / "whole", show=False)
@@ -111,6 +113,15 @@ def test_layers_are_counted_without_the_output_layer(task):
     first, second = (CellNet(small(task=task, layers=layers, channels=8)) for layers in (1, 2))
     more = sum(p.numel() for p in second.parameters()) - sum(p.numel() for p in first.parameters())
     assert more == 15 * 8 * 8 + 2 * 8
+
+
+@pytest.mark.parametrize("task", ["diagonal", "trace"])
+def test_hidden_layers_begin_with_a_constant_bias(task):
+    net = CellNet(small(task=task, layers=2, first_bias=4.0)).net
+    biases = [weight for name, weight in net.named_parameters() if name.endswith("bias")]
+    assert [bias[-1].unique().tolist() for bias in biases[:2]] == [[4.0], [4.0]]
+    assert all((bias == 0).all() for bias in (biases[0][:-1], biases[1][:-1]))
+    assert not any(4.0 in bias for bias in biases[2:])
 
 
 def test_hartford_et_al_have_four_maps_and_one_bias_a_layer():

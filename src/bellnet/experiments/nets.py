@@ -1,8 +1,8 @@
 """The networks of a cell, and the fixed change of units around them.
 
-Entries are uniform in [0, 10]; a network sees them with variance one, shifted up by a constant, and what it says is
-scaled back. This is a fixed affine map on either side, the same for every method, and a network with biases could
-represent it; it only spares the optimiser from finding it.
+Entries are uniform in [0, 10]; a network sees them with mean zero and variance one, and what it says is scaled back.
+This is a fixed affine map on either side, the same for every method and every number of nodes, and a network with
+biases could represent it; it only spares the optimiser from finding it.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantNet, InvariantNet, data
+from bellnet import EquivariantLinear, EquivariantNet, InvariantNet, data
 from bellnet.experiments.config import Cell
 
 MEAN, DEVIATION = 5.0, 10 / 12**0.5
@@ -33,8 +33,8 @@ def units(cell: Cell) -> Units:
         # Singular values: one near 1, the others uniform in [0, 0.5]. Only the direction of the output counts.
         return Units(0.0, (1 + cell.n / 12) ** 0.5 / cell.n, 0.0, 1.0)
     if cell.task == "trace":
-        return Units(0.0, DEVIATION, MEAN * cell.n, DEVIATION * cell.n**0.5)
-    return Units(0.0, DEVIATION, 0.0, DEVIATION)
+        return Units(MEAN, DEVIATION, MEAN * cell.n, DEVIATION * cell.n**0.5)
+    return Units(MEAN, DEVIATION, 0.0, DEVIATION)
 
 
 class CellNet(nn.Module):
@@ -46,13 +46,21 @@ class CellNet(nn.Module):
         slots = len(data.synthetic.get(cell.task).target)
         channels = [1, *[cell.channels] * cell.layers]
         self.units = units(cell)
-        self.net: nn.Module
+        self.net: EquivariantNet | InvariantNet
         if slots:
             # The right singular vector has one entry for each column.
             target = " ".join(source.split()[-slots:])
             self.net = EquivariantNet(f"{source} -> {target}", [*channels, 1])
         else:
             self.net = InvariantNet(source, channels, 1)
+        self._begin(cell.first_bias)
+
+    @torch.no_grad()
+    def _begin(self, first_bias: float) -> None:
+        for layer in self.net.blocks.modules():
+            # The last bias is a constant on the whole tensor; those before it are on a diagonal only.
+            if isinstance(layer, EquivariantLinear) and layer.bias is not None:
+                layer.bias[-1] += first_bias
 
     def scaled(self, inputs: Tensor) -> Tensor:
         """What the network says, in its own units."""
