@@ -27,7 +27,7 @@ TABLE2_LAYERS = 2
 # makes ReLU begin as the identity: functions that are linear need not first unlearn its kink.
 RATES = {"symmetric": 0.01, "diagonal": 0.01, "singular": 0.003, "trace": 0.003}
 EPOCHS = {"symmetric": 20, "diagonal": 20, "singular": 30, "trace": 30}
-FIRST_BIAS = {"symmetric": 4.0, "diagonal": 4.0, "singular": 0.0, "trace": 4.0}
+FIRST_BIAS = {"symmetric": 10.0, "diagonal": 10.0, "singular": 0.0, "trace": 4.0}
 
 
 @dataclass(frozen=True, kw_only=True)
