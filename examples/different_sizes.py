@@ -12,23 +12,18 @@ batch = bn.Padded.pack(graphs)
 print(f"values {tuple(batch.values.shape)}, sizes {batch.sizes.tolist()}")
 
 
-class Classifier(nn.Module):
-    """Two layers from edges to edges, the maximum over each orbit, and a linear layer on what is left."""
+# Two layers from edges to edges, the maximum over each orbit, and a linear layer on what is left.
+net = nn.Sequential(
+    bn.EquivariantLinear("n n -> n n", 4, 16),
+    bn.Pointwise(nn.ReLU()),  # for tensors and for Padded
+    bn.EquivariantLinear("n n -> n n", 16, 16),
+    bn.Pointwise(nn.ReLU()),
+    bn.InvariantPool("n n", reduce="max"),  # the diagonal and the off-diagonal: twice the channels
+    nn.Linear(32, 3),
+)
+bn.testing.assert_invariant(net, "n n", in_channels=4)
+bn.testing.assert_padding_changes_nothing(net, "n n ->", in_channels=4)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = bn.EquivariantLinear("n n -> n n", 4, 16)
-        self.second = bn.EquivariantLinear("n n -> n n", 16, 16)
-        self.pool = bn.InvariantPool("n n", reduce="max")  # the diagonal and the off-diagonal: twice the channels
-        self.last = nn.Linear(32, 3)
-
-    def forward(self, x: bn.Padded) -> torch.Tensor:
-        x = self.first(x).map(torch.relu)
-        x = self.second(x).map(torch.relu)
-        return self.last(self.pool(x))
-
-
-net = Classifier()
 together = net(batch)
 one_by_one = torch.cat([net(bn.Padded.pack([graph])) for graph in graphs])
 difference = (together - one_by_one).abs().max()

@@ -2,7 +2,15 @@
 
 from bellnet import errors, testing
 from bellnet.combinatorics import bell
-from bellnet.nn import EntryNorm, EquivariantLinear, EquivariantNet, InvariantNet, InvariantPool, change_basis
+from bellnet.nn import (
+    EntryNorm,
+    EquivariantLinear,
+    EquivariantNet,
+    InvariantNet,
+    InvariantPool,
+    Pointwise,
+    change_basis,
+)
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
@@ -18,6 +26,7 @@ __all__ = [
     "InvariantPool",
     "Padded",
     "Plan",
+    "Pointwise",
     "Spec",
     "bell",
     "change_basis",

@@ -31,8 +31,7 @@ class Padded:
 
     values: Tensor
     sizes: Sizes
-    clean_for: tuple[str, ...] | None = field(default=None, repr=False, kw_only=True)
-    """Internal: the node sets of the axes outside whose sizes the values are known to be zero."""
+    _clean: tuple[tuple[str, ...], int] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, Tensor):
@@ -66,9 +65,23 @@ class Padded:
                 f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
                 "There must be one size for each graph."
             )
+        sizes = sizes.to(torch.int64)
         if can_look_at(sizes) and sizes.numel() and int(sizes.min()) < 0:
             raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {int(sizes.min())}.")
         return sizes.to(self.values.device)
+
+    @classmethod
+    def clean(cls, values: Tensor, sizes: Sizes, axes: tuple[str, ...]) -> "Padded":
+        """A `Padded` whose values are zero outside the sizes of their axes, which a layer then need not see to."""
+        padded = cls(values, sizes)
+        # Under torch.compile cleaning is fused into other work; an inference tensor does not count its changes.
+        if not torch.compiler.is_compiling() and not values.is_inference():
+            object.__setattr__(padded, "_clean", (axes, values._version))
+        return padded
+
+    def is_clean(self, axes: tuple[str, ...]) -> bool:
+        """Whether the values are known to be zero outside, if these are the node sets of their axes."""
+        return self._clean is not None and self._clean == (axes, self.values._version)
 
     def sizes_of(self, name: str) -> Tensor | None:
         """The sizes of one node set, or None where they were given for other node sets only."""
@@ -100,7 +113,7 @@ class Padded:
             padded.append(torch.nn.functional.pad(tensor, [0, 0, *(end for pair in reversed(missing) for end in pair)]))
         values = torch.stack(padded)
         counts = {name: torch.tensor(sizes[name], device=values.device) for name in names}
-        return Padded(values, counts[names[0]] if len(names) == 1 else counts, clean_for=axes)
+        return Padded.clean(values, counts[names[0]] if len(names) == 1 else counts, axes)
 
     def unpack(self, shape: str = "n n") -> list[Tensor]:
         """The graphs one by one, without padding, in the order of the flattened batch axes."""
@@ -141,7 +154,9 @@ class Padded:
 
 def can_look_at(tensor: Tensor) -> bool:
     """Whether the numbers in a tensor can be looked at: not while a graph is traced, nor on the meta device."""
-    return not torch.compiler.is_compiling() and type(tensor) is Tensor and not tensor.is_meta
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    return type(tensor) is Tensor and not tensor.is_meta
 
 
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:

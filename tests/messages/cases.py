@@ -76,7 +76,7 @@ This spec cannot be read: slots are separated by spaces, not commas.
 
     n,n -> n
      ^
-Write "n n".""",
+Write "n n -> n".""",
     ),
     Case(
         "a length for a name",
@@ -245,7 +245,7 @@ EquivariantLinear("n -> n", 3, 0.5): out_channels must be a whole number from 1 
         OptionError,
         lambda: _edges(dtype=torch.int64),
         """\
-EquivariantLinear("n n -> n n", 16, 32): dtype must be a floating point type, not torch.int64.""",
+EquivariantLinear("n n -> n n", 16, 32): dtype must be a floating point type such as torch.float32, not torch.int64.""",
     ),
 ]
 
@@ -630,6 +630,24 @@ Install it: pip install 'bellnet[draw]'""",
     ),
 ]
 
+REQUESTS = [
+    Case(
+        "a cost of less than no channels",
+        SizesError,
+        lambda: plan("n -> n").cost(3, in_channels=-2),
+        """\
+plan("n -> n").cost(in_channels=...) must be a whole number from 0 up, not -2.""",
+    ),
+    Case(
+        "a sparse tensor",
+        TensorError,
+        lambda: EquivariantLinear("n n ->", 1, 1)(torch.eye(3).unsqueeze(-1).to_sparse()),
+        """\
+EquivariantLinear("n n ->", 1, 1) takes a dense tensor, but this one is torch.sparse_coo.
+Pass x.to_dense().""",
+    ),
+]
+
 NETWORKS = [
     Case(
         "a network without layers",
@@ -657,4 +675,4 @@ makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one
     ),
 ]
 
-CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *NETWORKS, *EXTRAS]
+CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *EXTRAS]

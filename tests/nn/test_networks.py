@@ -156,7 +156,7 @@ def test_dropped_channels_are_dropped_for_a_whole_graph_and_others_scaled():
 
 def test_each_layer_gets_an_activation_of_its_own():
     net = bn.EquivariantNet("n -> n", [1, 2, 2, 1], activation=nn.PReLU)
-    assert net.blocks[0].activation.function is not net.blocks[1].activation.function
+    assert net.blocks[0].activation.module is not net.blocks[1].activation.module
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_wrong_character_is_found_wherever_it_is_put(names, arrow, wrong, data
 
 
 def test_advice_for_commas_is_what_should_have_been_written():
-    with pytest.raises(SpecError, match=r'Write "n n"\.$'):
+    with pytest.raises(SpecError, match=r'Write "n n -> n"\.$'):
         parse_spec("n,n -> n")
 
 

@@ -13,7 +13,7 @@ from bellnet.execute.dense import Dense
 from bellnet.execute.loop import Reader, WeightGradient, apply
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_transformed
-from bellnet.execute.weights import from_levels, to_levels
+from bellnet.execute.weights import from_levels, mean_factors, to_levels
 from bellnet.plan import Plan
 
 
@@ -31,36 +31,47 @@ def run(plan: Plan, nodes: Nodes, tensor: Tensor, weight: Tensor, bias: Tensor |
     Returns:
         (batch, *axes, out_channels), zero outside the nodes.
     """
+    if mean and nodes.counts is None and not is_transformed() and tensor.dtype in (torch.float32, torch.float64):
+        # All graphs divide by the same numbers, so the small weights can do it, once, instead of everything read.
+        weight, mean = weight * mean_factors(plan, nodes.lengths, weight), False
+    program, backend = plan.program(mean=mean), Dense(nodes)
+    tensor = backend.swap(tensor, program.source_order)
     if is_transformed():
-        reader = Reader.of(plan.program(mean=mean), Dense(nodes), tensor)
-        return apply(reader, to_levels(plan, weight), None if bias is None else bias.reshape(-1))
-    result: Tensor = _Run.apply(plan, mean, nodes, tensor, weight, bias)  # type: ignore[no-untyped-call]
-    return result
+        reader = Reader.of(program, backend, tensor)
+        result = apply(reader, to_levels(plan, weight), None if bias is None else bias.reshape(-1))
+    else:
+        result = _Run.apply(plan, mean, nodes, tensor, weight, bias)  # type: ignore[no-untyped-call]
+    return backend.swap(result, program.target_order)
 
 
 class _Run(torch.autograd.Function):
+    """The loop with its gradient; axes are grouped by node set on both sides, and what it returns is never a view."""
+
     @staticmethod
     def forward(
         ctx: Any, plan: Plan, mean: bool, nodes: Nodes, tensor: Tensor, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
         ctx.plan, ctx.program, ctx.nodes = plan, plan.program(mean=mean), nodes
-        ctx.save_for_backward(tensor, weight)
-        ctx.save_for_forward(tensor, weight)
         reader, matrices = Reader.of(ctx.program, Dense(nodes), tensor), to_levels(plan, weight)
-        ctx.levels, ctx.matrices = reader.levels, matrices
+        # What was read is small, but for the level that is the input itself. All of it goes through autograd's hands,
+        # which lets go of it in time and knows of checkpointing.
+        ctx.save_for_backward(tensor, weight, *matrices, *(level for level in reader.levels if level is not tensor))
+        ctx.save_for_forward(tensor, weight)
         return apply(reader, matrices, None if bias is None else bias.reshape(-1))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        tensor, weight = ctx.saved_tensors
+        tensor, weight, *saved = ctx.saved_tensors
         program, backend = ctx.program, Dense(ctx.nodes)
-        gradient = Reader.of(program.transposed, backend, backend.clean(gradients[0], program.target))
+        gradient = Reader.of(program.transposed, backend, backend.clean(gradients[0], program.target_axes))
         needs_tensor, needs_weight, needs_bias = ctx.needs_input_grad[3:]
         pulled = pulled_weight = pulled_bias = None
         if torch.is_grad_enabled():  # this pass is to be differentiated too, from the tensors that autograd knows
             reader, matrices = Reader.of(program, backend, tensor), to_levels(ctx.plan, weight)
         else:
-            reader, matrices = Reader(program, backend, ctx.levels), ctx.matrices
+            matrices, levels = saved[: len(program.levels)], iter(saved[len(program.levels) :])
+            whole = [reads == (0,) for reads in program.level_reads]
+            reader = Reader(program, backend, [tensor if is_whole else next(levels) for is_whole in whole])
         weight_gradient = WeightGradient(reader, gradient) if needs_weight else None
         if needs_tensor:
             pulled = apply(gradient, [matrix.mT for matrix in matrices], None, weight_gradient)

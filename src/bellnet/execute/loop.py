@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.dense import Dense
-from bellnet.execute.transforms import may_write_in_place
+from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
 
 
 class Reader:
     """A (batch, *axes, channels) tensor seen through the folds of a program's source, each computed once.
 
-    `levels` are the reads of each level, side by side in the channels.
+    Its axes are grouped by node set. `levels` are the reads of each level, side by side in the channels.
     """
 
     def __init__(self, program: Program, backend: Dense, levels: list[Tensor]) -> None:
@@ -29,17 +29,23 @@ class Reader:
     @classmethod
     def of(cls, program: Program, backend: Dense, tensor: Tensor) -> "Reader":
         """Read a tensor."""
-        folded = [backend.swap(tensor, program.source_order)]
+        folded = [tensor]
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
         levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
         return cls(program, backend, levels)
 
-    def rows(self, level: int, swap: int) -> Tensor:
-        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
-        # Not kept: r! copies of a tensor of full order would be held at once.
+    def rows(self, level: int, swap: int, spare: Tensor | None = None) -> Tensor:
+        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped.
+
+        The copy is written into `spare` if that is given. It is not kept: r! copies of a tensor of full order would be
+        held at once.
+        """
         swapped = self.backend.swap(self.levels[level], self.program.level_swaps[level][swap])
-        return swapped.reshape(-1, swapped.shape[-1])
+        if spare is None:
+            return swapped.reshape(-1, swapped.shape[-1])
+        spare.view(swapped.shape).copy_(swapped)
+        return spare
 
 
 def apply(
@@ -54,7 +60,7 @@ def apply(
         witness: Sees the swapped copies of what is read.
 
     Returns:
-        (batch, *axes, out_channels).
+        (batch, *axes grouped by node set, out_channels), a tensor of its own and not a view.
     """
     program, backend = reader.program, reader.backend
     mixed: list[Tensor | None] = [None] * len(program.levels)
@@ -84,7 +90,7 @@ def apply(
         elif step.kind == "sum":
             arriving[step.parent].append(backend.write(step, total, mean=program.mean == "writes"))
     assert total is not None
-    return backend.clean(backend.swap(total, program.target_order), program.target)
+    return backend.clean(total, program.target_axes)
 
 
 class WeightGradient:
@@ -133,13 +139,16 @@ def _mix(
     if total is None:
         rows = reader.rows(level, 0)
         product = rows @ weight[0] if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
-        total = product.reshape(shape)
+        total = product if product.shape == shape else product.reshape(shape)
     else:
         total = _add_product(total, reader.rows(level, 0), weight[0])
     swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
+    # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
+    reuse = len(weight) > 2 and swap_input and not torch.is_grad_enabled() and not is_transformed()
+    spare = torch.empty_like(reader.rows(level, 0), memory_format=torch.contiguous_format) if reuse else None
     for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
         if swap_input:
-            rows = reader.rows(level, swap)
+            rows = reader.rows(level, swap, spare)
             total = _add_product(total, rows, weight[swap])
             if witness is not None:
                 witness.see(level, swap, rows)

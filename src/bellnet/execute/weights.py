@@ -1,6 +1,7 @@
 """From the weight as it is stored, one matrix for each map, to the matrices that the levels multiply by."""
 
 from collections.abc import Callable, Hashable
+from math import prod
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from bellnet.plan import Entries, Level, Plan
 
 def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
     """For every level (swaps, reads * in_channels, writes * out_channels), from (n_maps, in, out) for diagrams."""
-    index = _constant(("positions", plan), weight.device, lambda: torch.tensor(plan.positions, device=weight.device))
+    index = _constant(("positions", plan), weight, lambda: torch.tensor(plan.positions, device=weight.device))
     if plan.symmetric:
         # Swaps that a symmetry makes equal are missing from some reads of a level: a matrix of zeros stands for them.
         weight = torch.cat([weight, torch.zeros_like(weight[:1])])
@@ -22,15 +23,25 @@ def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
 
 def from_levels(plan: Plan, matrices: list[Tensor], like: Tensor) -> Tensor:
     """The transpose of `to_levels`, as gradients need it: (n_maps, in, out) from the matrices of every level."""
-    index = _constant(("places", plan), like.device, lambda: torch.tensor(_places(plan), device=like.device))
+    index = _constant(("places", plan), like, lambda: torch.tensor(_places(plan), device=like.device))
     parts = [_maps(level, part, like) for level, part in zip(plan.levels, matrices, strict=True)]
     return torch.cat(parts).index_select(0, index)
+
+
+def mean_factors(plan: Plan, lengths: tuple[int, ...], like: Tensor) -> Tensor:
+    """(n_maps, 1, 1): what turns the sum of every map into a mean, if all graphs have the same numbers of nodes."""
+
+    def make() -> Tensor:
+        terms = [prod(max(lengths[node_set], 1) for node_set in diagram.read.dropped_sets) for diagram in plan.diagrams]
+        return torch.tensor([1 / number for number in terms], dtype=like.dtype, device=like.device).reshape(-1, 1, 1)
+
+    return _constant(("mean", plan, lengths, like.dtype), like, make)
 
 
 def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
     """Multiply coefficients (n_maps, ...) by an integer matrix, given by its entries; `key` names the matrix."""
     size, dtype, device = coefficients.shape[0], coefficients.dtype, coefficients.device
-    matrix = _constant((key, dtype), device, lambda: _dense(entries, size, dtype, device))
+    matrix = _constant((key, dtype), coefficients, lambda: _dense(entries, size, dtype, device))
     return (matrix @ coefficients.reshape(size, -1)).reshape(coefficients.shape)
 
 
@@ -64,19 +75,20 @@ def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device
 
 
 _CONSTANTS: dict[Hashable, Tensor] = {}
+MOST_CONSTANTS = 512
 
 
-def _constant(key: Hashable, device: torch.device, make: Callable[[], Tensor]) -> Tensor:
-    """A constant tensor, made once for each device.
+def _constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
+    """A constant tensor on the device of another one, made once for each device.
 
     Not a buffer: a module made on the meta device and then loaded would carry an empty one.
     """
-    if torch.compiler.is_compiling():
-        return make()
-    if (key, device) in _CONSTANTS:
-        return _CONSTANTS[key, device]
-    with torch.inference_mode(False):
-        constant = make()
-    if type(constant) is Tensor:  # not a fake tensor of some tracer
-        _CONSTANTS[key, device] = constant
-    return constant
+    if torch.compiler.is_compiling() or type(like) not in (Tensor, torch.nn.Parameter):
+        return make()  # a tracer wants to see it made
+    place = key, like.device
+    if place not in _CONSTANTS:
+        while len(_CONSTANTS) >= MOST_CONSTANTS:
+            _CONSTANTS.pop(next(iter(_CONSTANTS)))
+        with torch.inference_mode(False):
+            _CONSTANTS[place] = make()
+    return _CONSTANTS[place]

@@ -4,6 +4,15 @@ from bellnet.nn.basis import change_basis
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.networks import EquivariantNet, InvariantNet
 from bellnet.nn.norm import EntryNorm
+from bellnet.nn.pointwise import Pointwise
 from bellnet.nn.pool import InvariantPool
 
-__all__ = ["EntryNorm", "EquivariantLinear", "EquivariantNet", "InvariantNet", "InvariantPool", "change_basis"]
+__all__ = [
+    "EntryNorm",
+    "EquivariantLinear",
+    "EquivariantNet",
+    "InvariantNet",
+    "InvariantPool",
+    "Pointwise",
+    "change_basis",
+]

@@ -36,8 +36,10 @@ def initial_weight(plan: Plan, in_channels: int, out_channels: int, *, mean: boo
         mean: Whether the layer takes means. With sums no weights could keep the second moment for every number of
             nodes, and the components of the source are left as they are.
     """
-    scale = (torch.tensor(variance_shares(plan)) * RELU_GAIN / in_channels).sqrt()
-    weight = torch.randn(plan.n_maps, in_channels * out_channels) * scale.unsqueeze(-1)
+    cpu = torch.device("cpu")
+    shares = torch.tensor(variance_shares(plan), dtype=torch.float32, device=cpu)
+    scale = (shares * RELU_GAIN / in_channels).sqrt().unsqueeze(-1)
+    weight = torch.randn(plan.n_maps, in_channels * out_channels, dtype=torch.float32, device=cpu) * scale
     if mean:
         weight = _multiply(_components_to_reads(plan), weight)
     weight = _multiply(_orbits_to_writes(plan), weight)
@@ -145,8 +147,8 @@ def _non_zero(entries: Counter[tuple[int, int]]) -> Entries:
 def _multiply(entries: Entries, weight: Tensor) -> Tensor:
     rows, columns, values = zip(*entries, strict=True)
     size = (weight.shape[0], weight.shape[0])
-    matrix = torch.sparse_coo_tensor(
-        torch.tensor([rows, columns]), torch.tensor(values, dtype=weight.dtype), size, check_invariants=False
-    )
+    index = torch.tensor([rows, columns], device=weight.device)
+    filled = torch.tensor(values, dtype=weight.dtype, device=weight.device)
+    matrix = torch.sparse_coo_tensor(index, filled, size, device=weight.device, check_invariants=False)
     product: Tensor = torch.sparse.mm(matrix, weight)
     return product

@@ -22,11 +22,13 @@ class Input(NamedTuple):
         tensor: (batch, node axes, channels), zero outside the nodes.
         nodes: The lengths and counts of all node sets of the spec.
         batch: The batch axes as they were.
+        padded: The node sets of which graphs may have different numbers.
     """
 
     tensor: Tensor
     nodes: Nodes
     batch: tuple[int, ...]
+    padded: tuple[str, ...]
 
 
 class Reception:
@@ -55,14 +57,16 @@ class Reception:
         self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
         nodes = self._nodes(lengths, counts, batch, values.device)
         tensor = values.reshape(prod(batch), *values.shape[n_batch:])
-        if not (isinstance(given, Padded) and given.clean_for == source):
+        if not (isinstance(given, Padded) and given.is_clean(source)):
             tensor = nodes.clean(tensor, self.source_sets)
-        return Input(tensor, nodes, batch)
+        return Input(tensor, nodes, batch, tuple(counts))
 
     def _check_tensor(self, values: object) -> None:
         if not isinstance(values, Tensor):
             kind = f"{type(values).__module__}.{type(values).__qualname__}"
             raise TensorError(f"{self.call} takes a tensor or a bellnet.Padded, not {kind}.")
+        if values.layout != torch.strided:
+            raise TensorError(f"{self.call} takes a dense tensor, but this one is {values.layout}.\nPass x.to_dense().")
 
     def _check_axes(self, values: Tensor) -> None:
         source = self.spec.source

@@ -98,8 +98,10 @@ class EquivariantLinear(nn.Module):
                 "Orbits and diagrams differ by sums that a division by the number of terms would not respect. "
                 'Pass normalize="sum", or basis="diagram".'
             )
-        if dtype is not None and not dtype.is_floating_point:
-            raise OptionError(f"{self._call}: dtype must be a floating point type, not {dtype}.")
+        if dtype is not None and (type(dtype) is not torch.dtype or not dtype.is_floating_point):
+            raise OptionError(
+                f"{self._call}: dtype must be a floating point type such as torch.float32, not {dtype!r}."
+            )
 
     def reset_parameters(self) -> None:
         """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero."""
@@ -132,19 +134,20 @@ class EquivariantLinear(nn.Module):
             node set of the target, else a tensor.
         """
         given = self._reception.receive(x, sizes)
-        if check:
-            check_declared(self._call, self.plan, given.tensor)
         self._check_device(given.tensor)
         device_type = given.tensor.device.type
-        if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
+        casts = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
+        self._check_dtype(given.tensor, casts=casts)
+        if check:
+            check_declared(self._call, self.plan, given.tensor)
+        if casts:
             with torch.autocast(device_type, enabled=False):
                 result = self._run(given, torch.get_autocast_dtype(device_type))
         else:
-            self._check_dtype(given.tensor)
             result = self._run(given, self.weight.dtype)
         result = result.reshape(*given.batch, *result.shape[1:])
         sizes_of_target = self._sizes_of_target(given)
-        return result if sizes_of_target is None else Padded(result, sizes_of_target, clean_for=self.spec.target)
+        return result if sizes_of_target is None else Padded.clean(result, sizes_of_target, self.spec.target)
 
     def _run(self, given: Input, dtype: torch.dtype) -> Tensor:
         weight, bias = self.weight.to(dtype), None if self.bias is None else self.bias.to(dtype)
@@ -160,8 +163,8 @@ class EquivariantLinear(nn.Module):
                 f'Move one of them: layer.to("{tensor.device}") or x.to("{self.weight.device}").'
             )
 
-    def _check_dtype(self, tensor: Tensor) -> None:
-        if tensor.dtype == self.weight.dtype:
+    def _check_dtype(self, tensor: Tensor, *, casts: bool) -> None:
+        if tensor.dtype == self.weight.dtype or (casts and tensor.is_floating_point()):
             return
         remedy = f"Convert the input: x.to({self.weight.dtype})"
         if tensor.is_floating_point():
@@ -173,7 +176,7 @@ class EquivariantLinear(nn.Module):
     def _sizes_of_target(self, given: Input) -> Tensor | dict[str, Tensor] | None:
         """The sizes for a `Padded`; None if there is nothing in the output that could be padded."""
         counts = given.nodes.counts
-        if counts is None or not self.spec.target:
+        if counts is None or not any(name in given.padded for name in self.spec.target):
             return None
         sizes = {name: counts[number].reshape(given.batch) for name, number in self._target_sets}
         return next(iter(sizes.values())) if len(sizes) == 1 else sizes

@@ -52,7 +52,7 @@ class EntryNorm(nn.Module):
         if outside is not None:
             result = result.masked_fill(outside, 0)
         result = result.reshape(*given.batch, *result.shape[1:])
-        return Padded(result, x.sizes, clean_for=self.axes) if isinstance(x, Padded) else result
+        return Padded.clean(result, x.sizes, self.axes) if isinstance(x, Padded) else result
 
     def _statistics(self, tensor: Tensor, outside: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and variance, shaped to broadcast to the (batch, *axes, channels) tensor, which is zero outside."""

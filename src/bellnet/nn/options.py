@@ -1,5 +1,7 @@
 """Checks of the options that several modules share."""
 
+from operator import index
+
 from bellnet.errors import OptionError
 
 
@@ -13,6 +15,10 @@ def check_choice(call: str, argument: str, value: object, choices: tuple[str, ..
 
 def check_channels(call: str, argument: str, value: object) -> int:
     """The value, if it can be a number of channels."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return value
+    try:
+        number = 0 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number >= 1:
+        return number
     raise OptionError(f"{call}: {argument} must be a whole number from 1 up, not {value!r}.")

@@ -21,27 +21,44 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class Activation(nn.Module):
-    """An activation for tensors and `Padded`, by name or as a module that acts on every entry alone."""
+class Pointwise(nn.Module):
+    """A module that acts on every entry alone, for tensors and for `Padded`: an activation, a linear layer.
 
-    def __init__(self, call: str, activation: str | Callable[[], nn.Module]) -> None:
+    Args:
+        module: Takes (..., channels) to (..., channels), entry by entry.
+
+    >>> from bellnet import EquivariantLinear
+    >>> net = nn.Sequential(
+    ...     EquivariantLinear("n n -> n n", 2, 4), Pointwise(nn.ReLU()), EquivariantLinear("n n ->", 4, 1)
+    ... )
+    >>> net(torch.randn(5, 5, 2)).shape, net(Padded(torch.randn(3, 5, 5, 2), torch.tensor([5, 2, 1]))).shape
+    (torch.Size([1]), torch.Size([3, 1]))
+    """
+
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        if isinstance(activation, str) and activation in ACTIVATIONS:
-            self.function = ACTIVATIONS[activation]()
-        elif callable(activation) and not isinstance(activation, nn.Module):
-            self.function = activation()
-        else:
-            names = ", ".join(map(repr, ACTIVATIONS))
-            raise OptionError(
-                f"{call}: activation must be a name or something that makes a module, not {activation!r}.\n"
-                f"Names are {names}. A class or a function\n"
-                "makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one module for all would "
-                "not."
-            )
+        self.module = module
 
     def forward(self, x: Tensor | Padded) -> Tensor | Padded:
-        """Apply the activation to every entry."""
-        return x.map(self.function) if isinstance(x, Padded) else self.function(x)
+        """Apply the module to every entry."""
+        if isinstance(x, Padded):
+            return x.map(self.module)
+        result: Tensor = self.module(x)
+        return result
+
+
+def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:
+    """An activation by name, or what a class or function makes; `call` is how messages name the network."""
+    if isinstance(activation, str) and activation in ACTIVATIONS:
+        return Pointwise(ACTIVATIONS[activation]())
+    if callable(activation) and not isinstance(activation, nn.Module):
+        return Pointwise(activation())
+    names = ", ".join(map(repr, ACTIVATIONS))
+    raise OptionError(
+        f"{call}: activation must be a name or something that makes a module, not {activation!r}.\n"
+        f"Names are {names}. A class or a function\n"
+        "makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one module for all would not."
+    )
 
 
 class ChannelDropout(nn.Module):
@@ -65,9 +82,7 @@ class ChannelDropout(nn.Module):
         batch = values.shape[: values.ndim - self.n_axes - 1]
         ones = torch.ones(*batch, *[1] * self.n_axes, values.shape[-1], dtype=values.dtype, device=values.device)
         kept = nn.functional.dropout(ones, self.p)
-        if isinstance(x, Padded):
-            return Padded(values * kept, x.sizes, clean_for=x.clean_for)
-        return values * kept
+        return Padded(values * kept, x.sizes) if isinstance(x, Padded) else values * kept
 
     def extra_repr(self) -> str:
         """The probability."""

@@ -11,7 +11,7 @@ from bellnet.errors import TensorError
 from bellnet.execute import Nodes
 from bellnet.nn.inputs import Reception
 from bellnet.nn.options import check_choice
-from bellnet.plan import Fold
+from bellnet.plan import Fold, refuse_giants
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded
 
@@ -37,6 +37,7 @@ class InvariantPool(nn.Module):
         self.axes = parse_shape(spec)
         call = f'InvariantPool("{" ".join(self.axes)}")'
         self.reduce = check_choice(call, "reduce", reduce, ("max", "sum", "mean"))
+        refuse_giants(Spec(self.axes, ()))
         self._reception = Reception(call, Spec(self.axes, ()), None)
         self._orbits = tuple(_orbit(pattern, self._reception.source_sets) for pattern in partitions(self.axes))
 
@@ -69,7 +70,10 @@ class InvariantPool(nn.Module):
             return entries.masked_fill(left_out, 0).sum(axes)
         count = (~left_out).expand(*entries.shape[:-1], 1).sum(axes)
         if self.reduce == "mean":
-            return entries.masked_fill(left_out, 0).sum(axes) / count.clamp(min=1).to(entries.dtype)
+            # Sums of many half-precision numbers overflow although their mean does not.
+            dtype = torch.promote_types(entries.dtype, torch.float32)
+            total = entries.masked_fill(left_out, 0).sum(axes, dtype=dtype)
+            return (total / count.clamp(min=1)).to(entries.dtype)
         if 0 in entries.shape[1:-1]:
             return entries.sum(axes)
         # amax shares the gradient among equal entries, so that it does not depend on the numbering of nodes either.

@@ -10,7 +10,7 @@ from bellnet.errors import OptionError
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels, check_choice
-from bellnet.nn.pointwise import Activation, ChannelDropout
+from bellnet.nn.pointwise import ChannelDropout, make_activation
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
 
@@ -64,7 +64,7 @@ class StackOptions:
             dense = nn.Linear(before, after)
             nn.init.kaiming_normal_(dense.weight, nonlinearity="relu")
             nn.init.zeros_(dense.bias)
-            modules += [dense, Activation(self.call, self.activation)]
+            modules += [dense, make_activation(self.call, self.activation)]
             if self.dropout:
                 modules.append(nn.Dropout(self.dropout))
         return nn.Sequential(*modules[: -2 if self.dropout else -1])
@@ -78,7 +78,7 @@ class Block(nn.Module):
         shape, channels = " ".join(layer.spec.target), layer.out_channels
         self.layer = layer
         self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
-        self.activation = Activation(options.call, options.activation)
+        self.activation = make_activation(options.call, options.activation)
         self.dropout = ChannelDropout(options.dropout, len(layer.spec.target))
         self.residual = options.residual and layer.in_channels == channels
 

@@ -5,7 +5,7 @@ from bellnet.plan.cost import Cost
 from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
-from bellnet.plan.plan import Plan, plan
+from bellnet.plan.plan import Plan, plan, refuse_giants
 from bellnet.plan.program import Program, ReadStep, WriteStep
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",
+    "refuse_giants",
 ]

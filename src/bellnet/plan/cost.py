@@ -11,14 +11,15 @@ from bellnet.spec import Spec
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one forward pass.
+    """The cost of one forward pass, numbers taken as four bytes.
 
     Attributes:
         multiplications: Those of the matrix products, one for each rank; adding and copying is not counted.
         stacked_multiplications: What applying every map on its own and mixing the stacked results would take.
         input_bytes: The size of the input.
         output_bytes: The size of the output.
-        extra_bytes: At most this much is held at once beside input, output and weights.
+        extra_bytes: At most this much is held at once beside input, output and weights, for a tensor; a `Padded` takes
+            masks and a cleaned copy of input and output besides.
     """
 
     multiplications: int
@@ -39,6 +40,9 @@ def count_cost(
 ) -> Cost:
     """Count what a program costs for node sets of these sizes."""
     lengths = _lengths(spec, sizes)
+    for name, number in (("in_channels", in_channels), ("out_channels", out_channels), ("batch", batch)):
+        if type(number) is not int or number < 0:
+            raise SizesError(f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {number!r}.')
     source = batch * prod(lengths[name] for name in spec.source)
     target = batch * prod(lengths[name] for name in spec.target)
     by_number = tuple(lengths[name] for name in spec.node_sets)
@@ -79,7 +83,9 @@ def _extra_numbers(program: Program, lengths: tuple[int, ...], in_channels: int,
         swapped.append(min(reads, writes) * (len(level.swaps) > 1))
     sums = [0, *(size(step.sets) * out_channels for step in program.write_steps[:-1])]
     # A sum and its quotient, or a sum and the next one, exist side by side for a moment.
-    return sum(folds) + max(folds) + levels + sum(sums) + max(sums) + max(swapped)
+    # Axes that are not grouped by node set are copied into that order.
+    ordered = size(program.source) * in_channels * (program.source_order != tuple(range(len(program.source))))
+    return sum(folds) + max(folds) + levels + sum(sums) + max(sums) + max(swapped) + ordered
 
 
 def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:

@@ -57,6 +57,11 @@ class Fold:
         return tuple(block for block in self.set_of_block if block not in self.kept)
 
     @property
+    def dropped_sets(self) -> tuple[int, ...]:
+        """The node set of every block that is summed over."""
+        return tuple(self.set_of_block[block] for block in self.dropped)
+
+    @property
     def axis_sets(self) -> tuple[int, ...]:
         """The node set of every axis of the folded tensor."""
         return tuple(self.set_of_block[block] for block in self.kept)
@@ -107,5 +112,5 @@ class Step:
 
 
 def letters(blocks: Iterable[int]) -> str:
-    """Blocks as letters: 0 is a, 1 is b."""
-    return "".join(ascii_letters[block] for block in blocks)
+    """Blocks as letters: 0 is a, 1 is b; beyond Z as numbers in brackets."""
+    return "".join(ascii_letters[block] if block < len(ascii_letters) else f"[{block}]" for block in blocks)

@@ -96,7 +96,7 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> 
 
 @lru_cache(maxsize=256)
 def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
-    _refuse_giants(spec)
+    refuse_giants(spec)
     source, target = spec.set_numbers
     everything = partitions(spec.slots)
     chosen = everything
@@ -114,7 +114,8 @@ def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
     return Plan(spec, symmetric, hollow, diagrams, partitions(spec.target), levels, positions, programs)
 
 
-def _refuse_giants(spec: Spec) -> None:
+def refuse_giants(spec: Spec) -> None:
+    """Refuse a spec with more maps than can be listed."""
     n_maps = prod(bell(spec.slots.count(name)) for name in spec.node_sets)
     if n_maps > MOST_MAPS:
         raise SpecError(

@@ -82,6 +82,11 @@ class Program:
             write_steps=tuple(_write_step(fold, levels, write_folds) for fold in write_folds),
         )
 
+    @property
+    def target_axes(self) -> tuple[int, ...]:
+        """The node set of every axis of what a run returns, before `target_order` puts the axes into their slots."""
+        return tuple(sorted(self.target))
+
     @cached_property
     def transposed(self) -> "Program":
         """The program of the transposed map, which takes gradients at the target to gradients at the source."""

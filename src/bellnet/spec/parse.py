@@ -51,16 +51,15 @@ def _names(text: str, start: int, stop: int) -> tuple[str, ...]:
         valid = NAME.match(word.group())
         if valid is None or valid.end() < len(word.group()):
             at = 0 if valid is None else valid.end()
-            raise _mistake(text, word.start() + at, 1, *_reason(word.group(), at))
+            raise _mistake(text, word.start() + at, 1, *_reason(text, word.group(), at))
         names.append(word.group())
     return tuple(names)
 
 
-def _reason(word: str, at: int) -> tuple[str, str]:
+def _reason(text: str, word: str, at: int) -> tuple[str, str]:
     character = word[at]
     if character == ",":
-        advice = f'Write "{word.replace(",", " ").strip()}".' if word.strip(",") else EXAMPLE
-        return "slots are separated by spaces, not commas", advice
+        return "slots are separated by spaces, not commas", f'Write "{" ".join(text.replace(",", " ").split())}".'
     if character.isdigit():
         return "a node set name does not begin with a digit", (
             "The string names node sets, not lengths: the same layer fits any number of nodes."

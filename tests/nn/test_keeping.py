@@ -1,0 +1,129 @@
+"""What a layer keeps and for how long, what may be done to what it returns, and what it must notice."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.checkpoint import checkpoint
+
+import bellnet as bn
+
+
+def two_layers() -> tuple[bn.EquivariantLinear, bn.EquivariantLinear]:
+    return bn.EquivariantLinear("n n -> n n", 2, 2), bn.EquivariantLinear("n n -> n n", 2, 2)
+
+
+def nodes_of(tensor: torch.Tensor) -> list[object]:
+    """Every node of the graph behind a tensor."""
+    found, waiting = [], [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in found:
+            found.append(node)
+            waiting += [parent for parent, _ in node.next_functions]
+    return found
+
+
+def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd():
+    first, second = two_layers()
+    y = second(first(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 3])))).values
+    runs = [node for node in nodes_of(y) if type(node).__name__ == "_RunBackward"]
+    assert len(runs) == 2
+    for run in runs:
+        kept = [value for value in [*vars(run).values(), *run.nodes] if isinstance(value, torch.Tensor | list | dict)]
+        assert [value.shape for value in kept] == [(1, 3)]  # the numbers of nodes
+        assert any(saved.shape == (3, 4, 4, 2) for saved in run.saved_tensors)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="have already been freed"):
+        _ = runs[0].saved_tensors
+
+
+def test_checkpointing_gives_the_same_gradients():
+    first, second = two_layers()
+    x = torch.randn(3, 4, 4, 2, requires_grad=True)
+    checkpoint(lambda x: second(first(x)), x, use_reentrant=False).sum().backward()
+    torch.testing.assert_close(x.grad, torch.autograd.grad(second(first(x)).sum(), x)[0])
+
+
+def test_all_that_is_kept_passes_through_the_hooks_for_saved_tensors():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
+    x = torch.randn(2, 4, 4, 2, dtype=torch.float64, requires_grad=True)
+    expected = torch.autograd.grad(layer(x).pow(2).sum(), [x, layer.weight])
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.clone(), lambda tensor: tensor):
+        y = layer(x)
+    loss = y.pow(2).sum()
+    torch.testing.assert_close(torch.autograd.grad(loss, [x, layer.weight]), expected)
+
+
+@pytest.mark.parametrize(
+    "spec", ["n ->", "->", "n -> n", "n n -> n n", "n n -> n", "u i -> i u", "u i u -> i u", "-> n"]
+)
+def test_what_a_layer_returns_may_be_changed_in_place(spec):
+    layer = bn.EquivariantLinear(spec, 2, 3)
+    sizes = dict.fromkeys(layer.spec.target_only, 4)
+    x = torch.rand(5, *[4] * len(layer.spec.source), 2)
+    changed = nn.ReLU(inplace=True)(layer(x, sizes=sizes))
+    changed.sum().backward()
+    assert torch.equal(changed, layer(x, sizes=sizes).relu())
+
+
+def test_padded_values_that_were_changed_are_cleaned_again():
+    torch.manual_seed(0)
+    layer = bn.EquivariantLinear("n n -> n n", 2, 2)
+    padded = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    moved = padded.values.detach() + 1
+    expected = layer(bn.Padded(moved, torch.tensor([4, 2]))).values
+    replaced = dataclasses.replace(padded, values=padded.values.detach() + 1)
+    assert torch.equal(layer(replaced).values, expected)
+    with torch.no_grad():
+        padded.values.add_(1)
+    assert torch.equal(layer(padded).values, expected)
+    packed = bn.Padded.pack([torch.zeros(3, 3, 2), torch.zeros(1, 1, 2)])
+    packed.values.add_(1)
+    assert torch.equal(layer(packed).values, layer(bn.Padded(torch.ones(2, 3, 3, 2), torch.tensor([3, 1]))).values)
+
+
+def test_padded_values_of_an_inference_pass_can_be_used_again():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 2)
+    with torch.inference_mode():
+        once = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+        assert not layer(once).values[1, 2:].any()
+
+
+def test_a_target_set_of_one_size_for_all_graphs_is_not_padded():
+    layer = bn.EquivariantLinear("u -> i", 2, 3)
+    graphs = bn.Padded(torch.randn(2, 4, 2), torch.tensor([4, 1]))
+    assert isinstance(layer(graphs, sizes={"i": 5}), torch.Tensor)
+    assert isinstance(layer(graphs, sizes={"i": torch.tensor([5, 2])}), bn.Padded)
+
+
+def test_vmap_runs_over_values_and_sizes():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3)
+    values, sizes = torch.randn(4, 3, 3, 2), torch.tensor([3, 1, 2, 0])
+    found = torch.func.vmap(lambda value, size: layer(bn.Padded(value, size)).values)(values, sizes)
+    torch.testing.assert_close(found, layer(bn.Padded(values, sizes)).values)
+
+
+def test_fake_tensors_are_served_after_real_ones():
+    bn.EquivariantLinear("n n n -> n", 2, 3)(torch.randn(4, 4, 4, 2))
+    with FakeTensorMode():
+        assert bn.EquivariantLinear("n n n -> n", 2, 3)(torch.empty(4, 4, 4, 2)).shape == (4, 3)
+
+
+def test_a_device_that_is_named_goes_before_the_default_device():
+    with torch.device("meta"):
+        layer = bn.EquivariantLinear("n n -> n n", 2, 3, device="cpu")
+    assert layer.weight.device.type == "cpu"
+    assert layer.weight.any()
+
+
+def test_pooled_means_of_half_precision_do_not_overflow():
+    pooled = bn.InvariantPool("n n", reduce="mean")(torch.ones(300, 300, 1, dtype=torch.float16))
+    assert pooled.tolist() == [1, 1]
+
+
+def test_pooling_refuses_what_has_too_many_orbits():
+    with pytest.raises(bn.errors.SpecError, match="maps; plans are built for up to"):
+        bn.InvariantPool(" ".join("n" * 12))
