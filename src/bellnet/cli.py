@@ -18,8 +18,10 @@ from bellnet.errors import BellnetError, OptionError
 
 if TYPE_CHECKING:
     from bellnet import Plan
+    from bellnet.experiments import Cell
 
-OK, CHECK_FAILED, BAD_INPUT = 0, 1, 2
+OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="bellnet",
         description="All permutation-equivariant linear layers between tensors over node sets.",
         epilog=_epilog(tuple(command.examples[0] for command in COMMANDS))
-        + "\n\nexit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input",
+        + "\n\nexit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input\n  130  stopped by Ctrl-C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"bellnet {__version__}")
@@ -175,6 +177,103 @@ def _run_verify(arguments: argparse.Namespace) -> int:
     return OK if all(row.ok for row in rows) else CHECK_FAILED
 
 
+def _declare_table1(parser: argparse.ArgumentParser) -> None:
+    _declare_run(parser, "table1")
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
+    parser.add_argument(
+        "--method", nargs="+", choices=METHODS, default=METHODS, help="some of the methods (default all)"
+    )
+
+
+def _run_table1(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import cells_of_table1, check_extra
+
+    check_extra("bellnet table1")
+    cells = cells_of_table1(
+        tasks=arguments.task,
+        layers=arguments.layers,
+        methods=arguments.method,
+        seed=arguments.seed,
+        rates=arguments.rate,
+    )
+    return _run_cells(arguments, cells)
+
+
+def _declare_table2(parser: argparse.ArgumentParser) -> None:
+    _declare_run(parser, "table2")
+    tasks = TASKS[:3]
+    parser.add_argument("--task", nargs="+", choices=tasks, default=tasks, help="some of the tasks (default all)")
+
+
+def _run_table2(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import cells_of_table2, check_extra
+
+    check_extra("bellnet table2")
+    cells = cells_of_table2(tasks=arguments.task, layers=arguments.layers, seed=arguments.seed, rates=arguments.rate)
+    return _run_cells(arguments, cells)
+
+
+def _declare_run(parser: argparse.ArgumentParser, name: str) -> None:
+    parser.add_argument("--quick", action="store_true", help="small matrices, few examples: takes a minute")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("results") / name,
+        help=f"where records, checkpoints and the report go (default results/{name}); a run that was stopped goes on",
+    )
+    parser.add_argument("--seed", metavar="N", type=_from_zero, default=0, help="of everything random (default 0)")
+    parser.add_argument("--jobs", metavar="N", type=_count, default=1, help="cells at a time (default 1)")
+    parser.add_argument("--layers", metavar="K", nargs="+", type=_count, help="some of the numbers of hidden layers")
+    parser.add_argument(
+        "--rate",
+        metavar="R",
+        nargs="+",
+        type=_positive,
+        default=(),
+        help="learning rates to try; the one that validates best counts",
+    )
+    parser.add_argument("--silent", action="store_true", help="show no progress")
+
+
+def _run_cells(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
+    from bellnet.experiments import quick, run_cells, write_report
+
+    if arguments.quick:
+        cells = [quick(cell) for cell in cells]
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OptionError(f"--out {arguments.out} cannot be a directory: {reason.strerror}.") from reason
+    try:
+        run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
+    except KeyboardInterrupt:
+        print(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.", file=sys.stderr)
+        return INTERRUPTED
+    files = write_report(arguments.out)
+    _print_tables(arguments.out, files)
+    return OK
+
+
+def _declare_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", type=Path, help="what was given to --out")
+
+
+def _run_report(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import write_report
+
+    _print_tables(arguments.directory, write_report(arguments.directory))
+    return OK
+
+
+def _print_tables(directory: Path, files: Sequence[Path]) -> None:
+    from bellnet.experiments import print_tables
+
+    print_tables(directory)
+    for file in files:
+        print(f"wrote {file}")
+
+
 def _declare_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help='the shape of source and target, for instance "n n -> n n"')
 
@@ -183,6 +282,22 @@ def _count(text: str) -> int:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+
+
+def _from_zero(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < float("inf"):
+        return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
 
 
 def _sizes(text: str) -> int | dict[str, int]:
@@ -226,6 +341,31 @@ COMMANDS = (
         ("verify", "verify --json"),
         _declare_verify,
         _run_verify,
+    ),
+    Command(
+        "table1",
+        "run the paper's Table 1: learning simple functions",
+        (
+            "table1 --quick",
+            "table1 --out results/table1 --jobs 2",
+            "table1 --task symmetric trace --layers 1 2 --method ours",
+        ),
+        _declare_table1,
+        _run_table1,
+    ),
+    Command(
+        "table2",
+        "run the paper's Table 2: testing on other sizes",
+        ("table2 --quick", "table2 --task diagonal --layers 1 2 3"),
+        _declare_table2,
+        _run_table2,
+    ),
+    Command(
+        "report",
+        "draw the tables and pictures of a run again",
+        ("report results/table1",),
+        _declare_report,
+        _run_report,
     ),
 )
 

@@ -28,10 +28,13 @@ OUTSIDE = {part: {"torch"} for part in ("tensors", "execute", "nn", "testing", "
 LATE = {
     "draw": {"matplotlib", "numpy"},
     "testing": {"hypothesis"},
-    "experiments": {"matplotlib", "numpy"},
+    "experiments": {"lightning", "matplotlib", "rich"},
     "data": {"networkx", "torch_geometric", "numpy"},
 }
-MADE_FOR = {"testing/strategies.py": {"hypothesis"}}
+MADE_FOR = {
+    "testing/strategies.py": {"hypothesis"},
+    "experiments/module.py": {"lightning", "torchmetrics"},
+}
 
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"

@@ -1,0 +1,127 @@
+"""A cell as Lightning sees it: the module, its optimiser, its data in an order that a restart does not change.
+
+This file needs lightning and torchmetrics, which take seconds to import; only `train` imports it, when it runs.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sized
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+from torchmetrics import MeanMetric
+
+from bellnet import data
+from bellnet.experiments.config import Cell
+from bellnet.experiments.nets import CellNet
+
+Batch = tuple[Tensor, Tensor]
+
+
+class CellModule(LightningModule):
+    """Learns a cell: the loss of the task in the units of the network, the error in those of the paper."""
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__()
+        self.cell = cell
+        self.task = data.synthetic.get(cell.task)
+        self.net = CellNet(cell)
+        self.train_loss = MeanMetric()
+        self.validation_error = MeanMetric()
+
+    def training_step(self, batch: Batch, number: int) -> Tensor:
+        """The loss of a batch."""
+        inputs, targets = batch
+        loss = self.task.loss(self.net.scaled(inputs), self.net.to_units(targets))
+        self.train_loss.update(loss.detach(), len(inputs))
+        return loss
+
+    def validation_step(self, batch: Batch, number: int) -> None:
+        """Adds a batch to the error."""
+        inputs, targets = batch
+        self.validation_error.update(self.task.error(self.net(inputs), targets), len(inputs))
+
+    def on_validation_epoch_end(self) -> None:
+        """Names the error, so that the best epoch can be kept."""
+        self.log("validation", self.validation_error)
+
+    def on_train_epoch_start(self) -> None:
+        """Forgets the losses of the last epoch."""
+        self.train_loss.reset()
+
+    def configure_optimizers(self) -> Any:
+        """Adam, and a rate that falls with every step."""
+        cell = self.cell
+        optimizer = torch.optim.Adam(self.net.parameters(), lr=cell.rate)
+        steps = cell.epochs * -(-(cell.train - cell.validation) // cell.batch)
+        schedule: torch.optim.lr_scheduler.LRScheduler
+        if cell.schedule == "cosine":
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, cell.rate * cell.last_rate)
+        else:
+            factor = cell.last_rate ** (1 / max(cell.epochs - 1, 1))
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, max(steps // cell.epochs, 1), factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class Shuffled(Sampler[list[int]]):
+    """Batches of places. The order depends on the seed and the epoch alone, so a restart does not change it.
+
+    Args:
+        examples: What the places are of.
+        batch: How many places make a batch.
+        seed: Of the order.
+        epoch: The first epoch. Lightning names the others, but asks for the batches of the first before it does.
+    """
+
+    def __init__(self, examples: Sized, batch: int, *, seed: int, epoch: int) -> None:
+        self.examples, self.batch, self.seed, self.epoch = examples, batch, seed, epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Lightning says which epoch begins."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return -(-len(self.examples) // self.batch)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        order: list[int] = torch.randperm(len(self.examples), generator=generator).tolist()
+        return (order[start : start + self.batch] for start in range(0, len(order), self.batch))
+
+
+def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> tuple[DataLoader[Any], DataLoader[Any]]:
+    """Batches to learn from, shuffled, beginning with that epoch, and batches to validate with, in order."""
+    learned, checked = TensorDataset(*train), TensorDataset(*validation)
+    in_order = [list(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
+    # With batch_size=None the sampler's items go to the dataset as they are: a list of places gives a whole batch.
+    return (
+        DataLoader(learned, sampler=Shuffled(learned, cell.batch, seed=cell.seed, epoch=epoch), batch_size=None),
+        DataLoader(checked, sampler=in_order, batch_size=None),
+    )
+
+
+class Epochs(Callback):
+    """Hands on what an epoch gave, before its checkpoint is written: a restart may repeat an epoch, never skip one."""
+
+    def __init__(self, report: Callable[[dict[str, Any]], None]) -> None:
+        self.report = report
+        self.began = 0.0
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Starts the clock."""
+        self.began = time.perf_counter()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Reports the epoch."""
+        assert isinstance(pl_module, CellModule)
+        self.report(
+            {
+                "epoch": trainer.current_epoch,
+                "loss": float(pl_module.train_loss.compute()),
+                "validation": float(trainer.callback_metrics["validation"]),
+                "rate": float(trainer.optimizers[0].param_groups[0]["lr"]),
+                "seconds": round(time.perf_counter() - self.began, 3),
+            }
+        )

@@ -1,0 +1,108 @@
+"""Pictures of experiments, from records: learning curves, error against size, inputs and outputs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bellnet.experiments.config import TASKS, Cell
+from bellnet.experiments.tables import PAPER1, PAPER2, Finished, choose
+from bellnet.experiments.train import shown_example
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The colours of Okabe and Ito, told apart with every kind of colour vision.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+STYLES = {"ours": "-", "hartford": "--"}
+
+
+def learning_curves(cells: Sequence[Cell], epochs: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure | None":
+    """The validation error after each epoch, a panel for each task."""
+    shown = [cell for cell in cells if epochs.get(cell.key)]
+    tasks = [task for task in TASKS if any(cell.task == task for cell in shown)]
+    if not tasks:
+        return None
+    figure = _figure(3.4 * len(tasks), 3.2)
+    for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
+        for cell in shown:
+            if cell.task == task:
+                line = epochs[cell.key]
+                axes.plot(
+                    [epoch["epoch"] + 1 for epoch in line],
+                    [epoch["validation"] for epoch in line],
+                    STYLES[cell.method],
+                    color=COLOURS[(cell.layers - 1) % len(COLOURS)],
+                    linewidth=1,
+                    label=f"{cell.layers}, {cell.method}",
+                )
+        trivial = PAPER1["trivial"][task][0]
+        if any(cell.n == 40 for cell in shown):
+            axes.axhline(trivial, color="#6b6b6b", linewidth=0.6, linestyle=":")
+        _dress(axes, task, "epoch", "validation error")
+        axes.legend(fontsize=6, frameon=False)
+    return figure
+
+
+def error_against_size(finished: Finished) -> "Figure | None":
+    """The test error against the number of nodes, with the paper's figures as crosses."""
+    chosen = choose(finished, "table2")
+    if not chosen:
+        return None
+    figure = _figure(5, 3.6)
+    axes = figure.subplots()
+    for number, (task, layers, method) in enumerate(sorted(chosen)):
+        colour = COLOURS[number % len(COLOURS)]
+        for record in chosen[task, layers, method]:
+            sizes = sorted(map(int, record["errors"]))
+            label = f"{task}, {layers} layers"
+            axes.plot(sizes, [record["errors"][str(n)] for n in sizes], "o-", color=colour, ms=3, lw=1, label=label)
+        if any(record["config"]["n"] == 40 for record in chosen[task, layers, method]):
+            axes.plot(list(PAPER2[task]), list(PAPER2[task].values()), "x", color=colour, label=f"{task}, the paper")
+    _dress(axes, "learned with one size, tested with others", "nodes", "error")
+    axes.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def example_outputs(cells: Sequence[Cell], directory: Path) -> "Figure | None":
+    """An input of each task, its target, and what the networks say: those with the most layers."""
+    found: dict[tuple[str, str], Cell] = {}
+    for cell in sorted(cells, key=lambda cell: (TASKS.index(cell.task), -cell.layers)):
+        is_picture = cell.task != "trace"
+        if is_picture and cell.method in STYLES and shown_example(directory, cell).exists():
+            found.setdefault((cell.task, cell.method), cell)
+    if not found:
+        return None
+    figure = _figure(9.2, 2.3 * len(found))
+    grid = figure.subplots(len(found), 4, squeeze=False)
+    for row, cell in zip(grid, found.values(), strict=True):
+        kept = torch.load(shown_example(directory, cell), weights_only=True)
+        given, target, said = (kept[name].squeeze(-1) for name in ("input", "target", "prediction"))
+        if cell.task == "singular":
+            said = said / said.norm().clamp(min=1e-12) * torch.sign((said * target).sum())
+        names = ("input", "target", cell.title, "difference")
+        for axes, name, values in zip(row, names, (given, target, said, said - target), strict=True):
+            if values.ndim == 2:
+                image = axes.imshow(values.tolist(), cmap="coolwarm" if name == "difference" else "viridis")
+                figure.colorbar(image, ax=axes, shrink=0.8).ax.tick_params(labelsize=6)
+            else:
+                axes.plot(values.tolist(), color=COLOURS[0], linewidth=1)
+            axes.set_title(name, fontsize=7)
+            axes.tick_params(labelsize=6)
+    return figure
+
+
+def _figure(width: float, height: float) -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _dress(axes: "Axes", title: str, across: str, up: str) -> None:
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel(across, fontsize=8)
+    axes.set_ylabel(up, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.set_yscale("log")

@@ -1,0 +1,117 @@
+"""The report of a directory: tables and pictures, drawn from its records alone."""
+
+import base64
+import io
+import os
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bellnet.errors import DataError
+from bellnet.experiments.config import Cell
+from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
+from bellnet.experiments.records import Records
+from bellnet.experiments.run import check_extra
+from bellnet.experiments.tables import Table, sizes_table, table1, table2
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+td.better { color: #00704e } td.worse { color: #b03a00 }
+img { max-width: 100% }
+"""
+TITLE = "Invariant and equivariant graph networks: the synthetic experiments"
+CAPTIONS = {
+    "curves.png": "Validation error after each epoch",
+    "sizes.png": "Test error against the number of nodes",
+    "examples.png": "Inputs, targets and outputs",
+}
+
+
+def tables_of(directory: Path) -> list[Table]:
+    """The tables for which a directory has records."""
+    finished = list(Records(directory).finished().values())
+    present = {record["config"]["table"] for record in finished}
+    found = [table1(finished)] if "table1" in present else []
+    return [*found, table2(finished), sizes_table(finished)] if "table2" in present else found
+
+
+def print_tables(directory: Path) -> None:
+    """Print the tables of a directory, as wide as they need to be."""
+    from rich.console import Console
+
+    console = Console()
+    for table in tables_of(directory):
+        # Figures that are cut off are worse than a line that wraps, also where there is no terminal at all.
+        Console(width=max(console.width, 110)).print(table.rich())
+
+
+def write_report(directory: Path) -> list[Path]:
+    """Write `report.md`, `report.html` and their pictures; the files written.
+
+    Args:
+        directory: Where the records of a run are.
+    """
+    check_extra("bellnet report")
+    directory = Path(directory)
+    records = Records(directory)
+    finished = list(records.finished().values())
+    if not finished:
+        raise DataError(
+            f"{directory} has no finished cell to report.\nRun some first: bellnet table1 --quick --out {directory}"
+        )
+    cells = [Cell.from_json(record["config"]) for record in finished]
+    figures = {
+        "curves.png": learning_curves(cells, records.epochs()),
+        "sizes.png": error_against_size(finished),
+        "examples.png": example_outputs(cells, directory),
+    }
+    pictures = {name: _png(figure) for name, figure in figures.items() if figure is not None}
+    tables = tables_of(directory)
+    about = _about(finished)
+    markdown = [f"# {TITLE}", *(table.markdown() for table in tables)]
+    markdown += [f"## {CAPTIONS[name]}\n\n![{CAPTIONS[name]}]({name})" for name in pictures]
+    html = [f"<h1>{escape(TITLE)}</h1>", *(table.html() for table in tables)]
+    for name, content in pictures.items():
+        data = base64.b64encode(content).decode()
+        caption = escape(CAPTIONS[name])
+        html.append(f'<h2>{caption}</h2>\n<img alt="{caption}" src="data:image/png;base64,{data}">')
+    html.append(f"<h2>Circumstances</h2>\n<ul>{''.join(f'<li>{escape(line)}</li>' for line in about)}</ul>")
+    markdown.append("## Circumstances\n\n" + "\n".join(f"- {line}" for line in about))
+    head = f'<meta charset="utf-8"><title>{escape(TITLE)}</title><style>{STYLE}</style>'
+    page = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{chr(10).join(html)}\n</body></html>\n'
+    contents = {
+        **pictures,
+        "report.md": ("\n\n".join(markdown) + "\n").encode(),
+        "report.html": page.encode(),
+    }
+    for name, content in contents.items():
+        _write(directory / name, content)
+    return [directory / name for name in contents]
+
+
+def _about(finished: list[dict[str, Any]]) -> list[str]:
+    """What ran, where, with what, and for how long."""
+    lines = [f"{len(finished)} cells, {sum(record['seconds'] for record in finished):.0f} s of training"]
+    for name in ("versions", "machine"):
+        kinds = sorted({", ".join(f"{key} {value}" for key, value in record[name].items()) for record in finished})
+        lines += [f"{name}: {kind}" for kind in kinds]
+    commits = sorted({record["commit"] for record in finished if record["commit"]})
+    return [*lines, *(f"commit: {commit}" for commit in commits)]
+
+
+def _png(figure: "Figure") -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=150, metadata={"Software": "bellnet"})
+    return content.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_bytes(content)
+    beside.replace(path)

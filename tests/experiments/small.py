@@ -1,0 +1,42 @@
+"""Cells that run in a second."""
+
+from dataclasses import replace
+
+from bellnet.experiments import Cell
+
+SMALL = Cell(
+    table="table1",
+    task="diagonal",
+    layers=1,
+    method="ours",
+    n=4,
+    train=60,
+    validation=20,
+    test=20,
+    sizes=(4,),
+    channels=2,
+    epochs=3,
+    batch=10,
+)
+
+
+def small(**changes):
+    """A small cell with some fields changed."""
+    return replace(SMALL, **changes)
+
+
+def finished(cell, error, *, validation=1.0, errors=None):
+    """A final record of a cell, as if it had been run."""
+    return {
+        "kind": "cell",
+        "key": cell.key,
+        "config": cell.to_json(),
+        "errors": errors or {str(cell.n): error},
+        "validation": validation,
+        "best_epoch": 0,
+        "parameters": 1,
+        "seconds": 1.0,
+        "versions": {"torch": "2"},
+        "commit": None,
+        "machine": {"cores": 1},
+    }

@@ -1,0 +1,119 @@
+"""The commands table1, table2 and report."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bellnet.cli import main
+from bellnet.experiments import Records
+from bellnet.experiments.config import METHODS, TASKS
+
+
+def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
+    command = ["table1", "--quick", "--out", str(tmp_path), "--task", "trace", "--layers", "1", "--silent"]
+    assert main([*command, "--method", "trivial"]) == 0
+    assert "1 of 39 cells have been run." in capsys.readouterr().out
+    assert main([*command, "--method", "trivial", "hartford"]) == 0
+    printed = capsys.readouterr()
+    assert "2 of 39 cells have been run." in printed.out
+    assert f"wrote {tmp_path / 'report.html'}" in printed.out.replace("\n", "") or "report.html" in printed.out
+    assert printed.err == ""
+    assert len(Records(tmp_path).finished()) == 2
+    assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == printed.out
+
+
+def test_progress_goes_to_standard_error(tmp_path, capsys):
+    assert main(["table1", "--quick", "--out", str(tmp_path), "--task", "trace", "--method", "trivial"]) == 0
+    assert "trace, 1 layer, trivial: error" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bellnet.experiments.run_cells", stop)
+    assert main(["table2", "--quick", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == (
+        f"\nStopped. {tmp_path} keeps what was done; the same command goes on from there.\n"
+    )
+
+
+def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for command in (["table1", "--out", str(tmp_path / "a")], ["table2"], ["report", str(tmp_path)]):
+        assert main(command) == 2
+        assert capsys.readouterr().err == (
+            f"bellnet {command[0]}: bellnet {command[0]} needs lightning, which is not installed.\n"
+            "Install it: pip install 'bellnet[experiments]'\n"
+        )
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["table1", "--task", "rank"], "invalid choice: 'rank'"),
+        (["table1", "--seed", "-1"], "'-1' is not a whole number from 0 up"),
+        (["table1", "--seed", "x"], "'x' is not a whole number from 0 up"),
+        (["table1", "--rate", "0"], "'0' is not a positive number"),
+        (["table1", "--jobs", "0"], "'0' is not a whole number from 1 up"),
+        (["table2", "--task", "trace"], "invalid choice: 'trace'"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_layers_that_no_task_has_are_refused(capsys, tmp_path):
+    assert main(["table1", "--layers", "7", "--out", str(tmp_path)]) == 2
+    assert "No cell of the table is left." in capsys.readouterr().err
+
+
+def test_a_file_cannot_be_the_directory(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert main(["table1", "--quick", "--out", str(tmp_path / "file")]) == 2
+    assert "cannot be a directory" in capsys.readouterr().err
+
+
+def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
+    from bellnet import cli
+
+    assert (cli.TASKS, cli.METHODS) == (TASKS, METHODS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(tmp_path, jobs):
+    command = ["table1", "--task", "trace", "--method", "hartford", "--layers", "1", "2", "--out", tmp_path]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bellnet.cli", *command, "--jobs", jobs],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while not Records(tmp_path).read():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.decode().endswith("keeps what was done; the same command goes on from there.\n")
+    while _is_there(process.pid):  # Python's own tracker of shared resources ends a moment after the others
+        time.sleep(0.05)
+    assert Records(tmp_path).read()
+
+
+def _is_there(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

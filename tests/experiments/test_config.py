@@ -1,0 +1,75 @@
+"""Cells: which there are, their keys, and what they refuse."""
+
+import pytest
+
+from bellnet.errors import OptionError
+from bellnet.experiments import Cell, cells_of_table1, cells_of_table2, quick
+from tests.experiments.small import SMALL, small
+
+
+def test_table_1_has_13_columns_and_3_methods():
+    cells = cells_of_table1()
+    assert len(cells) == 39
+    assert len({(cell.task, cell.layers) for cell in cells}) == 13
+    assert {cell.layers for cell in cells if cell.task == "singular"} == {1, 2, 3, 4}
+
+
+def test_the_set_up_is_the_papers():
+    for cell in cells_of_table1() + cells_of_table2():
+        assert (cell.n, cell.train, cell.test, cell.channels) == (40, 10_000, 1_000, 8)
+
+
+def test_table_2_is_tested_at_the_papers_sizes_and_at_more():
+    cells = cells_of_table2()
+    assert {cell.task for cell in cells} == {"symmetric", "diagonal", "singular"}
+    assert all({30, 40, 50} < set(cell.sizes) and min(cell.sizes) == 10 and max(cell.sizes) == 100 for cell in cells)
+
+
+def test_a_key_tells_every_field_apart():
+    others = [small(seed=1), small(n=5), small(epochs=4), small(rate=0.02), small(schedule="step"), small(sizes=(3,))]
+    assert len({SMALL.key, *(cell.key for cell in others)}) == 7
+
+
+def test_a_key_stays_what_it_is():
+    # Records of earlier runs are found by it: if this fails, they are all run again.
+    assert SMALL.key == "table1-diagonal-1-ours-0-dac79675c4"
+
+
+def test_a_cell_is_what_was_written_of_it():
+    assert Cell.from_json(SMALL.to_json()) == SMALL
+    assert Cell.from_json({**SMALL.to_json(), "of a later version": 1}) == SMALL
+
+
+def test_several_rates_make_several_cells_but_one_trivial_predictor():
+    cells = cells_of_table1(tasks=["trace"], layers=[1], rates=[0.01, 0.1, 0.01])
+    assert [(cell.method, cell.rate) for cell in cells if cell.method == "ours"] == [("ours", 0.01), ("ours", 0.1)]
+    assert sum(cell.method == "trivial" for cell in cells) == 1
+
+
+def test_quick_cells_are_small_and_have_other_keys():
+    for cell in cells_of_table1() + cells_of_table2():
+        assert quick(cell).train < cell.train
+        assert quick(cell).key != cell.key
+        assert quick(cell).n in quick(cell).sizes
+
+
+def test_all_mistakes_of_a_cell_are_said_at_once():
+    with pytest.raises(OptionError) as caught:
+        small(task="rank", layers=0, seed=-1, rate=0.0)
+    assert str(caught.value) == (
+        "This cell cannot be run:\n"
+        "  - task must be one of 'symmetric', 'diagonal', 'singular', 'trace', not 'rank'\n"
+        "  - layers must be a whole number from 1 up, not 0\n"
+        "  - seed must be a whole number from 0 up, not -1\n"
+        "  - rate must be a positive number, not 0.0"
+    )
+
+
+def test_validation_leaves_something_to_learn_from():
+    with pytest.raises(OptionError, match="validation=60 leaves nothing of train=60 to learn from"):
+        small(validation=60)
+
+
+def test_a_table_without_cells_is_refused():
+    with pytest.raises(OptionError, match="Only the task 'singular' has 4 layers"):
+        cells_of_table1(tasks=["trace"], layers=[4])

@@ -1,0 +1,59 @@
+"""Reports: drawn from records alone."""
+
+import base64
+import re
+from dataclasses import replace
+
+import pytest
+
+from bellnet.errors import DataError
+from bellnet.experiments import Records, run_cells, write_report
+from tests.experiments.small import SMALL, small
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    place = tmp_path_factory.mktemp("run")
+    cells = [small(task=task, method=method) for task in ("diagonal", "singular") for method in ("ours", "hartford")]
+    run_cells([*cells, replace(SMALL, table="table2", sizes=(3, 4, 5))], place, show=False)
+    return place
+
+
+def test_a_report_has_tables_and_pictures(directory):
+    files = write_report(directory)
+    assert [file.name for file in files] == ["curves.png", "sizes.png", "examples.png", "report.md", "report.html"]
+    markdown = (directory / "report.md").read_text()
+    assert "| task | layers | ours | paper |" in markdown
+    assert "| diagonal | 1 |" in markdown
+    for name in re.findall(r"!\[.*?\]\((.*?)\)", markdown):
+        assert (directory / name).read_bytes().startswith(b"\x89PNG")
+    assert markdown.count("![") == 3
+
+
+def test_the_page_needs_no_other_file(directory):
+    write_report(directory)
+    page = (directory / "report.html").read_text()
+    sources = re.findall(r'(?:src|href)="(.*?)"', page)
+    assert len(sources) == 3
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert base64.b64decode(sources[0].partition(",")[2]) == (directory / "curves.png").read_bytes()
+    assert page.count("<table>") == 3
+
+
+def test_a_report_is_drawn_again_from_the_records_alone(directory, tmp_path):
+    write_report(directory)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    Records(copy).path.write_bytes(Records(directory).path.read_bytes())
+    (copy / "examples").symlink_to(directory / "examples")
+    write_report(copy)
+    for name in ("report.md", "curves.png", "sizes.png", "examples.png"):
+        assert (copy / name).read_bytes() == (directory / name).read_bytes()
+
+
+def test_a_directory_without_records_is_refused(tmp_path):
+    with pytest.raises(DataError) as caught:
+        write_report(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} has no finished cell to report.\nRun some first: bellnet table1 --quick --out {tmp_path}"
+    )

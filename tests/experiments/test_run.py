@@ -1,0 +1,148 @@
+"""Running cells: once, side by side, and again after they were killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from bellnet.errors import DataError, MissingExtraError
+from bellnet.experiments import Records, check_extra, run_cells
+from bellnet.experiments.nets import CellNet, examples, unseen
+from tests.experiments.small import SMALL, small
+
+PROGRAM = """
+import json
+import sys
+from pathlib import Path
+from bellnet.experiments import Cell, run_cells
+cell = Cell.from_json(json.loads(sys.argv[1]))
+run_cells([cell], Path(sys.argv[2]), show=False)
+"""
+
+
+def _figures(record):
+    return {name: record[name] for name in ("errors", "validation", "best_epoch", "parameters")}
+
+
+def test_a_cell_is_trained_tested_and_recorded(tmp_path):
+    (final,) = run_cells([SMALL], tmp_path, show=False)
+    epochs = Records(tmp_path).epochs()[SMALL.key]
+    assert [epoch["epoch"] for epoch in epochs] == [0, 1, 2]
+    assert epochs[-1]["rate"] < epochs[0]["rate"] < SMALL.rate
+    assert final["config"] == SMALL.to_json()
+    assert set(final["errors"]) == {"4"}
+    assert final["validation"] == min(epoch["validation"] for epoch in epochs)
+    assert final["versions"]["torch"] == torch.__version__
+    assert final["machine"]["threads"] == 1
+
+
+def test_a_finished_cell_is_not_run_again(tmp_path, monkeypatch):
+    cells = [SMALL, small(method="trivial")]
+    first = run_cells(cells, tmp_path, show=False)
+    before = Records(tmp_path).path.read_bytes()
+    assert run_cells(cells, tmp_path, show=False) == first
+    assert Records(tmp_path).path.read_bytes() == before
+
+
+def test_the_trivial_predictor_says_the_mean(tmp_path):
+    (final,) = run_cells([small(method="trivial", train=2000, test=1000)], tmp_path, show=False)
+    # A diagonal entry has variance 100 / 12, and one entry in four is one; the others are always zero.
+    assert final["errors"]["4"] == pytest.approx(100 / 12 / 4, rel=0.1)
+
+
+@pytest.mark.slow
+def test_cells_side_by_side_give_what_they_give_in_turn(tmp_path):
+    cells = [small(seed=seed, method=method) for seed in (0, 1) for method in ("ours", "hartford")]
+    together = run_cells(cells, tmp_path / "together", jobs=2, show=False)
+    in_turn = run_cells(cells, tmp_path / "in turn", show=False)
+    assert [_figures(record) for record in together] == [_figures(record) for record in in_turn]
+    assert len({record["errors"]["4"] for record in together}) == 4
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(tmp_path):
+    cell = small(epochs=20, train=420)
+    (whole,) = run_cells([cell], tmp_path / "whole", show=False)
+    directory = tmp_path / "killed"
+    records = Records(directory)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, json.dumps(cell.to_json()), directory])
+    while len(records.epochs().get(cell.key, ())) < 5:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = len(records.epochs()[cell.key])
+    assert 5 <= before < 20
+    assert not records.finished()
+    (resumed,) = run_cells([cell], directory, show=False)
+    numbers = [record["epoch"] for record in records.read() if record["kind"] == "epoch"]
+    assert len(numbers) <= 21, "it began from the start instead of going on"
+    assert sorted(set(numbers)) == list(range(20))
+    assert _figures(resumed) == _figures(whole)
+    curves = [Records(place).epochs()[cell.key] for place in (tmp_path / "whole", directory)]
+    assert [epoch["validation"] for epoch in curves[0]] == [epoch["validation"] for epoch in curves[1]]
+
+
+def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monkeypatch):
+    # A directory that cannot be made stops the worker with an error of its own; here the worker itself is gone.
+    monkeypatch.setattr("bellnet.experiments.run._work", _die)
+    with pytest.raises(DataError) as caught:
+        run_cells([SMALL, small(seed=1)], tmp_path, jobs=2, show=False)
+    assert "ended with code 3 before it was done.\nWhat it had recorded is kept." in str(caught.value)
+
+
+def _die(line, directory):
+    sys.exit(3)
+
+
+def test_training_validation_and_test_examples_are_all_different():
+    cell = small(train=300, validation=100, test=200)
+    (learned, _), (checked, _) = examples(cell)
+    everything = torch.cat([learned, checked, unseen(cell, 4)[0]]).flatten(1)
+    assert (len(learned), len(checked)) == (200, 100)
+    assert len(everything.unique(dim=0)) == 500
+
+
+@pytest.mark.parametrize("task", ["symmetric", "diagonal", "singular", "trace"])
+def test_layers_are_counted_without_the_output_layer(task):
+    first, second = (CellNet(small(task=task, layers=layers, channels=8)) for layers in (1, 2))
+    more = sum(p.numel() for p in second.parameters()) - sum(p.numel() for p in first.parameters())
+    assert more == 15 * 8 * 8 + 2 * 8
+
+
+@pytest.mark.parametrize("task", ["diagonal", "trace"])
+def test_hidden_layers_begin_with_a_constant_bias(task):
+    net = CellNet(small(task=task, layers=2, first_bias=4.0)).net
+    biases = [weight for name, weight in net.named_parameters() if name.endswith("bias")]
+    assert [bias[-1].unique().tolist() for bias in biases[:2]] == [[4.0], [4.0]]
+    assert all((bias == 0).all() for bias in (biases[0][:-1], biases[1][:-1]))
+    assert not any(4.0 in bias for bias in biases[2:])
+
+
+def test_hartford_et_al_have_four_maps_and_one_bias_a_layer():
+    first, second = (CellNet(small(method="hartford", layers=layers, channels=8)) for layers in (1, 2))
+    more = sum(p.numel() for p in second.parameters()) - sum(p.numel() for p in first.parameters())
+    assert more == 4 * 8 * 8 + 8
+
+
+@pytest.mark.parametrize("task", ["symmetric", "diagonal", "singular", "trace"])
+def test_the_change_of_units_is_undone(task):
+    cell = small(task=task)
+    net = CellNet(cell)
+    inputs, targets = unseen(cell, 4)
+    torch.testing.assert_close(net.to_units(net(inputs)), net.scaled(inputs))
+    assert net(inputs).shape == targets.shape
+
+
+def test_a_missing_package_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "rich" else object())
+    with pytest.raises(MissingExtraError) as caught:
+        check_extra("bellnet table1")
+    assert str(caught.value) == (
+        "bellnet table1 needs rich, which is not installed.\nInstall it: pip install 'bellnet[experiments]'"
+    )
