@@ -32,8 +32,8 @@ help:  ## show this list
 
 setup: $(VENV)/.with-dev  ## make .venv with everything a developer needs
 
-demo: $(VENV)/.with-draw  ## run the demonstration
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.with-experiments  ## run the demonstration
+	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
 test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)

@@ -34,13 +34,15 @@ def test_an_example_is_short(name):
     assert len((ROOT / "examples" / name).read_text(encoding="utf-8").splitlines()) < 60
 
 
-def test_the_demonstration_holds_and_draws_its_pictures(tmp_path):
-    finished = run("demo.py", tmp_path, "--out", str(tmp_path / "pictures"), "--seconds", "0.1")
-    assert (finished.returncode, finished.stderr) == (0, "")
+def test_the_demonstration_holds_learns_and_reports(tmp_path):
+    choice = ["--task", "trace", "--layers", "1", "--jobs", "1"]
+    finished = run("demo.py", tmp_path, "--out", str(tmp_path / "demo"), *choice)
+    assert finished.returncode == 0, finished.stderr
     assert "✗" not in finished.stdout
     assert "\033" not in finished.stdout  # no colours where nobody looks
-    for title in ("Plans", "Bell numbers", "Equivariance", "Pictures", "Speed"):
+    for title in ("A plan", "Bell numbers", "Equivariance", "Pictures", "Learning"):
         assert f"\n{title}  " in finished.stdout
-    for name in ("figure1.png", "diagrams.png"):
-        assert str(tmp_path / "pictures" / name) in finished.stdout
-        assert (tmp_path / "pictures" / name).read_bytes().startswith(b"\x89PNG")
+    for name in ("figure1.png", "diagrams.png", "table1/curves.png", "table1/report.html"):
+        assert (tmp_path / "demo" / name).exists()
+    assert str(tmp_path / "demo" / "table1" / "report.html") in finished.stdout
+    assert "Table 1" in finished.stdout

@@ -62,7 +62,7 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
         (["table1", "--seed", "x"], "'x' is not a whole number from 0 up"),
         (["table1", "--rate", "0"], "'0' is not a positive number"),
         (["table1", "--jobs", "0"], "'0' is not a whole number from 1 up"),
-        (["table2", "--task", "trace"], "invalid choice: 'trace'"),
+        (["table2", "--task", "rank"], "invalid choice: 'rank'"),
     ],
 )
 def test_what_cannot_be_is_refused(words, said, capsys):

@@ -139,6 +139,15 @@ def test_the_change_of_units_is_undone(task):
     assert net(inputs).shape == targets.shape
 
 
+def test_an_answer_per_node_grows_with_the_matrix_and_is_the_same_where_it_was_learned():
+    torch.manual_seed(0)
+    plain, per_node = CellNet(small(task="trace")), CellNet(small(task="trace", per_node=True))
+    per_node.load_state_dict(plain.state_dict())
+    for n in (2, 4, 12):
+        inputs = unseen(small(task="trace"), n)[0]
+        torch.testing.assert_close(per_node(inputs), plain(inputs) * n / 4)
+
+
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "rich" else object())
     with pytest.raises(MissingExtraError) as caught:

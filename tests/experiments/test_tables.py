@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import cells_of_table1, cells_of_table2
+from bellnet.experiments import cells_of_table1, cells_of_table2, quick
 from bellnet.experiments.tables import BETTER, EQUAL, WORSE, choose, sizes_table, table1, table2, verdict
 from tests.experiments.small import finished, small
 
@@ -34,6 +34,8 @@ def test_table_2_shows_the_papers_9_figures():
         ("0.0053", "3.8e-05", "0.0013"),
         ("0.0108", "0.0084", "0.0096"),
         ("0.015", "1.5e-05", "0.0055"),
+        ("-", "-", "-"),
+        ("-", "-", "-"),
     ]
 
 
@@ -43,7 +45,21 @@ def test_a_figure_is_called_better_or_worse_than_the_papers(found, word):
     assert _row(table1([finished(CELL, found)]), "trace", "2")[4] == word
 
 
-def test_a_quick_run_is_not_judged_by_the_papers_figures():
+def test_a_quick_run_is_judged_and_says_that_it_learned_from_less():
+    table = table1([finished(quick(CELL), 1e-9)])
+    assert _row(table, "trace", "2")[2:5] == ("1.0e-09", "0.001", BETTER)
+    assert "Learned with n=40 from 2000 examples, tested on 200." in table.notes
+    assert any("leave out --quick" in note for note in table.notes)
+
+
+def test_the_trace_per_node_is_a_row_of_its_own():
+    plain, per_node = cells_of_table2(tasks=["trace"])
+    table = table2([finished(plain, 0.0, errors={"30": 9.0}), finished(per_node, 0.0, errors={"30": 0.5})])
+    assert _row(table, "trace")[2] == "9"
+    assert _row(table, "trace per node")[2:5] == ("0.5", "-", "-")
+
+
+def test_matrices_of_another_size_are_not_judged_by_the_papers_figures():
     table = table1([finished(small(task="trace", layers=2), 1e-9)])
     assert _row(table, "trace", "2")[2:5] == ("1.0e-09", "0.001", "-")
     assert any("cannot be compared" in note for note in table.notes)

@@ -1,8 +1,9 @@
 """The networks of a cell, and the fixed change of units around them.
 
 Entries are uniform in [0, 10]; a network sees them with mean zero and variance one, and what it says is scaled back.
-This is a fixed affine map on either side, the same for every method and every number of nodes, and a network with
-biases could represent it; it only spares the optimiser from finding it.
+This is a fixed affine map on either side, the same for every method, and a network with biases could represent it; it
+only spares the optimiser from finding it. A trace grows with the matrix, which means do not: where a cell says so, the
+network's answer is multiplied by the number of nodes.
 """
 
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class CellNet(nn.Module):
         slots = len(data.synthetic.get(cell.task).target)
         channels = [1, *[cell.channels] * cell.layers]
         self.units = units(cell)
+        self.grows_from = cell.n if cell.per_node else None
         self.net: EquivariantNet | InvariantNet
         if slots:
             # The right singular vector has one entry for each column.
@@ -73,7 +75,8 @@ class CellNet(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Predictions in the units of the task."""
-        return self.scaled(inputs) * self.units.out_scale + self.units.out_offset
+        said = self.scaled(inputs) * self.units.out_scale + self.units.out_offset
+        return said if self.grows_from is None else said * (inputs.shape[-2] / self.grows_from)
 
 
 def examples(cell: Cell) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bellnet.experiments.config import TASKS, Cell
+from bellnet.experiments.config import TABLES, TASKS, Cell
 from bellnet.experiments.tables import PAPER1, PAPER2, Finished, choose
 from bellnet.experiments.train import shown_example
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # The colours of Okabe and Ito, told apart with every kind of colour vision.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 STYLES = {"ours": "-", "hartford": "--"}
 
 
@@ -47,22 +47,37 @@ def learning_curves(cells: Sequence[Cell], epochs: Mapping[str, Sequence[Mapping
 
 
 def error_against_size(finished: Finished) -> "Figure | None":
-    """The test error against the number of nodes, with the paper's figures as crosses."""
-    chosen = choose(finished, "table2")
-    if not chosen:
+    """The test error against the number of nodes, a panel for each task, with the paper's figures as crosses."""
+    found = {place: records for table in TABLES for place, records in choose(finished, table).items()}
+    shown = {place: records for place, records in found.items() if any(len(record["errors"]) > 1 for record in records)}
+    panels = [task for task in TASKS if any(subject.startswith(task) for subject, _, _ in shown)]
+    if not panels:
         return None
-    figure = _figure(5, 3.6)
-    axes = figure.subplots()
-    for number, (task, layers, method) in enumerate(sorted(chosen)):
-        colour = COLOURS[number % len(COLOURS)]
-        for record in chosen[task, layers, method]:
-            sizes = sorted(map(int, record["errors"]))
-            label = f"{task}, {layers} layers"
-            axes.plot(sizes, [record["errors"][str(n)] for n in sizes], "o-", color=colour, ms=3, lw=1, label=label)
-        if any(record["config"]["n"] == 40 for record in chosen[task, layers, method]):
-            axes.plot(list(PAPER2[task]), list(PAPER2[task].values()), "x", color=colour, label=f"{task}, the paper")
-    _dress(axes, "learned with one size, tested with others", "nodes", "error")
-    axes.legend(fontsize=7, frameon=False)
+    figure = _figure(3.4 * len(panels), 3.2)
+    for axes, task in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for (subject, layers, method), records in sorted(shown.items()):
+            if not subject.startswith(task):
+                continue
+            for record in records:
+                sizes = sorted(map(int, record["errors"]))
+                axes.plot(
+                    sizes,
+                    [record["errors"][str(n)] for n in sizes],
+                    STYLES[method],
+                    marker="o" if subject == task else "s",
+                    markersize=3,
+                    linewidth=1,
+                    color=COLOURS[(layers - 1) % len(COLOURS)] if subject == task else COLOURS[-1],
+                    label=f"{layers}, {method}" + subject.removeprefix(task),
+                )
+        paper = PAPER2.get(task)
+        if paper:
+            axes.plot(list(paper), list(paper.values()), "x", color="#222222", label="the paper, Table 2")
+        learned = {record["config"]["n"] for records in shown.values() for record in records}
+        for n in learned:
+            axes.axvline(n, color="#6b6b6b", linewidth=0.6, linestyle=":")
+        _dress(axes, task, "nodes (learned with the dotted number)", "test error")
+        axes.legend(fontsize=6, frameon=False)
     return figure
 
 

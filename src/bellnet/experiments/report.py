@@ -23,6 +23,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child { text-align: left }
 td.better { color: #00704e } td.worse { color: #b03a00 }
+.wide { overflow-x: auto }
 img { max-width: 100% }
 """
 TITLE = "Invariant and equivariant graph networks: the synthetic experiments"

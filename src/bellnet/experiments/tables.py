@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from bellnet.experiments.config import LAYERS, TABLE2_TASKS, TASKS, Cell
+from bellnet.experiments.config import LAYERS, TASKS, Cell
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -35,6 +35,8 @@ PAPER2: dict[str, dict[int, float]] = {
     "singular": {30: 0.0108, 40: 0.0084, 50: 0.0096},
     "diagonal": {30: 0.0150, 40: 1.5e-5, 50: 0.0055},
 }
+SUBJECTS2 = (*PAPER2, "trace", "trace per node")
+"""The rows of Table 2; the paper has no figures for the trace and says that it did not generalise."""
 PAPER_SETUP = (40, 10_000, 1_000)
 """The paper's number of nodes, of examples to learn from and to test on."""
 MISSING = "-"
@@ -69,7 +71,8 @@ class Table:
 
         lines = [row(self.head, "th"), *(row(cells, "td") for cells in self.rows)]
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<h2>{escape(self.title)}</h2>\n<table>\n" + "\n".join(lines) + f"\n</table>\n{notes}"
+        rows = "\n".join(lines)
+        return f'<h2>{escape(self.title)}</h2>\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
 
     def rich(self) -> "RichTable":
         """As rich prints it."""
@@ -114,11 +117,11 @@ def table2(finished: Finished) -> Table:
     chosen = choose(finished, "table2")
     comparable = _is_comparable(chosen)
     rows = []
-    for task in TABLE2_TASKS:
-        for layers in sorted({key[1] for key in chosen if key[0] == task}) or [2]:
-            row = [task, str(layers)]
-            for n, paper in PAPER2[task].items():
-                found = _mean(chosen.get((task, layers, "ours"), ()), n)
+    for subject in SUBJECTS2:
+        for layers in sorted({key[1] for key in chosen if key[0] == subject}) or [2]:
+            row = [subject, str(layers)]
+            for n in (30, 40, 50):
+                found, paper = _mean(chosen.get((subject, layers, "ours"), ()), n), PAPER2.get(subject, {}).get(n)
                 row += [_figure(found), _figure(paper), _verdict(found, paper, comparable)]
             rows.append(tuple(row))
     head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "ours is")))
@@ -129,10 +132,10 @@ def table2(finished: Finished) -> Table:
 def sizes_table(finished: Finished) -> Table:
     """The error of the networks of Table 2 for every number of nodes that they were tested with."""
     chosen = choose(finished, "table2")
-    columns = sorted(chosen)
+    columns = sorted(chosen, key=lambda place: (SUBJECTS2.index(place[0]), place[1]))
     sizes = sorted({int(n) for records in chosen.values() for record in records for n in record["errors"]})
     rows = tuple((str(n), *(_figure(_mean(chosen[column], n)) for column in columns)) for n in sizes)
-    head = ("n", *(f"{task}, {layers} layers" for task, layers, _ in columns))
+    head = ("n", *(f"{subject}, {layers} layers" for subject, layers, _ in columns))
     return Table("Error against the number of nodes", head, rows)
 
 
@@ -140,7 +143,7 @@ Place = tuple[str, int, str]
 
 
 def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]]]:
-    """For each task, number of layers and method, one record for each seed: the one that validates best.
+    """For each subject, number of layers and method, one record for each seed: the one that validates best.
 
     Only the set-up with the most training examples counts, so a quick run does not mix with a whole one. The test
     set has no say in this.
@@ -151,7 +154,7 @@ def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]
     best: dict[Place, dict[int, Mapping[str, Any]]] = {}
     for cell, record in found:
         if cell.train == most:
-            seeds = best.setdefault((cell.task, cell.layers, cell.method), {})
+            seeds = best.setdefault((cell.subject, cell.layers, cell.method), {})
             held = seeds.get(cell.seed)
             if held is None or _validation(record) < _validation(held):
                 seeds[cell.seed] = record
@@ -164,11 +167,11 @@ def _setups(chosen: Mapping[Place, Sequence[Mapping[str, Any]]]) -> list[tuple[i
 
 
 def _is_comparable(chosen: Mapping[Place, Sequence[Mapping[str, Any]]]) -> bool:
-    return all(setup == PAPER_SETUP for setup in _setups(chosen))
+    return all(n == PAPER_SETUP[0] for n, _, _ in _setups(chosen))
 
 
-def _verdict(found: float | None, paper: float, comparable: bool) -> str:
-    return verdict(found, paper) if found is not None and comparable else MISSING
+def _verdict(found: float | None, paper: float | None, comparable: bool) -> str:
+    return verdict(found, paper) if found is not None and paper is not None and comparable else MISSING
 
 
 def _validation(record: Mapping[str, Any]) -> float:
@@ -198,6 +201,8 @@ def _notes(chosen: Mapping[Place, Sequence[Mapping[str, Any]]], wanted: int) -> 
         notes.append(f"Learned with n={n} from {train} examples, tested on {test}.")
     if not _is_comparable(chosen):
         notes.append("The paper has n=40, 10000 and 1000: these figures cannot be compared with its own.")
+    elif any(setup != PAPER_SETUP for setup in _setups(chosen)):
+        notes.append("The paper learned from 10000 examples and tested on 1000; leave out --quick to do the same.")
     seeds = max((len(records) for records in chosen.values()), default=0)
     if seeds > 1:
         notes.append(f"Means over up to {seeds} seeds.")

@@ -1,0 +1,78 @@
+"""The report page, opened in a browser: nothing is missing and nothing complains."""
+
+import os
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from bellnet.experiments import Records, run_cells, write_report
+from tests.experiments.small import SMALL, small
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+QUIET = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None or DRIVER is None,
+        reason="needs a browser: install Debian's chromium and chromium-driver",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("page")
+    cells = [small(task=task) for task in ("symmetric", "singular")]
+    run_cells([*cells, small(method="trivial"), replace(SMALL, table="table2", sizes=(3, 4))], directory, show=False)
+    write_report(directory)
+    return directory / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser(page, tmp_path_factory):
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, env={**os.environ}))
+    try:
+        driver.get(page.as_uri())
+        yield driver
+    finally:
+        driver.quit()
+
+
+def test_every_picture_is_there(browser):
+    sizes = browser.execute_script("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
+    assert len(sizes) == 3
+    assert all(complete and width > 300 and words for complete, width, words in sizes)
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_every_table_is_there_and_fits(browser, width):
+    browser.set_window_size(width, 800)
+    heads = browser.execute_script("return [...document.querySelectorAll('h2')].map(h => h.innerText)")
+    assert [head.partition(":")[0] for head in heads[:2]] == ["Table 1", "Table 2"]
+    rows = browser.execute_script("return [...document.querySelectorAll('table')].map(t => t.rows.length)")
+    assert rows[0] == 14
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_nothing_complains(browser):
+    assert browser.get_log("browser") == []
+
+
+def test_the_figures_are_those_of_the_records(browser, page):
+    (record,) = [
+        record
+        for record in Records(page.parent).finished().values()
+        if (record["config"]["task"], record["config"]["table"]) == ("symmetric", "table1")
+    ]
+    row = browser.execute_script("return document.querySelectorAll('table')[0].rows[1].innerText").split("\t")
+    assert row[:2] == ["symmetric", "1"]
+    assert float(row[2]) == pytest.approx(record["errors"]["4"], rel=1e-3)
