@@ -87,8 +87,13 @@ def examples(cell: Cell) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
 
 
 def unseen(cell: Cell, n: int) -> tuple[Tensor, Tensor]:
-    """What the error is measured on, with n nodes. No training example has this seed."""
-    return data.synthetic.make(cell.task, cell.test, n, seed=2 * cell.seed + 1)
+    """What the error is measured on, with n nodes."""
+    return data.synthetic.make(cell.task, cell.test, n, seed=seed_of_unseen(cell))
+
+
+def seed_of_unseen(cell: Cell) -> int:
+    """The seed of what the error is measured on. No training example has it."""
+    return 2 * cell.seed + 1
 
 
 @torch.no_grad()

@@ -1,14 +1,14 @@
 """Pictures of experiments, from records: learning curves, error against size, inputs and outputs."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bellnet import data
 from bellnet.experiments.config import TABLES, TASKS, Cell
+from bellnet.experiments.nets import seed_of_unseen
 from bellnet.experiments.tables import PAPER1, PAPER2, Finished, choose
-from bellnet.experiments.train import shown_example
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,20 +81,22 @@ def error_against_size(finished: Finished) -> "Figure | None":
     return figure
 
 
-def example_outputs(cells: Sequence[Cell], directory: Path) -> "Figure | None":
+def example_outputs(finished: Finished) -> "Figure | None":
     """An input of each task, its target, and what the networks say: those with the most layers."""
-    found: dict[tuple[str, str], Cell] = {}
-    for cell in sorted(cells, key=lambda cell: (TASKS.index(cell.task), -cell.layers)):
-        is_picture = cell.task != "trace"
-        if is_picture and cell.method in STYLES and shown_example(directory, cell).exists():
-            found.setdefault((cell.task, cell.method), cell)
+    found: dict[tuple[str, str], tuple[Cell, Any]] = {}
+    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in finished]
+    for cell, said in sorted(cells, key=lambda pair: (TASKS.index(pair[0].task), -pair[0].layers)):
+        if isinstance(said, list):  # a trace is one number, and the trivial predictor has nothing to show
+            found.setdefault((cell.task, cell.method), (cell, said))
     if not found:
         return None
     figure = _figure(9.2, 2.3 * len(found))
     grid = figure.subplots(len(found), 4, squeeze=False)
-    for row, cell in zip(grid, found.values(), strict=True):
-        kept = torch.load(shown_example(directory, cell), weights_only=True)
-        given, target, said = (kept[name].squeeze(-1) for name in ("input", "target", "prediction"))
+    for row, (cell, kept) in zip(grid, found.values(), strict=True):
+        given, target = (
+            first[0].squeeze(-1) for first in data.synthetic.make(cell.task, 1, cell.n, seed=seed_of_unseen(cell))
+        )
+        said = torch.tensor(kept)
         if cell.task == "singular":
             said = said / said.norm().clamp(min=1e-12) * torch.sign((said * target).sum())
         names = ("input", "target", cell.title, "difference")

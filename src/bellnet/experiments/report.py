@@ -70,7 +70,7 @@ def write_report(directory: Path) -> list[Path]:
     figures = {
         "curves.png": learning_curves(cells, records.epochs()),
         "sizes.png": error_against_size(finished),
-        "examples.png": example_outputs(cells, directory),
+        "examples.png": example_outputs(finished),
     }
     pictures = {name: _png(figure) for name, figure in figures.items() if figure is not None}
     tables = tables_of(directory)

@@ -1,7 +1,6 @@
 """A cell, run: trained with Lightning from its last checkpoint on, tested once at the end, recorded as it goes."""
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,17 +23,12 @@ def checkpoints(directory: Path, cell: Cell) -> Path:
     return directory / "checkpoints" / cell.key
 
 
-def shown_example(directory: Path, cell: Cell) -> Path:
-    """Where an input of a cell, its target and the prediction are kept, for pictures."""
-    return directory / "examples" / f"{cell.key}.pt"
-
-
 def run_cell(cell: Cell, directory: Path, report: Report | None = None) -> dict[str, Any]:
     """Run a cell unless it is finished, and return its final record.
 
     Args:
         cell: What to run.
-        directory: Where records, checkpoints and examples go.
+        directory: Where records and checkpoints go.
         report: Called after every epoch with its record.
     """
     records = Records(directory)
@@ -103,24 +97,24 @@ def _learned(cell: Cell, records: Records, report: Report) -> dict[str, Any]:
     net = module.net
     epochs = records.epochs()[cell.key]
     errors = {str(n): mean_error(cell, net, *unseen(cell, n)) for n in cell.sizes}
-    _keep_example(records.directory, cell, net)
     return {
         "errors": errors,
         "validation": min(epoch["validation"] for epoch in epochs),
         "best_epoch": best["epoch"],
         "parameters": sum(weight.numel() for weight in net.parameters()),
         "seconds": round(sum(epoch["seconds"] for epoch in epochs), 3),
+        "said": _said_of_first(cell, net),
     }
 
 
 @torch.no_grad()
-def _keep_example(directory: Path, cell: Cell, net: CellNet) -> None:
-    inputs, targets = (tensor[:1] for tensor in unseen(cell, cell.n))
-    path = shown_example(directory, cell)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    torch.save({"input": inputs[0], "target": targets[0], "prediction": net(inputs)[0]}, temporary)
-    temporary.replace(path)
+def _said_of_first(cell: Cell, net: CellNet) -> Any:
+    """What the network says of the first test matrix, in four digits: enough for a picture, small enough to keep."""
+    return _four_digits(net(unseen(cell, cell.n)[0][:1])[0].squeeze(-1).tolist())
+
+
+def _four_digits(values: Any) -> Any:
+    return [_four_digits(value) for value in values] if isinstance(values, list) else float(f"{values:.4g}")
 
 
 @contextmanager
