@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
+READOUTS = ("mean", "max")
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ def _run_table1(arguments: argparse.Namespace) -> int:
         methods=arguments.method,
         seed=arguments.seed,
         rates=arguments.rate,
+        readouts=arguments.readout,
     )
     return _run_cells(arguments, cells)
 
@@ -208,7 +210,13 @@ def _run_table2(arguments: argparse.Namespace) -> int:
     from bellnet.experiments import cells_of_table2, check_extra
 
     check_extra("bellnet table2")
-    cells = cells_of_table2(tasks=arguments.task, layers=arguments.layers, seed=arguments.seed, rates=arguments.rate)
+    cells = cells_of_table2(
+        tasks=arguments.task,
+        layers=arguments.layers,
+        seed=arguments.seed,
+        rates=arguments.rate,
+        readouts=arguments.readout,
+    )
     return _run_cells(arguments, cells)
 
 
@@ -231,6 +239,13 @@ def _declare_run(parser: argparse.ArgumentParser, name: str) -> None:
         type=_positive,
         default=(),
         help="learning rates to try; the one that validates best counts",
+    )
+    parser.add_argument(
+        "--readout",
+        nargs="+",
+        choices=READOUTS,
+        default=READOUTS[:1],
+        help="how networks sum up for the trace (default mean; the paper has max); the one that validates best counts",
     )
     parser.add_argument("--silent", action="store_true", help="show no progress")
 

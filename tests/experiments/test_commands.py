@@ -10,7 +10,7 @@ import pytest
 
 from bellnet.cli import main
 from bellnet.experiments import Records
-from bellnet.experiments.config import METHODS, TASKS
+from bellnet.experiments.config import METHODS, READOUTS, TASKS
 
 
 def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
@@ -86,7 +86,7 @@ def test_a_file_cannot_be_the_directory(capsys, tmp_path):
 def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     from bellnet import cli
 
-    assert (cli.TASKS, cli.METHODS) == (TASKS, METHODS)
+    assert (cli.TASKS, cli.METHODS, cli.READOUTS) == (TASKS, METHODS, READOUTS)
 
 
 @pytest.mark.slow

@@ -32,12 +32,19 @@ def test_a_key_tells_every_field_apart():
 
 def test_a_key_stays_what_it_is():
     # Records of earlier runs are found by it: if this fails, they are all run again.
-    assert SMALL.key == "table1-diagonal-1-ours-0-6a3afd1e8c"
+    assert SMALL.key == "table1-diagonal-1-ours-0-dc48e6f9ce"
 
 
 def test_a_cell_is_what_was_written_of_it():
     assert Cell.from_json(SMALL.to_json()) == SMALL
     assert Cell.from_json({**SMALL.to_json(), "of a later version": 1}) == SMALL
+
+
+def test_readouts_are_tried_for_the_trace_alone():
+    cells = cells_of_table1(layers=[1], methods=["ours", "trivial"], readouts=["mean", "max"])
+    tried = [(cell.method, cell.readout) for cell in cells if cell.task == "trace"]
+    assert tried == [("ours", "mean"), ("ours", "max"), ("trivial", "max")]
+    assert len(cells) == 3 * 2 + 3
 
 
 def test_several_rates_make_several_cells_but_one_trivial_predictor():

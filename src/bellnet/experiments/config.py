@@ -23,11 +23,28 @@ SIZES = {"table1": (20, 30, 40, 50, 60), "table2": tuple(range(10, 101, 10))}
 TABLE2_TASKS = ("symmetric", "singular", "diagonal", "trace")
 TABLE2_LAYERS = 2
 
+READOUTS = ("mean", "max")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a task is learned: the rate that Adam begins with, passes over the examples, first biases."""
+
+    rate: float
+    epochs: int
+    first_bias: float
+
+
 # Found by validation, with few trials. Small batches help most. Inputs are centred, so a large bias makes ReLU begin as
-# the identity: a linear map of matrices need not first unlearn its kink.
-RATES = {"symmetric": 0.01, "diagonal": 0.01, "singular": 0.01, "trace": 0.03}
-EPOCHS = {"symmetric": 10, "diagonal": 20, "singular": 30, "trace": 20}
-FIRST_BIAS = {"symmetric": 10.0, "diagonal": 10.0, "singular": 0.0, "trace": 0.0}
+# the identity: a function that is linear need not first unlearn its kink.
+TRAINING = {
+    "symmetric": Training(0.01, 10, 10.0),
+    "diagonal": Training(0.01, 20, 10.0),
+    "singular": Training(0.01, 60, 0.0),
+    "trace": Training(0.01, 20, 10.0),
+}
+TRAINING_MAX = Training(0.03, 20, 0.0)
+"""The trace read out by a maximum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +66,7 @@ class Cell:
         epochs: Passes over the examples.
         batch: Examples in a step.
         first_bias: Where the biases of the hidden layers begin; the other biases begin at zero.
+        readout: How the network of the trace sums up each orbit: "max", as in the paper, or "mean".
         per_node: Whether the network says its answer for one node, to be multiplied by their number. Its sums are
             means, so what it says does not grow with the matrix; a trace does.
         rate: The learning rate that Adam begins with.
@@ -70,6 +88,7 @@ class Cell:
     epochs: int = 20
     batch: int = 10
     first_bias: float = 0.0
+    readout: str = "max"
     per_node: bool = False
     rate: float = 0.01
     schedule: str = "cosine"
@@ -84,6 +103,7 @@ class Cell:
                 ("task", self.task, TASKS),
                 ("method", self.method, METHODS),
                 ("schedule", self.schedule, SCHEDULES),
+                ("readout", self.readout, READOUTS),
             )
             if value not in known
         ]
@@ -104,10 +124,14 @@ class Cell:
     def key(self) -> str:
         """A name for files and records: readable, and different whenever any field is.
 
+        It is made of what differs from the defaults, so a field that is added later does not change it.
+
         >>> Cell(table="table1", task="trace", layers=2, method="ours").key.rpartition("-")[0]
         'table1-trace-2-ours-0'
         """
-        digest = hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:10]
+        usual = {field.name: field.default for field in fields(self)}
+        chosen = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        digest = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]
         return f"{self.table}-{self.task}-{self.layers}-{self.method}-{self.seed}-{digest}"
 
     @property
@@ -143,8 +167,9 @@ def cells_of_table1(
     methods: Sequence[str] = METHODS,
     seed: int = 0,
     rates: Sequence[float] = (),
+    readouts: Sequence[str] = READOUTS[:1],
 ) -> list[Cell]:
-    """The cells of Table 1, or some of them; with several learning rates, each cell once for each.
+    """The cells of Table 1, or some of them; with several rates or readouts, each cell once for each.
 
     Args:
         tasks: Some of `TASKS`.
@@ -152,25 +177,16 @@ def cells_of_table1(
         methods: Some of `METHODS`.
         seed: The seed of every cell.
         rates: Learning rates to choose from by validation; the default of the task if left out.
+        readouts: Readouts of the trace to choose from by validation.
     """
     wanted = None if layers is None else set(layers)
     return _nonempty(
-        Cell(
-            table="table1",
-            task=task,
-            layers=count,
-            method=method,
-            seed=seed,
-            sizes=(40,) if method == "trivial" else SIZES["table1"],
-            rate=rate,
-            epochs=EPOCHS.get(task, 1),
-            first_bias=FIRST_BIAS.get(task, 0.0),
-        )
+        cell
         for task in tasks
         for count in LAYERS.get(task, (1,))
         if wanted is None or count in wanted
         for method in methods
-        for rate in (_rates(task, method, rates))
+        for cell in _tried("table1", task, count, method, seed, rates, readouts)
     )
 
 
@@ -180,34 +196,44 @@ def cells_of_table2(
     layers: Iterable[int] | None = None,
     seed: int = 0,
     rates: Sequence[float] = (),
+    readouts: Sequence[str] = READOUTS[:1],
 ) -> list[Cell]:
     """The cells of Table 2: trained with 40 nodes, tested with 10 to 100. The arguments are those of Table 1.
 
     The trace is learned twice: as in Table 1, and per node.
     """
     return _nonempty(
-        Cell(
-            table="table2",
-            task=task,
-            layers=count,
-            method="ours",
-            seed=seed,
-            sizes=SIZES["table2"],
-            rate=rate,
-            epochs=EPOCHS.get(task, 1),
-            first_bias=FIRST_BIAS.get(task, 0.0),
-            per_node=per_node,
-        )
+        replace(cell, per_node=per_node)
         for task in tasks
         for count in sorted(set(layers or (TABLE2_LAYERS,)))
         for per_node in ((False, True) if task == "trace" else (False,))
-        for rate in _rates(task, "ours", rates)
+        for cell in _tried("table2", task, count, "ours", seed, rates, readouts)
     )
 
 
-def _rates(task: str, method: str, rates: Sequence[float]) -> Sequence[float]:
-    default = (RATES.get(task, 0.01),)
-    return default if method == "trivial" else tuple(dict.fromkeys(rates)) or default
+def _tried(
+    table: str, task: str, layers: int, method: str, seed: int, rates: Sequence[float], readouts: Sequence[str]
+) -> list[Cell]:
+    """One cell for each choice; the trivial predictor has none to make, and only the trace is read out."""
+    chosen = dict.fromkeys(readouts if task == "trace" and method != "trivial" else ("max",))
+    found = []
+    for readout in chosen:
+        training = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING.get(task, TRAINING_MAX)
+        for rate in dict.fromkeys(rates if method != "trivial" else ()) or (training.rate,):
+            cell = Cell(
+                table=table,
+                task=task,
+                layers=layers,
+                method=method,
+                seed=seed,
+                sizes=(40,) if method == "trivial" else SIZES[table],
+                readout=readout,
+                rate=rate,
+                epochs=training.epochs,
+                first_bias=training.first_bias,
+            )
+            found.append(cell)
+    return found
 
 
 def _nonempty(cells: Iterable[Cell]) -> list[Cell]:

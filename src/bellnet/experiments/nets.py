@@ -54,7 +54,7 @@ class CellNet(nn.Module):
             target = " ".join(source.split()[-slots:])
             self.net = EquivariantNet(f"{source} -> {target}", [*channels, 1])
         else:
-            self.net = InvariantNet(source, channels, 1)
+            self.net = InvariantNet(source, channels, 1, reduce=cell.readout)
         self._begin(cell.first_bias)
 
     @torch.no_grad()
