@@ -38,7 +38,7 @@ class Training:
 # Found by validation, with few trials. Small batches help most. Inputs are centred, so a large bias makes ReLU begin as
 # the identity: a function that is linear need not first unlearn its kink.
 TRAINING = {
-    "symmetric": Training(0.01, 10, 10.0),
+    "symmetric": Training(0.01, 20, 10.0),
     "diagonal": Training(0.01, 20, 10.0),
     "singular": Training(0.01, 60, 0.0),
     "trace": Training(0.01, 20, 10.0),
