@@ -40,7 +40,7 @@ class Training:
 TRAINING = {
     "symmetric": Training(0.01, 20, 10.0),
     "diagonal": Training(0.01, 20, 10.0),
-    "singular": Training(0.01, 60, 0.0),
+    "singular": Training(0.01, 40, 0.0),
     "trace": Training(0.01, 20, 10.0),
 }
 TRAINING_MAX = Training(0.03, 20, 0.0)
