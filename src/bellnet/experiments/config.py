@@ -214,25 +214,16 @@ def cells_of_table2(
 def _tried(
     table: str, task: str, layers: int, method: str, seed: int, rates: Sequence[float], readouts: Sequence[str]
 ) -> list[Cell]:
-    """One cell for each choice; the trivial predictor has none to make, and only the trace is read out."""
-    chosen = dict.fromkeys(readouts if task == "trace" and method != "trivial" else ("max",))
+    """One cell for each choice. The trivial predictor has none to make, and only the trace is read out."""
+    plain = Cell(table=table, task=task, layers=layers, method=method, seed=seed)
+    if method == "trivial":
+        return [plain]
     found = []
-    for readout in chosen:
-        training = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING.get(task, TRAINING_MAX)
-        for rate in dict.fromkeys(rates if method != "trivial" else ()) or (training.rate,):
-            cell = Cell(
-                table=table,
-                task=task,
-                layers=layers,
-                method=method,
-                seed=seed,
-                sizes=(40,) if method == "trivial" else SIZES[table],
-                readout=readout,
-                rate=rate,
-                epochs=training.epochs,
-                first_bias=training.first_bias,
-            )
-            found.append(cell)
+    for readout in dict.fromkeys(readouts if task == "trace" else ("max",)):
+        training = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
+        for rate in dict.fromkeys(rates) or (training.rate,):
+            learned = replace(plain, rate=rate, epochs=training.epochs, first_bias=training.first_bias)
+            found.append(replace(learned, sizes=SIZES[table], readout=readout))
     return found
 
 
