@@ -89,24 +89,40 @@ def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     assert (cli.TASKS, cli.METHODS, cli.READOUTS) == (TASKS, METHODS, READOUTS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(tmp_path, jobs):
-    command = ["table1", "--task", "trace", "--method", "hartford", "--layers", "1", "2", "--out", tmp_path]
+def _start(directory, jobs):
+    """A run of four cells in a group of processes of its own, when it has recorded its first epoch."""
+    command = ["table1", "--quick", "--task", "singular", "--method", "hartford", "--out", directory]
     process = subprocess.Popen(
         [sys.executable, "-m", "bellnet.cli", *command, "--jobs", jobs],
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    while not Records(tmp_path).read():
+    while not Records(directory).read():
         assert process.poll() is None
         time.sleep(0.05)
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(tmp_path, jobs):
+    process = _start(tmp_path, jobs)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.decode().endswith("keeps what was done; the same command goes on from there.\n")
     while _is_there(process.pid):  # Python's own tracker of shared resources ends a moment after the others
+        time.sleep(0.05)
+    assert Records(tmp_path).read()
+
+
+@pytest.mark.slow
+def test_no_process_outlives_the_one_that_was_killed(tmp_path):
+    process = _start(tmp_path, "2")
+    process.kill()
+    process.communicate(timeout=60)
+    while _is_there(process.pid):
         time.sleep(0.05)
     assert Records(tmp_path).read()
 

@@ -5,7 +5,9 @@ goes on from its last checkpoint the next time.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -78,8 +80,6 @@ def _in_turn(cells: Sequence[Cell], directory: Path, display: Display) -> None:
 
 
 def _restore(handler: Any) -> None:
-    import threading
-
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
 
@@ -133,8 +133,17 @@ def _side_by_side(cells: Sequence[Cell], directory: Path, jobs: int, display: Di
             process.join()
 
 
+def _end_with_parent() -> None:
+    """Leave when the process that asked is gone, however it went: a new run may begin the same cell at once."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _work(line: Connection, directory: Path) -> None:
     """Runs in a process of its own: takes cells from the line until it is closed."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
     torch.set_num_threads(1)
     while True:
