@@ -52,9 +52,14 @@ class CellModule(LightningModule):
         self.train_loss.reset()
 
     def configure_optimizers(self) -> Any:
-        """Adam, and a rate that falls with every step."""
+        """Adam, a rate that falls with every step, and weights (not biases) that decay."""
         cell = self.cell
-        optimizer = torch.optim.Adam(self.net.parameters(), lr=cell.rate)
+        named = list(self.net.named_parameters())
+        groups: list[dict[str, Any]] = [
+            {"params": [value for name, value in named if not name.endswith("bias")]},
+            {"params": [value for name, value in named if name.endswith("bias")], "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(groups, lr=cell.rate, weight_decay=cell.decay)
         steps = cell.epochs * -(-(cell.train - cell.validation) // cell.batch)
         schedule: torch.optim.lr_scheduler.LRScheduler
         if cell.schedule == "cosine":
@@ -63,6 +68,11 @@ class CellModule(LightningModule):
             factor = cell.last_rate ** (1 / max(cell.epochs - 1, 1))
             schedule = torch.optim.lr_scheduler.StepLR(optimizer, max(steps // cell.epochs, 1), factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Lets the decay fall faster than the rate, so that in the end nothing pulls the weights away."""
+        weights = optimizer.param_groups[0]
+        weights["weight_decay"] = self.cell.decay * (weights["lr"] / self.cell.rate) ** 2
 
 
 class Shuffled(Sampler[list[int]]):
