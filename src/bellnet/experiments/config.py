@@ -46,6 +46,11 @@ TRAINING = {
 }
 TRAINING_MAX = Training(0.03, 20, 0.0, 0.0)
 """The trace read out by a maximum."""
+TRAINING_DEEP = {
+    ("symmetric", 3): Training(0.003, 20, 10.0, 0.0),
+    ("singular", 4): Training(0.005, 40, 0.0, 0.0),
+}
+"""Where more layers need more care."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +230,8 @@ def _tried(
         return [plain]
     found = []
     for readout in dict.fromkeys(readouts if task == "trace" else ("max",)):
-        training = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
+        usual = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
+        training = TRAINING_DEEP.get((task, layers), usual)
         for rate in dict.fromkeys(rates) or (training.rate,):
             learned = replace(plain, **asdict(replace(training, rate=rate)))
             found.append(replace(learned, sizes=SIZES[table], readout=readout))
