@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from bellnet import data
 from bellnet.experiments.config import TABLES, TASKS, Cell
@@ -19,9 +20,10 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 STYLES = {"ours": "-", "hartford": "--"}
 
 
-def learning_curves(cells: Sequence[Cell], epochs: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure | None":
-    """The validation error after each epoch, a panel for each task."""
-    shown = [cell for cell in cells if epochs.get(cell.key)]
+def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure | None":
+    """The validation error after each epoch, a panel for each task; of several tries, the one that the table shows."""
+    records = [record for table in TABLES for some in choose(finished, table).values() for record in some]
+    shown = [cell for cell in (Cell.from_json(record["config"]) for record in records) if epochs.get(cell.key)]
     tasks = [task for task in TASKS if any(cell.task == task for cell in shown)]
     if not tasks:
         return None
@@ -36,7 +38,7 @@ def learning_curves(cells: Sequence[Cell], epochs: Mapping[str, Sequence[Mapping
                     STYLES[cell.method],
                     color=COLOURS[(cell.layers - 1) % len(COLOURS)],
                     linewidth=1,
-                    label=f"{cell.layers}, {cell.method}",
+                    label=f"{cell.layers}, {cell.method}" + cell.subject.removeprefix(task),
                 )
         trivial = PAPER1["trivial"][task][0]
         if any(cell.n == 40 for cell in shown):
@@ -102,13 +104,23 @@ def example_outputs(finished: Finished) -> "Figure | None":
         names = ("input", "target", cell.title, "difference")
         for axes, name, values in zip(row, names, (given, target, said, said - target), strict=True):
             if values.ndim == 2:
-                image = axes.imshow(values.tolist(), cmap="coolwarm" if name == "difference" else "viridis")
+                image = axes.imshow(values.tolist(), **_colours(name, values, target))
                 figure.colorbar(image, ax=axes, shrink=0.8).ax.tick_params(labelsize=6)
             else:
                 axes.plot(values.tolist(), color=COLOURS[0], linewidth=1)
             axes.set_title(name, fontsize=7)
             axes.tick_params(labelsize=6)
     return figure
+
+
+def _colours(name: str, values: Tensor, target: Tensor) -> dict[str, Any]:
+    """Target and prediction in the same colours, differences around white."""
+    if name == "difference":
+        most = float(values.abs().max()) or 1.0
+        return {"cmap": "coolwarm", "vmin": -most, "vmax": most}
+    if name == "input":
+        return {"cmap": "viridis"}
+    return {"cmap": "viridis", "vmin": float(target.min()), "vmax": float(target.max())}
 
 
 def _figure(width: float, height: float) -> "Figure":
@@ -121,5 +133,6 @@ def _dress(axes: "Axes", title: str, across: str, up: str) -> None:
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
-    axes.tick_params(labelsize=7)
     axes.set_yscale("log")
+    axes.tick_params(which="both", labelsize=7)
+    axes.locator_params(axis="x", integer=True)

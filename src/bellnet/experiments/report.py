@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import DataError
-from bellnet.experiments.config import Cell
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
@@ -46,10 +45,10 @@ def print_tables(directory: Path) -> None:
     """Print the tables of a directory, as wide as they need to be."""
     from rich.console import Console
 
-    console = Console()
     for table in tables_of(directory):
         # Figures that are cut off are worse than a line that wraps, also where there is no terminal at all.
-        Console(width=max(console.width, 110)).print(table.rich())
+        needed = Console(width=1000).measure(table.rich()).maximum
+        Console(width=max(Console().width, needed)).print(table.rich())
 
 
 def write_report(directory: Path) -> list[Path]:
@@ -66,9 +65,8 @@ def write_report(directory: Path) -> list[Path]:
         raise DataError(
             f"{directory} has no finished cell to report.\nRun some first: bellnet table1 --quick --out {directory}"
         )
-    cells = [Cell.from_json(record["config"]) for record in finished]
     figures = {
-        "curves.png": learning_curves(cells, records.epochs()),
+        "curves.png": learning_curves(finished, records.epochs()),
         "sizes.png": error_against_size(finished),
         "examples.png": example_outputs(finished),
     }
