@@ -13,6 +13,7 @@ PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
     "extras": {"errors"},
+    "nn": {*BELOW["nn"], "extras"},
     "data": {*BELOW["execute"], "extras"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras"},
@@ -27,6 +28,7 @@ PARTS = {
 OUTSIDE = {part: {"torch"} for part in ("tensors", "execute", "nn", "testing", "verify", "draw", "data", "experiments")}
 LATE = {
     "draw": {"matplotlib", "numpy"},
+    "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
     "experiments": {"lightning", "matplotlib", "rich"},
     "data": {"networkx", "torch_geometric", "numpy"},
