@@ -14,7 +14,12 @@ is the chord of t^2 between neighbouring multiples of 2^-m. A chord of t^2 over 
 **The product.** For x, y in [-1, 1] both |x + y| / 2 and |x - y| / 2 lie in [0, 1], and xy is the difference of their
 squares. Each square is too large by at most 4^-(m+1), so the difference is wrong by at most 4^-(m+1), in either
 direction. For |x| <= R and |y| <= S the network computes R S f(...) of x/R and y/S: the error is at most
-R S 4^-(m+1). Where x or y is zero the two squares are one and the same number, so the result is exactly zero.
+R S 4^-(m+1).
+
+**Where it is exact.** If x or y is zero the two squares are one and the same number, so the result is zero: nodes
+that are not neighbours contribute nothing. If |x| = R or |y| = S the two arguments add up to 1, where the teeth cancel
+(g(t) = g(1 - t), so f(t) - f(1 - t) = 2t - 1). So for an adjacency of zeros and ones, and R = 1, nothing is lost at any
+depth; the error is one of other multiplicities and weights.
 """
 
 import torch
@@ -26,8 +31,8 @@ from bellnet.nn.options import check_channels
 class ReluProduct(nn.Module):
     """The product x * y for |x| <= left and |y| <= right, by ReLU and linear maps of the pair (x, y) alone.
 
-    The error is at most `bound` = left * right * 4^-(depth + 1), and zero where x or y is zero. The network has
-    depth + 1 hidden layers. Its weights are constants in closed form: training does not move them.
+    The error is at most `bound` = left * right * 4^-(depth + 1), and zero where x or y is zero or as large as it may
+    be. The network has depth + 1 hidden layers. Its weights are constants in closed form: training does not move them.
 
     Args:
         depth: How often the sawtooth is refined; every level divides the error by four.
@@ -47,7 +52,8 @@ class ReluProduct(nn.Module):
         super().__init__()
         self.depth = check_channels(f"ReluProduct({depth!r})", "depth", depth)
         for name, largest in (("left", left), ("right", right)):
-            largest = torch.as_tensor(largest).clone()
+            # A number keeps its digits, and does not change the type of what it is multiplied with.
+            largest = largest.clone() if isinstance(largest, Tensor) else torch.tensor(largest, dtype=torch.float64)
             # Numbers that are never anything but zero need no range, and their products are exact.
             self.register_buffer(name, largest.masked_fill(largest == 0, 1))
 
