@@ -1,12 +1,15 @@
 """Converted models give what the originals give, on all kinds of graphs."""
 
+from itertools import product
+
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.nn.message_passing import MessageFunctions
+from bellnet.nn.message_passing import Adjacency, MessageFunctions
+from bellnet.nn.message_passing.affine import linear_of
 from tests.nn.message_passing.examples import CONVS, EDGE, NODE, OUT, SIZES, Conv, graphs, mlp, with_bias
 
 pyg = pytest.importorskip("torch_geometric")
@@ -49,12 +52,11 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("aggr", ["add", "mean"])
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
-@pytest.mark.parametrize("name", CONVS)
+@pytest.mark.parametrize(
+    ("name", "aggr"), [*product(CONVS, ["add"]), *product(sorted({*CONVS} - {"GCNConv"}), ["mean"])]
+)
 def test_every_convolution_is_what_it_was(name, flow, aggr, dtype):
-    if (name, aggr) == ("GCNConv", "mean"):
-        pytest.skip("is refused, in test_refusals.py")
     kind, batch = CONVS[name], graphs(dtype)
     conv = kind(dtype, flow=flow, aggr=aggr)
     assert_same(converted(conv, batch), kind.output(conv, batch))
@@ -143,7 +145,7 @@ def test_a_readout_is_what_it_was(readout):
 
 
 def test_several_kinds_of_layers_in_a_list():
-    encode, head = nn.Linear(NODE, NODE).double(), nn.Linear(5, 2).double()
+    encode = nn.Linear(NODE, NODE).double()
     convs = [CONVS[name]() for name in ("NNConv", "GINEConv", "SAGEConv", "GCNConv")]
     widen = nn.Linear(OUT, NODE).double()
     batch = graphs(weights=True)
@@ -227,9 +229,6 @@ def test_edge_weights_can_be_asked_for_with_ones_own_m_and_u():
 
         def message(self, x_j, edge_weight):
             return edge_weight.unsqueeze(-1) * x_j
-
-    from bellnet.nn.message_passing import Adjacency
-    from bellnet.nn.message_passing.affine import linear_of
 
     conv, batch, eye = Weighted(), graphs(weights=True), torch.eye(NODE, dtype=torch.float64)
     select = linear_of(0 * eye, eye)

@@ -1,5 +1,7 @@
 """The product by ReLU: its error against the proven bound, where it is exact, and that it is a ReLU network."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -42,14 +44,14 @@ def test_the_error_is_below_the_bound_and_reaches_it(depth):
 
 def test_every_level_divides_the_error_by_four():
     errors = [error(depth)[0] for depth in DEPTHS]
-    assert all(3.99 < coarse / fine < 4.01 for coarse, fine in zip(errors, errors[1:], strict=False))
+    assert all(3.99 < coarse / fine < 4.01 for coarse, fine in pairwise(errors))
 
 
 @pytest.mark.parametrize("depth", [1, 4, 12])
 def test_the_square_is_never_too_small_and_too_large_by_the_bound_at_most(depth):
     t = torch.linspace(-1, 1, 10_001, dtype=torch.float64)
     excess = square(t, depth) - t**2
-    assert -1e-15 <= excess.min()
+    assert excess.min() >= -1e-15
     assert excess.max() <= 4.0 ** -(depth + 1) + 1e-15
 
 
@@ -71,7 +73,7 @@ def test_the_product_with_the_end_of_a_range_is_exact(depth):
 
 
 def as_linear_layers(depth):
-    """The same network written down as matrices: two squares side by side, three units each, from x and y in [-1, 1]."""
+    """The same network written down as matrices: two squares side by side, of three units each."""
     tooth = torch.tensor([[2.0, -4.0, 0.0]])  # of relu(tooth), relu(tooth - 1/2), relu(chord)
     layers = [(torch.tensor([[0.5, 0.5], [-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5]]), torch.zeros(4))]
     first = torch.tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])  # |t| = relu(t) + relu(-t)

@@ -36,7 +36,7 @@ def name_of(part: object) -> str:
     """A part of a model in one line."""
     if isinstance(part, nn.Module):
         text = repr(part)
-        return text if "\n" not in text and len(text) <= 80 else type(part).__name__
+        return text if "\n" not in text and len(text) <= 100 else type(part).__name__
     return str(getattr(part, "__name__", repr(part)))
 
 
