@@ -239,7 +239,10 @@ def _width(where: str, module: nn.Module, channels: int, like: Tensor) -> int:
         with torch.no_grad():
             made: Tensor = module(like.new_zeros(1, channels))
     except RuntimeError as reason:
-        raise OptionError(f"{where}: the module cannot take {channels} channels.\n{reason}") from reason
+        raise OptionError(
+            f"{where}: the module cannot take {channels} channels.\n"
+            "M takes h_u, h_v and e_uv, joined; U takes h_u and m_u, joined; every other module takes h_u."
+        ) from reason
     return made.shape[-1]
 
 
