@@ -15,16 +15,17 @@ pytest.importorskip("torch_geometric")
 
 @pytest.fixture(scope="module")
 def outcome():
-    return demo.run(n_graphs=40, epochs=60)
+    return demo.run(n_graphs=100, epochs=100)
 
 
 def test_every_measured_error_is_within_its_bound(outcome):
     assert outcome.holds
     assert outcome.exact < 1e-12
     assert list(outcome.network.depths) == list(range(2, 13))
-    for curve in (outcome.product, outcome.network):
+    # The ranges of a second layer hold the errors of the first, so coarse products have a bound a little larger yet.
+    for curve, most in ((outcome.product, 4.001), (outcome.network, 5)):
         assert min(curve.measured) > 0
-        assert all(3.99 < coarse / fine < 4.01 for coarse, fine in pairwise(curve.bound))
+        assert all(3.999 < coarse / fine < most for coarse, fine in pairwise(curve.bound))
 
 
 def test_something_was_learned(outcome):

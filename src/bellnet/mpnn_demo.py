@@ -71,9 +71,9 @@ def run(*, seed: int = 0, n_graphs: int = 300, epochs: int = 200) -> Outcome:
         torch.manual_seed(seed)
         train, test = (Batch.from_data_list([molecule() for _ in range(n)]) for n in (n_graphs, n_graphs // 2))
         gin, head = train_gin(train, epochs)
+        net = from_message_passing([gin, global_mean_pool, head], product="exact")
     with torch.no_grad():
         said = head(global_mean_pool(gin(test.x, test.edge_index), test.batch))
-        net = from_message_passing([gin, global_mean_pool, head], product="exact")
         state = net.prepare(test)
         on = net.compact_set(state)
         exact = net(state)
@@ -120,7 +120,7 @@ def train_gin(batch: Any, epochs: int) -> tuple[nn.Module, nn.Module]:
 
 def measure_product(on: CompactSet) -> ErrorCurve:
     """The product alone, on a fine grid of the rectangle |a| <= the largest adjacency, |m| <= 1."""
-    lines = torch.linspace(-1, 1, 801, dtype=torch.float64)
+    lines = torch.linspace(-1, 1, 401, dtype=torch.float64)
     a, m = on.adjacency * lines.unsqueeze(1), lines.unsqueeze(0) * (1 - 1e-3)
     products = [ReluProduct(depth, on.adjacency, 1.0) for depth in DEPTHS]
     measured = [float((product(a, m) - a * m).abs().max()) for product in products]

@@ -1,6 +1,7 @@
 """The picture of errors against depth: everything is in it, and nothing is cut off."""
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from bellnet.draw import ErrorCurve, draw_errors
 
@@ -27,7 +28,7 @@ def test_every_curve_has_a_panel_with_both_lines(figure):
 
 
 def test_nothing_is_cut_off(figure):
-    renderer = figure.canvas.get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     for axes, curve in zip(figure.axes, CURVES, strict=True):
         low, high = axes.get_ylim()
         assert low < min(curve.measured)
