@@ -10,6 +10,7 @@ from bellnet.nn import (
     InvariantPool,
     Pointwise,
     change_basis,
+    from_message_passing,
 )
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
@@ -31,6 +32,7 @@ __all__ = [
     "bell",
     "change_basis",
     "errors",
+    "from_message_passing",
     "plan",
     "testing",
 ]

@@ -255,10 +255,7 @@ def _run_cells(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
 
     if arguments.quick:
         cells = [quick(cell) for cell in cells]
-    try:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OptionError(f"--out {arguments.out} cannot be a directory: {reason.strerror}.") from reason
+    _make_directory(arguments.out)
     try:
         run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
     except KeyboardInterrupt:
@@ -286,6 +283,39 @@ def _print_tables(directory: Path, files: Sequence[Path]) -> None:
     print_tables(directory)
     for file in files:
         print(f"wrote {file}")
+
+
+def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("results") / "mpnn-demo",
+        help="where the picture goes (default results/mpnn-demo)",
+    )
+    parser.add_argument("--seed", metavar="N", type=_from_zero, default=0, help="of everything random (default 0)")
+
+
+def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
+    from bellnet.draw import save_figures
+    from bellnet.extras import require
+    from bellnet.mpnn_demo import draw, run, show
+
+    require("matplotlib", extra="draw", call="bellnet mpnn-demo")
+    _make_directory(arguments.out)
+    outcome = run(seed=arguments.seed)
+    print(show(outcome))
+    picture = arguments.out / "mpnn-demo.png"
+    save_figures({picture: draw(outcome)})
+    print(f"\nwrote {picture}")
+    return OK if outcome.holds else CHECK_FAILED
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
 
 
 def _declare_spec(parser: argparse.ArgumentParser) -> None:
@@ -380,6 +410,13 @@ COMMANDS = (
         ("report results/table1",),
         _declare_report,
         _run_report,
+    ),
+    Command(
+        "mpnn-demo",
+        "turn a trained message passing network into equivariant layers",
+        ("mpnn-demo", "mpnn-demo --out pictures --seed 1"),
+        _declare_mpnn_demo,
+        _run_mpnn_demo,
     ),
 )
 
