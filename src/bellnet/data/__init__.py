@@ -1,5 +1,24 @@
-"""Data to learn from."""
+"""Data to learn from: graphs of many kinds in, padded batches out, and sets that need no download."""
 
-from bellnet.data import synthetic
+from bellnet.data import generated, synthetic
+from bellnet.data.convert import as_graph, as_graphs
+from bellnet.data.encode import Encoding, to_padded
+from bellnet.data.graph import Graph, undirected
+from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
+from bellnet.data.loader import Loader
 
-__all__ = ["synthetic"]
+__all__ = [
+    "Encoding",
+    "Graph",
+    "Loader",
+    "as_graph",
+    "as_graphs",
+    "generated",
+    "synthetic",
+    "to_dense",
+    "to_networkx",
+    "to_padded",
+    "to_pyg",
+    "to_scipy",
+    "undirected",
+]
