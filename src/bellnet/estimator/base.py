@@ -50,7 +50,7 @@ class GraphEstimator(ABC, BaseEstimator):
     scaling_: FeatureScaling
     net_: LabelNet
     history_: list[dict[str, Any]]
-    best_epoch_: int
+    kept_epoch_: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from graphs and their labels.
@@ -104,7 +104,7 @@ class GraphEstimator(ABC, BaseEstimator):
             with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar:
                 outcome = train(net, lesson, schedule, seed=seed, bar=bar)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
-        self.history_, self.best_epoch_ = outcome.history, outcome.best_epoch
+        self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self
 
     def save(self, path: str | PathLike[str]) -> None:

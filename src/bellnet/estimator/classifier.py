@@ -24,7 +24,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 
     The network is the paper's: equivariant layers from pairs of nodes to pairs of nodes, then for graphs the maximum
     over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A part of the
-    labels is held out; training stops when the loss there has not fallen for a while, and the best epoch counts.
+    labels is held out; training stops when for a while no epoch was as good there as the best, and the last that was is kept.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
@@ -37,7 +37,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
         max_epochs: The most times that every graph is seen.
-        patience: For how many epochs the loss of the labels held out may not fall before training stops.
+        patience: For how many epochs none may be as good as the best before training stops.
         validation_fraction: The share of labels that is held out, of every class alike; 0 holds out none, and all
             epochs are run.
         class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
@@ -49,7 +49,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     Attributes:
         classes_: The classes, sorted.
         history_: A dict for every epoch: its number, the loss, the loss of the labels held out.
-        best_epoch_: The epoch whose weights were kept.
+        kept_epoch_: The epoch whose weights were kept.
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -145,7 +145,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             ) from reason
         if len(self.classes_) < 2:
             raise DataError(
-                f"{call}: y holds a single class, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
+                f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
         return torch.from_numpy(codes.astype(np.int64)), codes.astype(np.int64)
 

@@ -45,7 +45,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "encoding": estimator.encoding_.to_json(),
         "scaling": estimator.scaling_.to_json(),
         "history": estimator.history_,
-        "best_epoch": estimator.best_epoch_,
+        "kept_epoch": estimator.kept_epoch_,
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     _replace(Path(path), to_bytes(weights, {HEADER: json.dumps(described)}))
@@ -119,7 +119,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator._labels_from_json(described["labels"])
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
-    estimator.history_, estimator.best_epoch_ = list(described["history"]), int(described["best_epoch"])
+    estimator.history_, estimator.kept_epoch_ = list(described["history"]), int(described["kept_epoch"])
     if len(weights) < len(options["channels"]) + len(options["hidden"]):
         raise DataError("it holds fewer tensors than its network has layers.")
     with torch.device("meta"):

@@ -34,7 +34,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
         max_epochs: The most times that every graph is seen.
-        patience: For how many epochs the loss of what is held out may not fall.
+        patience: For how many epochs none may be as good as the best before training stops.
         validation_fraction: The share of numbers that is held out.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
@@ -42,7 +42,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
 
     Attributes:
         history_: A dict for every epoch: its number, the loss, the loss of what was held out.
-        best_epoch_: The epoch whose weights were kept.
+        kept_epoch_: The epoch whose weights were kept.
         encoding_: How graphs become channels.
         net_: The network.
 

@@ -1,6 +1,7 @@
-"""The training loop: Adam on small batches, stopped by what was held out, with the best epoch restored."""
+"""The training loop: Adam on small batches, stopped by what is held out, which also says which epoch is kept."""
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,13 +52,16 @@ class Outcome:
     """What training says of itself: a record for every epoch, and the epoch whose weights were kept."""
 
     history: list[dict[str, Any]]
-    best_epoch: int
+    kept_epoch: int
 
 
 def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar: Bar) -> Outcome:
-    """Train a network in place; it ends with the weights of the best epoch, in evaluation mode.
+    """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
 
-    The best epoch is the one with the least loss on the labels held out; where none are, the last.
+    That is the last epoch as good as the best: whose loss on the labels held out exceeds the least one by no more
+    than the standard error of that. Of a few labels the least loss is often luck, and later epochs have learned more,
+    with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
+    are run and the last is kept.
 
     Args:
         net: From a batch and its graphs to a row of outputs for each label.
@@ -69,28 +73,31 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
     learned = _Part(lesson, ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
     optimizer = torch.optim.AdamW(net.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, schedule.max_epochs * learned.n_batches)
     history: list[dict[str, Any]] = []
-    best, best_epoch, best_weights = float("inf"), 0, net.state_dict()
+    least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
     for epoch in range(schedule.max_epochs):
         total, count = 0.0, 0
         net.train()
-        for done, (loss, n_labels) in enumerate(learned.losses(net), 1):
+        for done, losses in enumerate(learned.losses(net), 1):
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            losses.mean().backward()
             optimizer.step()
-            total, count = total + float(loss.detach()) * n_labels, count + n_labels
+            slower.step()
+            total, count = total + float(losses.detach().sum()), count + len(losses)
             bar.batch(epoch, done / learned.n_batches)
-        validation = None if held is None else held.mean_loss(net)
+        validation, error = (None, 0.0) if held is None else held.mean_loss(net)
         history.append({"epoch": epoch, "loss": total / count, "validation_loss": validation})
         bar.epoch(history[-1])
-        if epoch == 0 or validation is None or validation < best:
-            best = best if validation is None else validation
-            best_epoch, best_weights = epoch, copy.deepcopy(net.state_dict())
-        elif epoch - best_epoch >= schedule.patience:
+        if validation is not None and validation < least:
+            least, bound = validation, validation + error
+        if epoch == 0 or validation is None or validation <= bound:
+            kept, weights = epoch, copy.deepcopy(net.state_dict())
+        elif epoch - kept >= schedule.patience:
             break
-    net.load_state_dict(best_weights)
+    net.load_state_dict(weights)
     net.eval()
-    return Outcome(history, best_epoch)
+    return Outcome(history, kept)
 
 
 class _Part:
@@ -111,10 +118,10 @@ class _Part:
         )
         self.n_batches = len(self.loader)
 
-    def losses(self, net: nn.Module) -> Iterator[tuple[Tensor, int]]:
-        """For every batch the mean over its labels of loss times weight, and their number.
+    def losses(self, net: nn.Module) -> Iterator[Tensor]:
+        """For every batch the losses of its labels times their weights.
 
-        It is not divided by the weights of the batch: a batch of light labels shall say little.
+        They are not divided by the weights of the batch: a batch of light labels shall say little.
         """
         for batch, _, within in self.loader:
             places = self.places[within.numpy()]
@@ -122,12 +129,11 @@ class _Part:
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
             outputs = net(batch, [self.lesson.graphs[place] for place in places])
             losses = self.lesson.loss(outputs, self.lesson.targets[rows]) * self.lesson.weights[rows]
-            chosen = self.wanted[rows]
-            yield losses[chosen].mean(), int(chosen.sum())
+            yield losses[self.wanted[rows]]
 
     @torch.no_grad()
-    def mean_loss(self, net: nn.Module) -> float:
-        """The loss of all labels in evaluation mode."""
+    def mean_loss(self, net: nn.Module) -> tuple[float, float]:
+        """The mean loss of all labels in evaluation mode, and its standard error."""
         net.eval()
-        found = [(float(loss) * count, count) for loss, count in self.losses(net)]
-        return sum(total for total, _ in found) / sum(count for _, count in found)
+        losses = torch.cat(list(self.losses(net))).double()
+        return float(losses.mean()), float(losses.std(correction=0)) / math.sqrt(len(losses))
