@@ -18,7 +18,9 @@ PARTS = {
     "draw": {*BELOW["nn"], "extras"},
     "verify": {*CORE, "extras", "testing"},
     "experiments": {"errors", "data", "public names"},
-    "cli": {"errors", "draw", "verify", "experiments", "public names"},
+    "estimator": {"errors", "extras", "data", "public names"},
+    "commands": {"errors", "data", "estimator", "public names"},
+    "cli": {"errors", "commands", "draw", "verify", "experiments", "public names"},
     "__main__": {"cli"},
     "__init__": {*CORE, "testing", "data"},
 }
@@ -29,8 +31,11 @@ LATE = {
     "draw": {"matplotlib", "numpy"},
     "testing": {"hypothesis"},
     "experiments": {"lightning", "matplotlib", "rich"},
+    "estimator": {"rich", "safetensors"},
+    "commands": {"sklearn"},
     "data": {"networkx", "torch_geometric", "numpy", "scipy"},
 }
+OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
     "experiments/module.py": {"lightning", "torchmetrics"},

@@ -4,6 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -42,7 +43,7 @@ class GraphEstimator(ABC, BaseEstimator):
     max_epochs: int
     patience: int
     validation_fraction: float
-    random_state: int | np.random.RandomState | np.random.Generator | None
+    random_state: Any
     device: str | torch.device
     verbose: bool
 
@@ -217,7 +218,7 @@ class GraphEstimator(ABC, BaseEstimator):
             return int(state.randint(2**31))
         if isinstance(state, np.random.Generator):
             return int(state.integers(2**31))
-        if isinstance(state, int | np.integer) and not isinstance(state, bool) and 0 <= state < 2**32:
+        if type(state) is not bool and isinstance(state, Integral) and 0 <= int(state) < 2**32:
             return int(state)
         raise OptionError(
             f"{type(self).__name__}: random_state must be a whole number from 0 to 2**32 - 1, a random state of numpy "

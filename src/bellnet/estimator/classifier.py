@@ -19,12 +19,13 @@ from bellnet.estimator.plain import classes_from_json, classes_to_json
 from bellnet.estimator.weights import flat_weights
 
 
-class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
+class GraphClassifier(ClassifierMixin, GraphEstimator):
     """A scikit-learn classifier for lists of graphs, or for the nodes or edges of graphs.
 
     The network is the paper's: equivariant layers from pairs of nodes to pairs of nodes, then for graphs the maximum
     over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A part of the
-    labels is held out; training stops when for a while no epoch was as good there as the best, and the last that was is kept.
+    labels is held out; training stops when for a while no epoch was as good there as the best so far, and the last
+    epoch that was is kept.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
@@ -157,7 +158,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
 
     def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
-        given = self.class_weight
+        given: Any = self.class_weight
         if given is None:
             return np.ones(len(groups))
         if isinstance(given, Mapping):

@@ -117,4 +117,4 @@ def _array(call: str, argument: str, given: object) -> Array:
     try:
         return np.asarray(given)
     except ValueError as reason:
-        raise DataError(f"{call}: {argument} must be an array with one axis, but its entries differ in length.") from reason
+        raise DataError(f"{call}: {argument} must be an array, but its entries differ in length.") from reason

@@ -1,6 +1,7 @@
 """The networks inside: the paper's two, from encoded graphs to one row of outputs for each label."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -36,13 +37,11 @@ class LabelNet(nn.Module):
         super().__init__()
         self.target = target
         if target == "graph":
-            self.net: nn.Module = InvariantNet(
-                "n n", channels, outputs, hidden=hidden, reduce=pool, dropout=dropout
-            )
+            self.net: nn.Module = InvariantNet("n n", channels, outputs, hidden=hidden, reduce=pool, dropout=dropout)
             return
         widths = [*hidden, outputs]
         modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], dropout=dropout)]
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             modules += [Pointwise(nn.ReLU()), Pointwise(nn.Linear(before, after))]
         self.net = nn.Sequential(*modules)
 

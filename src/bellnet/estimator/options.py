@@ -65,8 +65,10 @@ def _mistake_in_device(value: Any) -> str | None:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    return _is_real(value) and isinstance(value, Integral) and int(value) >= 1
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if type(value) is bool or not isinstance(value, Real):
+        return False
+    return math.isfinite(value)

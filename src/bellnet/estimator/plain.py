@@ -35,7 +35,7 @@ def options_from_json(stored: Any) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, value in stored.items():
         if isinstance(value, dict):
-            options[name] = {key: weight for key, weight in value["pairs"]}
+            options[name] = dict(value["pairs"])
         else:
             options[name] = tuple(value) if isinstance(value, list) else value
     return options

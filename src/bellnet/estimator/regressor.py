@@ -17,7 +17,7 @@ from bellnet.estimator.scaling import Scaling
 from bellnet.estimator.weights import flat_weights
 
 
-class GraphRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
+class GraphRegressor(RegressorMixin, GraphEstimator):
     """A scikit-learn regressor for lists of graphs, or for the nodes or edges of graphs.
 
     The network and its training are those of `GraphClassifier`, with the mean square error as loss. Targets are

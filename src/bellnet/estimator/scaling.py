@@ -74,7 +74,7 @@ class FeatureScaling:
         return [self._apply(graph) for graph in graphs]
 
     def _apply(self, graph: Graph) -> Graph:
-        changes = {}
+        changes: dict[str, Any] = {}
         if self.node is not None and graph.node_features is not None:
             changes["node_features"] = self.node.apply(graph.node_features)
         if self.edge is not None and graph.edge_features is not None:

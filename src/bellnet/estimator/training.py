@@ -81,7 +81,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
         net.train()
         for done, losses in enumerate(learned.losses(net), 1):
             optimizer.zero_grad(set_to_none=True)
-            losses.mean().backward()
+            losses.mean().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             slower.step()
             total, count = total + float(losses.detach().sum()), count + len(losses)
@@ -108,7 +108,7 @@ class _Part:
         before = np.concatenate([[0], np.cumsum(wanted.cpu().numpy())])
         self.places = np.flatnonzero(np.diff(before[lesson.starts]))
         self.loader = Loader(
-            [lesson.graphs[place] for place in self.places],
+            [lesson.graphs[place] for place in self.places.tolist()],
             batch_size=batch_size,
             encoding=lesson.encoding,
             shuffle=seed is not None,
@@ -124,7 +124,7 @@ class _Part:
         They are not divided by the weights of the batch: a batch of light labels shall say little.
         """
         for batch, _, within in self.loader:
-            places = self.places[within.numpy()]
+            places: list[int] = self.places[within.numpy()].tolist()
             labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
             outputs = net(batch, [self.lesson.graphs[place] for place in places])

@@ -14,10 +14,12 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     if given is None:
         return np.ones(int(counts.sum()))
     per_graph = target == "graph" or (len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given))
-    values = flatten(call, "sample_weight", given, np.ones_like(counts) if per_graph else counts, "graph" if per_graph else target)
+    values = flatten(
+        call, "sample_weight", given, np.ones_like(counts) if per_graph else counts, "graph" if per_graph else target
+    )
     if values.ndim != 1 or values.dtype.kind not in "biuf":
         raise DataError(
-            f"{call}: sample_weight must be one number for each label, but it is {values.dtype} of shape {values.shape}."
+            f"{call}: sample_weight must be one number for each label, not {values.dtype} of shape {values.shape}."
         )
     weights = values.astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
