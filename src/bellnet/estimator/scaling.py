@@ -66,7 +66,9 @@ class FeatureScaling:
     def fit(cls, graphs: Sequence[Graph]) -> "FeatureScaling":
         """The scaling of all features of all nodes and edges of these graphs."""
         nodes = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
-        edges = [graph.edge_features for graph in graphs if graph.edge_features is not None and graph.n_edges]
+        edges = []
+        if any(graph.edge_features is not None for graph in graphs):
+            edges = [_edge_features(graph) for graph in graphs if graph.n_edges]
         return cls(*(Scaling.fit(torch.cat(rows), keep_binary=True) if rows else None for rows in (nodes, edges)))
 
     def apply(self, graphs: Sequence[Graph]) -> list[Graph]:
@@ -77,8 +79,8 @@ class FeatureScaling:
         changes: dict[str, Any] = {}
         if self.node is not None and graph.node_features is not None:
             changes["node_features"] = self.node.apply(graph.node_features)
-        if self.edge is not None and graph.edge_features is not None:
-            changes["edge_features"] = self.edge.apply(graph.edge_features)
+        if self.edge is not None and graph.n_edges:
+            changes["edge_features"] = self.edge.apply(_edge_features(graph))
         return replace(graph, **changes) if changes else graph
 
     def to_json(self) -> dict[str, Any]:
@@ -91,3 +93,8 @@ class FeatureScaling:
         if not isinstance(stored, dict) or stored.keys() != {"node", "edge"}:
             raise DataError(f"the scaling of features must be for node and edge, but this is {stored!r}.")
         return cls(*(None if stored[name] is None else Scaling.from_json(stored[name]) for name in ("node", "edge")))
+
+
+def _edge_features(graph: Graph) -> Tensor:
+    """Edges without features have one, which is 1, as in an `Encoding`."""
+    return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
