@@ -90,7 +90,7 @@ def _members(graphs: Iterable[object]) -> Iterable[object]:
         return members
     single = isinstance(graphs, Graph) or kind in ("networkx", "scipy", "torch_geometric")
     if kind in ("numpy", "torch"):
-        single = getattr(graphs, "ndim", 0) < 3
+        single = getattr(graphs, "ndim", 0) in (0, 2)  # along one axis numpy may hold objects
     if single or isinstance(graphs, str) or not isinstance(graphs, Iterable):
         raise DataError(
             f"as_graphs(graphs): expected a list of graphs, a PyTorch Geometric dataset or Batch, or an array "

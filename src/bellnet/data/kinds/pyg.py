@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def from_pyg(data: Any, names: Names) -> Graph:
-    """The graph of a `Data`; directed if its edges are not symmetric or it says so itself."""
+    """The graph of a `Data`; directed if its edges are not symmetric."""
     from torch_geometric.data import Batch, Data
 
     if isinstance(data, Batch) or not isinstance(data, Data):
@@ -44,7 +44,7 @@ def from_pyg(data: Any, names: Names) -> Graph:
         node_labels=_labels(data, names.label),
         directed=True,
     )
-    if getattr(data, "directed", False) or not is_symmetric(graph):
+    if not is_symmetric(graph):
         return graph
     return Graph(graph.n, graph.edge_index, graph.edge_features, graph.node_features, graph.node_labels)
 
@@ -60,19 +60,19 @@ def pyg_members(graphs: Any) -> Iterable[object] | None:
 
 
 def to_pyg(graph: Graph) -> "Data":
-    """A PyTorch Geometric `Data` with `edge_index`, `x`, `edge_attr`, `node_labels`. Needs the extra `pyg`."""
+    """A PyTorch Geometric `Data` with `edge_index`, `x`, `edge_attr` and `node_labels`. Needs the extra `pyg`.
+
+    There, a graph is directed if its edges are not symmetric; nothing else says so.
+    """
     require("torch_geometric", extra="pyg", call="to_pyg")
     from torch_geometric.data import Data
 
     given = {"x": graph.node_features, "edge_attr": graph.edge_features, "node_labels": graph.node_labels}
-    data = Data(
+    return Data(
         edge_index=graph.edge_index,
         num_nodes=graph.n,
         **{name: value for name, value in given.items() if value is not None},
     )
-    if graph.directed and is_symmetric(graph):
-        data.directed = True  # what the edges do not show
-    return data
 
 
 def _usual(data: Any, *names: str) -> tuple[str, ...]:
