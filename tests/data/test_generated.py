@@ -35,10 +35,9 @@ def colours(graph):
 
 def told_apart(graphs, labels, view):
     """The pairs of classes of which no two graphs look alike."""
-    seen = {
-        label: {view(g) for g, own in zip(graphs, labels.tolist(), strict=True) if own == label}
-        for label in set(labels.tolist())
-    }
+    seen = {}
+    for graph, label in zip(graphs, labels.tolist(), strict=True):
+        seen.setdefault(label, set()).add(view(graph))
     return {pair for pair in combinations(sorted(seen), 2) if not seen[pair[0]] & seen[pair[1]]}
 
 
@@ -71,12 +70,11 @@ def test_cycles_and_pairs_need_degrees_then_colours_then_more():
 def test_skip_links_look_alike_to_colours_but_are_not_the_same():
     graphs, labels = generated.skip_links(20)
     assert told_apart(graphs, labels, colours) == set()
-    networks = [to_networkx(graph) for graph in graphs]
-    for a, b in combinations(range(10), 2):
-        assert not nx.is_isomorphic(networks[a], networks[b])
-    for a in range(10):
-        assert nx.is_isomorphic(networks[a], networks[a + 10])
-        assert graphs[a] != graphs[a + 10]
+    spectra = torch.linalg.eigvalsh(to_padded(graphs, dtype=torch.float64).values.squeeze(-1))
+    for a, b in combinations(range(20), 2):
+        is_same = bool((spectra[a] - spectra[b]).abs().max() < 1e-9)
+        assert is_same == (a % 10 == b % 10)
+        assert graphs[a] != graphs[b]  # also within a class: the nodes have other numbers
 
 
 def test_sizes_tell_nothing():
