@@ -6,6 +6,7 @@ from bellnet.data.encode import Encoding, to_padded
 from bellnet.data.graph import Graph, undirected
 from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
 from bellnet.data.loader import Loader
+from bellnet.data.per_graph import at_edges, in_order
 from bellnet.data.sets import GraphSet
 
 __all__ = [
@@ -15,8 +16,10 @@ __all__ = [
     "Loader",
     "as_graph",
     "as_graphs",
+    "at_edges",
     "generated",
     "graphml",
+    "in_order",
     "synthetic",
     "to_dense",
     "to_networkx",

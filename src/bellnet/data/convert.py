@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from torch import Tensor
 
 from bellnet.data.graph import Graph
-from bellnet.data.kinds import from_dense, from_networkx, from_pyg, from_scipy
+from bellnet.data.kinds import from_dense, from_networkx, from_pyg, from_scipy, pyg_members
 from bellnet.data.kinds.names import Names
 from bellnet.errors import DataError
 
@@ -85,14 +85,12 @@ def as_graphs(
 
 def _members(graphs: Iterable[object]) -> Iterable[object]:
     kind = _library(graphs)
-    if kind == "torch_geometric" and hasattr(graphs, "to_data_list"):
-        members: list[object] = graphs.to_data_list()
+    members = pyg_members(graphs) if kind == "torch_geometric" else None
+    if members is not None:
         return members
-    single = isinstance(graphs, Graph) or kind in ("networkx", "scipy")
+    single = isinstance(graphs, Graph) or kind in ("networkx", "scipy", "torch_geometric")
     if kind in ("numpy", "torch"):
-        single = getattr(graphs, "ndim", 0) < 3
-    if kind == "torch_geometric":
-        single = not hasattr(graphs, "__getitem__") or hasattr(graphs, "edge_index")
+        single = getattr(graphs, "ndim", 0) in (0, 2)  # along one axis numpy may hold objects
     if single or isinstance(graphs, str) or not isinstance(graphs, Iterable):
         raise DataError(
             f"as_graphs(graphs): expected a list of graphs, a PyTorch Geometric dataset or Batch, or an array "

@@ -8,6 +8,7 @@ label seen when it was fitted) and node features.
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -238,21 +239,26 @@ class Encoding:
 def to_padded(
     graphs: Iterable[object],
     *,
-    adjacency: str = "plain",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
+    **options: Any,
 ) -> Padded:
     """A list of graphs as one `Padded` (graphs, n, n, channels): `Encoding.fit` and `encode` in one call.
 
     Other graphs may come out with other channels. To encode those as these, keep the `Encoding`.
 
-    >>> import torch
+    Args:
+        graphs: Graphs of any kind that `as_graph` takes.
+        dtype: The type of the values.
+        device: Where the values are.
+        **options: Those of `Encoding.fit`, for instance adjacency="normalized".
+
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
-    >>> to_padded([path, edge]).values.shape
-    torch.Size([2, 3, 3, 1])
+    >>> to_padded([path, edge], adjacency="both").values.shape
+    torch.Size([2, 3, 3, 2])
     """
     known = as_graphs(graphs)
-    return Encoding.fit(known, adjacency=adjacency).encode(known, dtype=dtype, device=device)
+    return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device)
 
 
 def _common_width(graphs: list[Graph], name: str) -> int:

@@ -18,7 +18,7 @@ class Graph:
     """A graph with numbers on its nodes and edges.
 
     Two graphs are equal if they have the same nodes and the same edges with the same numbers on them, in whatever
-    order the edges are listed.
+    order the edges are listed. What a graph is made from is taken to the CPU and cut off from gradients.
 
     Args:
         n: The number of nodes.
@@ -88,10 +88,14 @@ class Graph:
 
 def is_symmetric(graph: Graph) -> bool:
     """Whether with every edge the opposite one is listed, with the same features."""
-    forwards, backwards = _keys(graph).argsort(), _keys(graph, backwards=True).argsort()
-    return _same(_keys(graph)[forwards], _keys(graph, backwards=True)[backwards]) and _same(
-        _rows(graph.edge_features, forwards), _rows(graph.edge_features, backwards)
-    )
+    return _symmetric(graph, *_keys(graph).sort())
+
+
+def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
+    """Whether edges are symmetric whose keys, sorted, are these."""
+    opposite, other = _keys(graph, backwards=True).sort()
+    features = graph.edge_features
+    return torch.equal(keys, opposite) and (features is None or torch.equal(features[order], features[other]))
 
 
 def _keys(graph: Graph, *, backwards: bool = False) -> Tensor:
@@ -115,7 +119,7 @@ def _check_count(n: object) -> None:
 
 def _tensor(value: object, name: str, expected: str) -> Tensor:
     try:
-        return torch.as_tensor(value)
+        return torch.as_tensor(value).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as reason:
         kind = type(value)
         raise DataError(
@@ -184,16 +188,15 @@ def _features(value: object, name: str, owner: str, rows: int) -> Tensor:
 
 
 def _check_edges(graph: Graph) -> None:
-    keys = _keys(graph)
-    order = keys.argsort()
-    again = (keys[order].diff() == 0).nonzero()
-    if len(again):
-        source, target = graph.edge_index[:, order[again[0, 0]]].tolist()
+    keys, order = _keys(graph).sort()
+    again = keys[1:] == keys[:-1]
+    if again.any():
+        source, target = graph.edge_index[:, order[int(again.nonzero()[0])]].tolist()
         raise DataError(
             f"Graph: no edge may be listed twice, but ({source}, {target}) is.\n"
             "Add up or drop parallel edges first, for instance with torch_geometric.utils.coalesce."
         )
-    if not graph.directed and not is_symmetric(graph):
+    if not graph.directed and not _symmetric(graph, keys, order):
         raise DataError(f"Graph: {_asymmetry(graph)}\nList the other direction too, or pass directed=True.")
 
 
@@ -214,12 +217,12 @@ def _asymmetry(graph: Graph) -> str:
     return "edges are not symmetric."
 
 
-def undirected(n: int, edges: Sequence[Sequence[int]] | Tensor) -> Graph:
-    """The undirected graph with these pairs of nodes as edges, each listed once.
+def undirected(n: int, pairs: Sequence[Sequence[int]] | Tensor) -> Graph:
+    """The undirected graph with these edges, each given once as a pair of nodes.
 
     >>> undirected(3, [(0, 1), (1, 2)])
     Graph(n=3, edges=4)
     """
-    pairs = torch.as_tensor(edges, dtype=torch.int64).reshape(-1, 2)
+    pairs = torch.as_tensor(pairs, dtype=torch.int64).reshape(-1, 2)
     loops = pairs[:, 0] == pairs[:, 1]
     return Graph(n, torch.cat([pairs, pairs[~loops].flip(1)]).T.contiguous())

@@ -35,13 +35,15 @@ def from_networkx(graph: Any, names: Names) -> Graph:
     node_wheres = [f"node {node!r}" for node in graph.nodes]
     wheres = [f"the edge between {node_wheres[source]} and {node_wheres[target]}" for source, target, _ in edges]
     edge_data = [data for _, _, data in edges]
+    edge_names = _usual(edge_data, (FEATURES, WEIGHT)) if names.edge is None else names.edge
+    node_names = _usual(nodes, (FEATURES,)) if names.node is None else names.node
     return Graph(
         len(nodes),
         torch.tensor([(source, target) for source, target, _ in edges], dtype=torch.int64)
         .reshape(-1, 2)
         .T.contiguous(),
-        edge_features=_features(edge_data, wheres, names.edge or _usual(edge_data, (FEATURES, WEIGHT)), "edge"),
-        node_features=_features(nodes, node_wheres, names.node or _usual(nodes, (FEATURES,)), "node"),
+        edge_features=_features(edge_data, wheres, edge_names, "edge"),
+        node_features=_features(nodes, node_wheres, node_names, "node"),
         node_labels=_labels(nodes, node_wheres, names.label),
         directed=directed,
     )

@@ -6,11 +6,12 @@ name and renamed when it is whole.
 
 import os
 import sys
-import tempfile
 import time
+import uuid
 import warnings
 import zipfile
 import zlib
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -54,15 +55,13 @@ def write(file: Path, arrays: Arrays) -> None:
     import numpy as np
 
     known = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
-    temporary = None
+    temporary = file.with_name(f"{file.stem}-{uuid.uuid4().hex}{_TEMPORARY}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         _sweep(file.parent)
-        handle, temporary = tempfile.mkstemp(suffix=_TEMPORARY, prefix=file.stem, dir=file.parent)
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             np.savez(stream, **{name: value for name, value in known.items() if value is not None})
-        Path(temporary).replace(file)
-        temporary = None
+        temporary.replace(file)
     except OSError as reason:
         warnings.warn(
             f"bellnet.data.tu could not keep {file}: {reason}. The data set will be parsed again next time.\n"
@@ -71,15 +70,13 @@ def write(file: Path, arrays: Arrays) -> None:
             stacklevel=4,
         )
     finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _sweep(folder: Path) -> None:
     """Remove what a process that was killed has left half-written."""
     for left in folder.glob(f"*{_TEMPORARY}"):
-        try:
+        with suppress(OSError):  # another process was quicker, or owns it
             if time.time() - left.stat().st_mtime > _DAY:
                 left.unlink()
-        except OSError:
-            continue  # another process was quicker, or owns it

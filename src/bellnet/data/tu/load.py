@@ -87,10 +87,13 @@ def _files(name: str | None, data: str | os.PathLike[str] | None, root: str | os
         return files
     if name is None:
         raise DataError('tu.load: name the data set, tu.load("MUTAG"), or say where it is, tu.load(data=...).')
-    usual = os.environ.get("BELLNET_DATA")
-    files = find(name, Path(usual)) if usual and Path(usual).is_dir() else None
-    if files is not None:
-        return files
+    if usual := os.environ.get("BELLNET_DATA"):
+        if not Path(usual).is_dir():
+            raise DataError(
+                f'tu.load("{name}"): the environment variable BELLNET_DATA must name a folder, but there is no {usual}.'
+            )
+        if files := find(name, Path(usual)):
+            return files
     return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name)
 
 
