@@ -70,7 +70,7 @@ def _for_grakel(graph: Graph) -> Any:
         labels = graph.node_labels.tolist()
     else:
         labels = np.bincount(graph.edge_index[0].numpy(), minlength=graph.n).tolist()
-    return grakel.Graph({edge: 1.0 for edge in edges} or {(0, 0): 0.0}, node_labels=dict(enumerate(labels)))
+    return grakel.Graph(dict.fromkeys(edges, 1.0) or {(0, 0): 0.0}, node_labels=dict(enumerate(labels)))
 
 
 METHODS: dict[str, Method] = {"bellnet": ours, "WL + SVM": kernel}
@@ -112,7 +112,10 @@ def table(out: Path) -> str:
     lines = [
         "| accuracy, % | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",
-        *(f"| {method} | " + " | ".join(_cell(found.get((name, method))) for name in names) + " |" for method in METHODS),
+        *(
+            f"| {method} | " + " | ".join(_cell(found.get((name, method))) for name in names) + " |"
+            for method in METHODS
+        ),
         "| seconds a split, bellnet | " + " | ".join(_seconds(found.get((name, "bellnet"))) for name in names) + " |",
     ]
     return "\n".join(lines)
@@ -132,8 +135,12 @@ def _seconds(records: list[dict[str, Any]] | None) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.classifiers", description=__doc__.split("\n")[0])
-    parser.add_argument("names", metavar="NAME", nargs="*", default=NAMES, help=f"data sets (default {' '.join(NAMES)})")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="a folder of zips, with splits/NAME.json")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", default=NAMES, help=f"data sets (default {' '.join(NAMES)})"
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="a folder of zips, with splits/NAME.json"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/classifiers"), metavar="DIR")
     parser.add_argument("--splits", type=int, default=10, metavar="N", help="the first N splits (default 10)")
     parser.add_argument("--method", nargs="+", choices=METHODS, default=tuple(METHODS), help="default: all")

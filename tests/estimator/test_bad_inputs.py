@@ -26,7 +26,11 @@ def nan_graph():
         (GRAPHS, None, f"{FIT} requires y to be passed, but the target y is None.\nGive a label for each graph"),
         (GRAPHS, LABELS[:-1], f"{FIT}: y must have an entry for each of the 12 graphs, not 11 entries."),
         (GRAPHS, 1, f"{FIT}: y must have an entry for each of the 12 graphs, not a single value."),
-        (GRAPHS, [0, None, 1] * 4, f"{FIT}: y contains NaN or missing values: 4 of 12 labels are missing, the first is"),
+        (
+            GRAPHS,
+            [0, None, 1] * 4,
+            f"{FIT}: y contains NaN or missing values: 4 of 12 labels are missing, the first is",
+        ),
         (GRAPHS, [0, 1, np.nan] * 4, f"{FIT}: y contains NaN or missing values: 4 of 12 labels are NaN or infinite"),
         (GRAPHS, np.linspace(0, 1, 12), f"{FIT}: y must hold classes, whole numbers or strings. Unknown label type:"),
         (GRAPHS, [0, "a"] * 5 + [1, 2], None),
@@ -34,19 +38,31 @@ def nan_graph():
         (GRAPHS, np.zeros((12, 2)), f"{FIT}: y must have one label for each graph, but its shape is (12, 2)."),
         (GRAPHS, ["a"] * 12, f"{FIT}: y holds one class only, 'a'; a classifier needs at least two."),
         ([], [], f"{FIT}: there is no graph; the list is empty."),
-        ([*GRAPHS[:3], EMPTY, *GRAPHS[4:]], LABELS, f"{FIT}: graphs[3] has no nodes.\nLeave out empty graphs, and their"),
+        (
+            [*GRAPHS[:3], EMPTY, *GRAPHS[4:]],
+            LABELS,
+            f"{FIT}: graphs[3] has no nodes.\nLeave out empty graphs, and their",
+        ),
         ([EMPTY, EMPTY], [0, 1], f"{FIT}: graphs[0] has no nodes (2 graphs are such).\nLeave out empty graphs"),
         (GRAPHS[0], LABELS, f"{FIT}: as_graphs(graphs): expected a list of graphs"),
         (None, LABELS, f"{FIT}: as_graphs(graphs): expected a list of graphs"),
         ([*GRAPHS[:11], "a graph"], LABELS, f"{FIT}: graphs[11]: as_graph(graph): expected a bellnet.data.Graph"),
         ([*GRAPHS[:11], np.zeros((2, 3))], LABELS, f"{FIT}: graphs[11]: "),
-        ([*GRAPHS[:11], nan_graph()], LABELS, f"{FIT}: graphs[11]: Graph: node_features must be finite, but feature 1 of"),
+        (
+            [*GRAPHS[:11], nan_graph()],
+            LABELS,
+            f"{FIT}: graphs[11]: Graph: node_features must be finite, but feature 1 of",
+        ),
         (
             [with_features(GRAPHS[0], 2), with_features(GRAPHS[1], 3)],
             [0, 1],
             f"{FIT}: Encoding.fit(graphs): all graphs must have the same number of node_features, but graphs[0] has 2",
         ),
-        ([with_features(GRAPHS[0], 2), GRAPHS[1]], [0, 1], f"{FIT}: Encoding.fit(graphs): all graphs must have the same"),
+        (
+            [with_features(GRAPHS[0], 2), GRAPHS[1]],
+            [0, 1],
+            f"{FIT}: Encoding.fit(graphs): all graphs must have the same",
+        ),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused_with_a_reason(graphs, labels, words):
@@ -60,7 +76,10 @@ def test_what_cannot_be_learned_from_is_refused_with_a_reason(graphs, labels, wo
     [
         (["much", "little"] * 6, "GraphRegressor.fit(graphs, y): y must hold numbers, but it is <U6."),
         (np.zeros((12, 2, 2)), "GraphRegressor.fit(graphs, y): y must have one axis, or two for several numbers each"),
-        ([np.inf] + [0] * 11, "GraphRegressor.fit(graphs, y): y contains NaN or missing values: 1 of 12 labels are NaN"),
+        (
+            [np.inf] + [0] * 11,
+            "GraphRegressor.fit(graphs, y): y contains NaN or missing values: 1 of 12 labels are NaN",
+        ),
     ],
 )
 def test_numbers_that_are_none_are_refused(labels, words):
@@ -141,7 +160,10 @@ def fitted():
     ("graphs", "words"),
     [
         (GRAPHS, "graphs[0] has 0 node_features, but the graphs of the fit had 3 (12 graphs are such).\nGive graphs"),
-        ([with_features(GRAPHS[0]), with_features(GRAPHS[1], 4)], "graphs[1] has 4 node_features, but the graphs of the"),
+        (
+            [with_features(GRAPHS[0]), with_features(GRAPHS[1], 4)],
+            "graphs[1] has 4 node_features, but the graphs of the",
+        ),
         ([], "there is no graph; the list is empty."),
         ([EMPTY], "graphs[0] has no nodes."),
         (GRAPHS[0], "as_graphs(graphs): expected a list of graphs"),
@@ -168,7 +190,9 @@ def test_node_labels_that_are_missing_are_said():
 
 
 def test_edges_without_features_may_stand_for_edges_of_weight_one():
-    weighted = [Graph(graph.n, graph.edge_index, edge_features=torch.rand(1).expand(graph.n_edges, 1)) for graph in GRAPHS]
+    weighted = [
+        Graph(graph.n, graph.edge_index, edge_features=torch.rand(1).expand(graph.n_edges, 1)) for graph in GRAPHS
+    ]
     model = classifier().fit(weighted, LABELS)
     assert model.predict([GRAPHS[0], undirected(3, [])]).shape == (2,)
     wider = Graph(2, [[0, 1], [1, 0]], edge_features=torch.ones(2, 2))

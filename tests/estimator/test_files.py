@@ -177,7 +177,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.update(version=2), r"this file has version 2, but here only version 1 can be read; it was written"),
+        (
+            lambda d: d.update(version=2),
+            r"this file has version 2, but here only version 1 can be read; it was written",
+        ),
         (lambda d: d.update(format="other"), "not one of a bellnet estimator"),
         (lambda d: d.update(estimator="os.system"), "estimator must be one of GraphClassifier, GraphRegressor"),
         (lambda d: d.pop("encoding"), "it has no 'encoding'"),
@@ -235,7 +238,9 @@ def test_a_full_disk_leaves_the_old_file_whole(file, monkeypatch):
 
 
 def test_a_directory_that_is_not_there_is_said(fitted, tmp_path):
-    with pytest.raises(DataError, match=r"save\('.*nowhere.*'\): this file cannot be written: No such file or directory"):
+    with pytest.raises(
+        DataError, match=r"save\('.*nowhere.*'\): this file cannot be written: No such file or directory"
+    ):
         fitted.save(tmp_path / "nowhere" / "model")
 
 

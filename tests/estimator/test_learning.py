@@ -144,7 +144,9 @@ def test_features_of_any_scale_are_learned():
     graphs, _ = leaves(40)
     labels = np.arange(40) % 2
     doubles = [
-        Graph(graph.n, graph.edge_index, node_features=torch.full((graph.n, 1), 1e6 + 1e-2 * label, dtype=torch.float64))
+        Graph(
+            graph.n, graph.edge_index, node_features=torch.full((graph.n, 1), 1e6 + 1e-2 * label, dtype=torch.float64)
+        )
         for graph, label in zip(graphs, labels.astype(float), strict=True)
     ]
     assert classifier(**LEARNS).fit(doubles, labels).score(doubles, labels) == 1

@@ -30,7 +30,9 @@ def test_padded_and_bucketed_batches_are_the_same(fitted, batch_size):
     found = torch.empty(len(graphs), 4)
     with torch.no_grad():
         for batch, _, places in loader:
-            found[places] = net.double()(Padded(batch.values.double(), batch.sizes), [graphs[p] for p in places]).float()
+            found[places] = net.double()(
+                Padded(batch.values.double(), batch.sizes), [graphs[p] for p in places]
+            ).float()
     net.float()
     np.testing.assert_allclose(found.softmax(1).numpy(), model.predict_proba(graphs), rtol=0, atol=1e-6)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bellnet.data import Encoding, Graph, Loader
+from bellnet.errors import OptionError
 from bellnet.estimator.progress import Bar
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -86,6 +87,12 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
             slower.step()
             total, count = total + float(losses.detach().sum()), count + len(losses)
             bar.batch(epoch, done / learned.n_batches)
+        if not math.isfinite(total):
+            if epoch == 0:
+                raise OptionError(
+                    f"training diverged: the loss of epoch 0 is {total / count}.\nTake a smaller learning_rate."
+                )
+            break
         validation, error = (None, 0.0) if held is None else held.mean_loss(net)
         history.append({"epoch": epoch, "loss": total / count, "validation_loss": validation})
         bar.epoch(history[-1])
