@@ -100,7 +100,6 @@ def test_a_class_of_great_weight_is_predicted_more_often():
 
 
 def test_balanced_weights_make_rare_classes_count_as_much():
-    graphs, _ = stars_and_paths(40)
     model = classifier(class_weight="balanced")
     model.classes_ = np.array(["common", "rare"])
     groups = np.array([0] * 36 + [1] * 4)
