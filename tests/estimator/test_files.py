@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from bellnet.data import generated
 from bellnet.errors import DataError
 from bellnet.estimator import GraphClassifier, load
+from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor, with_features
 
 
@@ -52,29 +53,39 @@ def test_everything_else_is_there_again(fitted, file):
     assert (again.history_, again.kept_epoch_) == (fitted.history_, fitted.kept_epoch_)
 
 
-@pytest.mark.parametrize("target", ["graph", "node", "edge"])
-@pytest.mark.parametrize("make", [classifier, regressor])
-def test_a_new_process_predicts_the_same(target, make, tmp_path):
+def test_a_new_process_predicts_the_same(tmp_path):
     graphs, _ = generated.leaf_pairs(10)
-    counts = {"graph": lambda graph: 1, "node": lambda graph: graph.n, "edge": lambda graph: graph.n_edges}
-    labels = [np.arange(counts[target](graph)) * 0 + graph.n % 2 for graph in graphs]
-    model = make(target=target).fit(graphs, np.concatenate(labels) if target == "graph" else labels)
-    model.save(tmp_path / "model")
+    expected = {}
+    for make in (classifier, regressor):
+        for target in ("graph", "node", "edge"):
+            labels = [
+                np.full(count, graph.n % 2) for graph, count in zip(graphs, count_labels(graphs, target), strict=True)
+            ]
+            model = make(target=target).fit(graphs, np.concatenate(labels) if target == "graph" else labels)
+            name = f"{make.__name__}-{target}"
+            model.save(tmp_path / name)
+            expected[name] = np.concatenate([np.atleast_1d(part) for part in said(model, graphs)])
     program = """
 import sys
+from pathlib import Path
 import numpy as np
 from bellnet.data import generated
 from bellnet.estimator import load
-model = load(sys.argv[1])
 graphs, _ = generated.leaf_pairs(10)
-found = getattr(model, "predict_proba", model.predict)(graphs)
-np.save(sys.argv[2], np.concatenate([np.atleast_1d(part) for part in found]))
-"""
-    command = [sys.executable, "-W", "error", "-c", program, str(tmp_path / "model"), str(tmp_path / "found.npy")]
-    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    model = load(path)
     found = getattr(model, "predict_proba", model.predict)(graphs)
-    expected = np.concatenate([np.atleast_1d(part) for part in found])
-    assert np.array_equal(np.load(tmp_path / "found.npy"), expected)
+    np.save(path.with_suffix(".npy"), np.concatenate([np.atleast_1d(part) for part in found]))
+"""
+    command = [sys.executable, "-W", "error", "-c", program, str(tmp_path)]
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    for name, found in expected.items():
+        assert np.array_equal(np.load(tmp_path / f"{name}.npy"), found), name
+    assert len(expected) == 6
+
+
+def said(model, graphs):
+    return getattr(model, "predict_proba", model.predict)(graphs)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
-from bellnet.estimator.labels import Array, count_labels, flatten
+from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
@@ -66,9 +66,12 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
+        vars(self).pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
         graphs = read_graphs(call, X)
         counts = count_labels(graphs, self.target)
         flat = flatten(call, "y", y, counts, self.target)
+        if not len(flat):
+            raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
         targets, groups = self._learn_labels(call, flat)
         self._check_undirected(call, graphs, flat)
         weights = self._weights(call, sample_weight, counts, groups)
