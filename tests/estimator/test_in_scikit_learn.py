@@ -22,8 +22,8 @@ def test_scikit_learn_knows_what_they_are():
 
 def test_cross_validation_trains_and_scores_on_each_part():
     graphs, labels = stars_and_paths()
-    scores = cross_val_score(classifier(**LEARNS), graphs, labels, cv=3)
-    assert scores.shape == (3,)
+    scores = cross_val_score(classifier(**LEARNS), graphs, labels, cv=2)
+    assert scores.shape == (2,)
     assert scores.mean() > 0.9
 
 

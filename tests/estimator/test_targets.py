@@ -36,7 +36,7 @@ def test_nodes_are_classified(graphs):
 
 def test_edges_are_classified(graphs):
     labels = [touches_a_leaf(graph) for graph in graphs]
-    model = classifier(target="edge", **LEARNS).fit(graphs[:30], labels[:30])
+    model = classifier(target="edge", **LEARNS, adjacency="plain").fit(graphs[:30], labels[:30])
     assert [part.shape for part in model.predict(graphs[30:])] == [(graph.n_edges,) for graph in graphs[30:]]
     assert model.score(graphs[30:], labels[30:]) > 0.95
 
