@@ -43,7 +43,7 @@ def read(file: Path) -> Arrays | None:
     import numpy as np
 
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             kept = {name: stored[name] for name in stored.files}
         return Arrays(**{**kept, "directed": bool(kept["directed"])})
     except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
@@ -67,7 +67,7 @@ def write(file: Path, arrays: Arrays) -> None:
             f"bellnet.data.tu could not keep {file}: {reason}. The data set will be parsed again next time.\n"
             "Name another folder with cache=... or the environment variable BELLNET_CACHE, or pass cache=False.",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     finally:
         with suppress(OSError):

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
@@ -32,8 +32,8 @@ class Files(ABC):
         """Whether there is a file of that ending, for instance "A"."""
 
     @abstractmethod
-    def _open(self, ending: str) -> IO[bytes]:
-        """Open a file that is there."""
+    def _open(self, ending: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file that is there, for as long as the context lasts."""
 
     @abstractmethod
     def digest(self) -> str:
@@ -56,10 +56,10 @@ class Zipped(Files):
 
     def __init__(self, place: Path, name: str | None) -> None:
         self.place = place
-        with _damage_named(str(place)):
-            self._zip = zipfile.ZipFile(place)
+        with _damage_named(str(place)), zipfile.ZipFile(place) as zipped:
+            members = zipped.namelist()
         self._members: dict[str, str] = {}
-        for member in self._zip.namelist():
+        for member in members:
             path = PurePosixPath(member.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
                 raise DataError(
@@ -73,8 +73,10 @@ class Zipped(Files):
         """Whether there is a member of that ending."""
         return f"{self.name}_{ending}.txt" in self._members
 
-    def _open(self, ending: str) -> IO[bytes]:
-        return self._zip.open(self._members[f"{self.name}_{ending}.txt"])
+    @contextmanager
+    def _open(self, ending: str) -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(self.place) as zipped, zipped.open(self._members[f"{self.name}_{ending}.txt"]) as stream:
+            yield stream
 
     def digest(self) -> str:
         """A digest of the zip."""
@@ -96,7 +98,7 @@ class Unpacked(Files):
         """Whether there is a file of that ending."""
         return self._path(ending).is_file()
 
-    def _open(self, ending: str) -> IO[bytes]:
+    def _open(self, ending: str) -> AbstractContextManager[IO[bytes]]:
         return self._path(ending).open("rb")
 
     def digest(self) -> str:

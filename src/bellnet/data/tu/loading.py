@@ -1,7 +1,8 @@
 """Load a data set of the TU layout."""
 
 import os
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,17 +59,22 @@ def load(
     """
     require("numpy", extra="graphs", call="tu.load")
     files = _files(name, data, root)
-    file = None
-    if cache is not False:
+    if cache is False:
+        found = _build(files.name, parse(files))
+    else:
         folder = kept.default_folder() if cache is True else Path(cache)
-        file = kept.file_for(folder, files.name, files.digest())
-        arrays = kept.read(file)
-        if arrays is not None:
-            return _build(files, arrays)
+        found = _kept_or_parsed(files, kept.file_for(folder, files.name, files.digest()))
+    return replace(found, splits=read_splits(files.name, files.place, len(found)))
+
+
+def _kept_or_parsed(files: Files, file: Path) -> TUSet:
+    arrays = kept.read(file)
+    if arrays is not None:
+        with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is as good as none
+            return _build(files.name, arrays)
     arrays = parse(files)
-    found = _build(files, arrays)
-    if file is not None:
-        kept.write(file, arrays)
+    found = _build(files.name, arrays)
+    kept.write(file, arrays)
     return found
 
 
@@ -97,7 +103,7 @@ def _files(name: str | None, data: str | os.PathLike[str] | None, root: str | os
     return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name)
 
 
-def _build(files: Files, arrays: Arrays) -> TUSet:
+def _build(name: str, arrays: Arrays) -> TUSet:
     labels, classes = (None, ()) if arrays.labels is None else number_classes(arrays.labels.tolist())
     graphs = []
     node = edge = 0
@@ -116,8 +122,7 @@ def _build(files: Files, arrays: Arrays) -> TUSet:
         )
         node, edge = node + n, edge + n_edges
     targets = None if arrays.targets is None else torch.from_numpy(arrays.targets)
-    splits = read_splits(files.name, files.place, len(graphs))
-    return TUSet(files.name, graphs, labels, classes, targets, splits)
+    return TUSet(name, graphs, labels, classes, targets)
 
 
 def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
