@@ -1,6 +1,6 @@
 """Learning on graphs, hypergraphs and relational tensors without caring how the nodes are numbered."""
 
-from bellnet import errors, testing
+from bellnet import data, errors, testing
 from bellnet.combinatorics import bell
 from bellnet.nn import (
     EntryNorm,
@@ -31,6 +31,7 @@ __all__ = [
     "Spec",
     "bell",
     "change_basis",
+    "data",
     "errors",
     "from_message_passing",
     "plan",
