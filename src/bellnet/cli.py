@@ -291,7 +291,7 @@ def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
         default=Path("results") / "mpnn-demo",
         help="where the picture goes (default results/mpnn-demo)",
     )
-    parser.add_argument("--seed", metavar="N", type=_from_zero, default=0, help="of everything random (default 0)")
+    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
 
 
 def _run_mpnn_demo(arguments: argparse.Namespace) -> int:

@@ -66,7 +66,7 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
-        vars(self).pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
+        self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
         graphs = read_graphs(call, X)
         counts = count_labels(graphs, self.target)
         flat = flatten(call, "y", y, counts, self.target)
