@@ -106,14 +106,14 @@ def _numbers(data: Mapping[str, object], name: str, where: str, owner: str) -> l
         )
     value = data[name]
     try:
-        if isinstance(value, str | bytes):
-            raise TypeError("text is no number")
-        numbers = torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
-    except (TypeError, ValueError, RuntimeError) as reason:
-        raise DataError(
-            f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
-        ) from reason
-    return numbers
+        if not isinstance(value, str | bytes):  # torch would take "1" for a number
+            numbers: list[float] = torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
+            return numbers
+    except (TypeError, ValueError, RuntimeError):
+        pass
+    raise DataError(
+        f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
+    )
 
 
 def _labels(nodes: Sequence[Mapping[str, object]], wheres: Sequence[str], name: str | None) -> Tensor | None:
