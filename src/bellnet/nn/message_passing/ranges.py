@@ -57,7 +57,7 @@ class Range:
 
 
 class Activation(NamedTuple):
-    """What is known of an activation: its largest slope, and its minimum where it is not monotone."""
+    """What is known of an activation: its largest slope, and its minimum where that is not at zero or an end."""
 
     slope: Callable[[nn.Module], float]
     minimum: float = inf
@@ -73,7 +73,8 @@ def _slope_of_leaky_relu(module: nn.Module) -> float:
     return max(1.0, abs(module.negative_slope))
 
 
-# The slopes of GELU and SiLU are rounded up, their minima down; both fall to the minimum and rise from there.
+# The slopes of GELU and SiLU are rounded up, their minima down; both fall to the minimum and rise from there. Torch's
+# softplus jumps by 2e-9 where it becomes linear, which counts as rounding.
 ACTIVATIONS: dict[type[nn.Module], Activation] = {
     nn.ReLU: Activation(lambda module: 1.0),
     nn.LeakyReLU: Activation(_slope_of_leaky_relu),
@@ -127,11 +128,13 @@ def _affine(weight: Tensor, bias: Tensor | None, given: Range) -> Range:
 
 
 def _activation(module: nn.Module, known: Activation, given: Range) -> Range:
-    ends = module(given.low), module(given.high)
-    low = torch.minimum(*ends)
+    # Each rises or falls on either side of zero, up to the one minimum that is known.
+    turns = [given.low, torch.zeros_like(given.low).clamp(given.low, given.high), given.high]
+    values = torch.stack([module(turn) for turn in turns])
+    low = values.amin(0)
     if known.minimum < inf:
         low = torch.where(given.low < 0, low.clamp(max=known.minimum), low)
-    return Range(low, torch.maximum(*ends), known.slope(module) * given.error)
+    return Range(low, values.amax(0), known.slope(module) * given.error)
 
 
 def _edge_conditioned(module: EdgeConditionedMessage, given: Range, depth: int) -> Range:
