@@ -136,7 +136,8 @@ def _label(value: object, name: str, where: str) -> int:
         return text_label(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DataError(
-            f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}."
+            f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
+            "Numbers with fractions can be features: as_graph(graph, node=...)."
         )
     return int(value.__index__())
 
