@@ -91,8 +91,8 @@ def _from_entries(n: int, index: Tensor, features: Tensor, *, weights: bool) -> 
         row, column = features.isfinite().logical_not().nonzero()[0].tolist()
         source, target = index[:, row].tolist()
         raise DataError(
-            f"as_graph(array): expected finite numbers, but entry ({source}, {target}) is {features[row, column].item()}."
-            "\nWrite zero where there is no edge."
+            f"as_graph(array): expected finite numbers, but entry ({source}, {target}) is "
+            f"{features[row, column].item()}.\nWrite zero where there is no edge."
         )
     is_one = weights and bool((features == 1).all())
     graph = Graph(n, index, None if is_one else features, directed=True)

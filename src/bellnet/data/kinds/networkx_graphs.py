@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -105,15 +106,11 @@ def _numbers(data: Mapping[str, object], name: str, where: str, owner: str) -> l
             f"Give every {owner} one, or name others: as_graph(graph, {owner}=...)."
         )
     value = data[name]
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError("text is no number")
-        numbers = torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
-    except (TypeError, ValueError, RuntimeError) as reason:
-        raise DataError(
-            f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
-        ) from reason
-    return numbers
+    with suppress(TypeError, ValueError, RuntimeError):
+        return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
+    raise DataError(
+        f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
+    )
 
 
 def _labels(nodes: Sequence[Mapping[str, object]], wheres: Sequence[str], name: str | None) -> Tensor | None:

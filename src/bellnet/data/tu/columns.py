@@ -113,13 +113,17 @@ def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> 
     """The error for the first line of a block that is wrong."""
     form = _REAL_FORM if real else _WHOLE_FORM
     lines = block.decode("utf-8", "replace").split("\n")
-    for place, text in enumerate(lines):
-        cells = text.split(",") if "," in text else text.split()
-        if len(cells) != width or not all(map(form.fullmatch, cells)):
-            break
+    good = [_is_row(text, form, width) for text in lines]
+    place = good.index(False)  # at the latest the empty one after the last
+    text = lines[place].strip()
     kind = ("number" if real else "whole number") + ("s" if width > 1 else "")
-    shown = text.strip() if len(text) <= 60 else text[:57] + "..."
+    shown = text if len(text) <= 60 else text[:57] + "..."
     return DataError(
         f"{where}, line {line + place}: expected {width} {kind}, came {shown!r}.\n"
         "The file is damaged or not of the TU layout; get it again."
     )
+
+
+def _is_row(text: str, form: re.Pattern[str], width: int) -> bool:
+    cells = text.split(",") if "," in text else text.split()
+    return len(cells) == width and all(map(form.fullmatch, cells))
