@@ -178,23 +178,6 @@ def test_unusual_labels_and_sizes_are_encoded():
     assert Encoding.fit([Graph(0, [[], []])]).encode([Graph(0, [[], []])]).values.shape == (1, 0, 0, 1)
 
 
-OPTIONS = {
-    "adjacency='laplacian'": lambda: Encoding(adjacency="laplacian"),
-    "unknown='ignore'": lambda: Encoding(unknown="ignore"),
-    "edge_features=-1": lambda: Encoding(edge_features=-1),
-    "node_features=1.0": lambda: Encoding(node_features=1.0),
-    "node_labels in a list": lambda: Encoding(node_labels=[1]),
-    "node_labels not sorted": lambda: Encoding(node_labels=(2, 1)),
-    "adjacency_in_labels=1": lambda: Encoding(adjacency_in_labels=1),
-}
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_that_makes_no_sense_is_named(name):
-    with pytest.raises(OptionError, match=f"^Encoding: {name.split('=')[0].split()[0]} must be"):
-        OPTIONS[name]()
-
-
 def test_a_stored_encoding_of_a_wrong_value_is_refused():
     stored = json.loads(Encoding.fit([MOLECULE]).to_json())
     for change in ({"adjacency": "x"}, {"node_labels": [1.5]}, {"node_labels": None}, {"edge_features": "2"}):

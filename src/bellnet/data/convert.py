@@ -10,8 +10,8 @@ from bellnet.data.kinds.names import Names
 from bellnet.errors import DataError
 
 EXPECTED = (
-    "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix, or a dense numpy or torch "
-    "array of shape (n, n) or (n, n, channels)"
+    "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix,\n"
+    "or a dense numpy or torch array of shape (n, n) or (n, n, channels)"
 )
 
 

@@ -230,7 +230,7 @@ class Encoding:
         if stored.keys() != (expected := {field.name for field in fields(cls)}):
             raise DataError(
                 f"Encoding.from_json(text): expected the fields {', '.join(sorted(expected))}; came "
-                f"{', '.join(sorted(stored))}."
+                f"{', '.join(sorted(stored)) or 'none'}."
             )
         labels = stored.pop("node_labels")
         return cls(node_labels=tuple(labels) if isinstance(labels, list) else labels, **stored)

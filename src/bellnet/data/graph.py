@@ -121,9 +121,9 @@ def _tensor(value: object, name: str, expected: str) -> Tensor:
     try:
         return torch.as_tensor(value).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as reason:
-        kind = type(value)
         raise DataError(
-            f"Graph: {name} must be {expected}, but this {kind.__module__}.{kind.__qualname__} is no tensor: {reason}."
+            f"Graph: {name} must be {expected}, not {type(value).__module__}.{type(value).__qualname__}.\n"
+            "Pass a tensor or nested lists of numbers."
         ) from reason
 
 
@@ -132,7 +132,7 @@ def _whole(tensor: Tensor, name: str, expected: str) -> Tensor:
         return tensor.to(torch.int64)  # an empty list has no type
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise DataError(
-            f"Graph: {name} must be {expected}, but its dtype is {tensor.dtype}.\n"
+            f"Graph: {name} must be {expected}, but the dtype is {tensor.dtype}.\n"
             "Give whole numbers: tensor.long() makes them where the values are whole."
         )
     return tensor.to(torch.int64)
@@ -197,24 +197,23 @@ def _check_edges(graph: Graph) -> None:
             "Add up or drop parallel edges first, for instance with torch_geometric.utils.coalesce."
         )
     if not graph.directed and not _symmetric(graph, keys, order):
-        raise DataError(f"Graph: {_asymmetry(graph)}\nList the other direction too, or pass directed=True.")
+        raise DataError(f"Graph: {_asymmetry(graph)}, or pass directed=True.")
 
 
 def _asymmetry(graph: Graph) -> str:
-    present = {key: row for row, key in enumerate(_keys(graph).tolist())}
-    for row, (source, target) in enumerate(graph.edge_index.T.tolist()):
-        other = present.get(target * graph.n + source)
-        if other is None:
+    present = {edge: row for row, edge in enumerate(map(tuple, graph.edge_index.T.tolist()))}
+    for source, target in present:
+        if (target, source) not in present:
             return (
                 "an undirected graph must list both directions of every edge, but there is "
-                f"({source}, {target}) without ({target}, {source})."
+                f"({source}, {target}) without ({target}, {source}).\nList the other direction too"
             )
-        if graph.edge_features is not None and not torch.equal(graph.edge_features[row], graph.edge_features[other]):
-            return (
-                "an undirected graph must have the same features in both directions of an edge, but those of "
-                f"({source}, {target}) and ({target}, {source}) differ."
-            )
-    return "edges are not symmetric."
+    features = [] if graph.edge_features is None else graph.edge_features.tolist()
+    source, target = next(edge for edge, row in present.items() if features[row] != features[present[edge[::-1]]])
+    return (
+        "an undirected graph must have the same features in both directions of an edge, but those of "
+        f"({source}, {target}) and ({target}, {source}) differ.\nMake them the same"
+    )
 
 
 def undirected(n: int, pairs: Sequence[Sequence[int]] | Tensor) -> Graph:

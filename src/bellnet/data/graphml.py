@@ -90,18 +90,20 @@ def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
             headings = reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
         raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
-    if missing := [heading for heading in ("file", "label") if heading not in headings]:
+    if not {"file", "label"} <= {*headings}:
         raise DataError(
-            f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}; "
-            f"{' and '.join(missing)} is missing.\nWrite file,label into the first line."
+            f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}.\n"
+            "Write file,label into the first line."
         )
     known: dict[str, str] = {}
     for line, row in enumerate(rows, 2):
         file, answer = row["file"], row["label"]
         if not file or answer is None or not answer.strip():
-            raise DataError(f"{table}, line {line}: expected a file and a label, came {file!r} and {answer!r}.")
+            raise DataError(
+                f"{table}, line {line}: expected a file and a label, came {file!r} and {answer!r}.\nFill in the line."
+            )
         if file in known:
-            raise DataError(f"{table}, line {line}: {file} has a label already, in a line before.")
+            raise DataError(f"{table}, line {line}: {file} has a label already.\nRemove one of the lines.")
         known[file] = answer.strip()
     if absent := [name for name in names if name not in known]:
         raise DataError(

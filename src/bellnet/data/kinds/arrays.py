@@ -22,8 +22,6 @@ def from_dense(array: object) -> Graph:
             f"as_graph(array): expected shape (n, n) or (n, n, channels), but it is {tuple(values.shape)}."
             + ("\nFor many graphs in one array call as_graphs." if values.ndim > 3 else "")
         )
-    if values.is_complex():
-        raise DataError(f"as_graph(array): expected real numbers, but the dtype is {values.dtype}.")
     is_edge = values != 0 if values.ndim == 2 else (values != 0).any(-1)
     index = is_edge.nonzero().T.contiguous()
     width = values.shape[2] if values.ndim == 3 else 1
@@ -41,8 +39,6 @@ def from_scipy(matrix: object) -> Graph:
     entries.sum_duplicates()
     index = torch.stack([torch.as_tensor(axis).to(torch.int64) for axis in (entries.row, entries.col)])
     values = _as_tensor(entries.data)
-    if values.is_complex():
-        raise DataError(f"as_graph(matrix): expected real numbers, but the dtype is {values.dtype}.")
     return _from_entries(int(shape[0]), index, as_features(values).unsqueeze(-1), weights=True)
 
 
@@ -78,12 +74,26 @@ def to_scipy(graph: Graph) -> "csr_array":
 
 def _as_tensor(array: object) -> Tensor:
     try:
-        return torch.as_tensor(array).detach()
+        values = torch.as_tensor(array).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as reason:
-        raise DataError(f"as_graph(array): expected an array of numbers; torch says: {reason}.") from reason
+        kind = getattr(array, "dtype", type(array))
+        raise DataError(f"as_graph(array): expected an array of numbers, but its dtype is {kind}.") from reason
+    if values.is_complex():
+        raise DataError(
+            f"as_graph(array): expected real numbers, but the dtype is {values.dtype}.\n"
+            "Pass real and imaginary parts as two channels."
+        )
+    return values
 
 
 def _from_entries(n: int, index: Tensor, features: Tensor, *, weights: bool) -> Graph:
+    if not bool(features.isfinite().all()):
+        row, column = features.isfinite().logical_not().nonzero()[0].tolist()
+        source, target = index[:, row].tolist()
+        raise DataError(
+            f"as_graph(array): expected finite numbers, but entry ({source}, {target}) is "
+            f"{features[row, column].item()}.\nWrite zero where there is no edge."
+        )
     is_one = weights and bool((features == 1).all())
     graph = Graph(n, index, None if is_one else features, directed=True)
     return Graph(n, graph.edge_index, graph.edge_features, directed=not is_symmetric(graph))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -105,12 +106,8 @@ def _numbers(data: Mapping[str, object], name: str, where: str, owner: str) -> l
             f"Give every {owner} one, or name others: as_graph(graph, {owner}=...)."
         )
     value = data[name]
-    try:
-        if not isinstance(value, str | bytes):  # torch would take "1" for a number
-            numbers: list[float] = torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
-            return numbers
-    except (TypeError, ValueError, RuntimeError):
-        pass
+    with suppress(TypeError, ValueError, RuntimeError):
+        return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
     raise DataError(
         f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
     )
@@ -136,7 +133,8 @@ def _label(value: object, name: str, where: str) -> int:
         return text_label(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DataError(
-            f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}."
+            f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
+            "Numbers with fractions can be features: as_graph(graph, node=...)."
         )
     return int(value.__index__())
 

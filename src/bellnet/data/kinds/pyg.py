@@ -110,4 +110,5 @@ def _labels(data: Any, name: str | None) -> Tensor | None:
 
 
 def _missing(data: Any, name: str) -> DataError:
-    return DataError(f"as_graph(data): there is no attribute {name!r}; there are {', '.join(map(repr, data.keys()))}.")
+    there = ", ".join(map(repr, sorted(data.keys())))
+    return DataError(f"as_graph(data): there is no attribute {name!r}; there are {there}.")

@@ -4,6 +4,7 @@ A good file is read by numpy in one go for each block. Only where something is w
 to say which.
 """
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 BLOCK = 2**23
 _SEPARATORS = b" ,\t\r\n"
 _WHOLE = b"+-0123456789"
-_REAL = _WHOLE + b".eEnaifINF"
+_REAL = _WHOLE + b".eE"
+_WHOLE_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
+_REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 def read_columns(
@@ -88,7 +91,7 @@ def _parse(block: bytes, where: str, line: int, *, width: int | None, real: bool
     separated = np.diff(np.searchsorted(commas, ends), prepend=0)
     width = int(counts[0]) if width is None else width
     good = allowed[characters].all() and width > 0 and (counts == width).all()
-    good = good and ((separated == width - 1).all() or len(commas) == 0)
+    good = good and ((separated == width - 1) | (separated == 0)).all()
     values = _numbers(block, real) if good else None
     if values is None or values.size != len(begins):
         raise _explain(block, where, line, width=max(width, 1), real=real)
@@ -107,17 +110,20 @@ def _numbers(block: bytes, real: bool) -> "np.ndarray[Any, Any] | None":
 
 
 def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> DataError:
+    """The error for the first line of a block that is wrong."""
+    form = _REAL_FORM if real else _WHOLE_FORM
+    lines = block.decode("utf-8", "replace").split("\n")
+    good = [_is_row(text, form, width) for text in lines]
+    place = good.index(False)  # at the latest the empty one after the last
+    text = lines[place].strip()
     kind = ("number" if real else "whole number") + ("s" if width > 1 else "")
-    for number, text in enumerate(block.decode("utf-8", "replace").splitlines(), line):
-        cells = text.split(",") if "," in text else text.split()
-        try:
-            found = [float(cell) if real else int(cell) for cell in cells]
-        except ValueError:
-            found = []
-        if len(found) != width:
-            shown = text if len(text) <= 60 else text[:57] + "..."
-            return DataError(
-                f"{where}, line {number}: expected {width} {kind}, came {shown!r}.\n"
-                "The file is damaged or not of the TU layout; get it again."
-            )
-    return DataError(f"{where}, from line {line}: expected {width} {kind} in each line, all separated alike.")
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return DataError(
+        f"{where}, line {line + place}: expected {width} {kind}, came {shown!r}.\n"
+        "The file is damaged or not of the TU layout; get it again."
+    )
+
+
+def _is_row(text: str, form: re.Pattern[str], width: int) -> bool:
+    cells = text.split(",") if "," in text else text.split()
+    return len(cells) == width and all(map(form.fullmatch, cells))
