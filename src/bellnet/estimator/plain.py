@@ -47,7 +47,7 @@ def classes_to_json(classes: Array) -> dict[str, Any]:
     kind = "object" if classes.dtype == object else "str" if strings else classes.dtype.name
     if kind not in (*NUMBERS, "str") and not (kind == "object" and strings):
         raise DataError(
-            f"save(path): classes in a file must be numbers or strings, but these are {classes.dtype}, "
+            f"save(path): classes in a file must be numbers of 8 to 64 bits or strings, but these are {classes.dtype}, "
             f"the first is {classes[0]!r}.\nFit with strings: y = [str(label) for label in y]."
         )
     return {"kind": kind, "names": classes.tolist()}
