@@ -1,6 +1,6 @@
 """Learning on graphs, hypergraphs and relational tensors without caring how the nodes are numbered."""
 
-from bellnet import errors, testing
+from bellnet import data, errors, testing
 from bellnet.combinatorics import bell
 from bellnet.nn import (
     EntryNorm,
@@ -10,6 +10,7 @@ from bellnet.nn import (
     InvariantPool,
     Pointwise,
     change_basis,
+    from_message_passing,
 )
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
@@ -30,7 +31,9 @@ __all__ = [
     "Spec",
     "bell",
     "change_basis",
+    "data",
     "errors",
+    "from_message_passing",
     "plan",
     "testing",
 ]

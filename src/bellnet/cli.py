@@ -7,33 +7,31 @@ before a command needs it.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bellnet import __version__
+from bellnet.commands import (
+    BAD_INPUT,
+    CHECK_FAILED,
+    INTERRUPTED,
+    MODEL_COMMANDS,
+    OK,
+    Command,
+    count,
+    from_zero,
+    positive,
+)
 from bellnet.errors import BellnetError, OptionError
 
 if TYPE_CHECKING:
     from bellnet import Plan
     from bellnet.experiments import Cell
 
-OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
 READOUTS = ("mean", "max")
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code."""
-
-    name: str
-    summary: str
-    examples: tuple[str, ...]
-    declare: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,9 +94,9 @@ def _declare_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diagrams", action="store_true", help="list the diagrams, with what each does in words")
     parser.add_argument("--cost", metavar="N", type=_sizes, help="count the cost for N nodes, or for u=30,i=10")
     parser.add_argument(
-        "--channels", metavar=("D", "D'"), nargs=2, type=_count, help="channels in and out, for --cost (default 1 1)"
+        "--channels", metavar=("D", "D'"), nargs=2, type=count, help="channels in and out, for --cost (default 1 1)"
     )
-    parser.add_argument("--batch", metavar="B", type=_count, help="graphs in a batch, for --cost (default 1)")
+    parser.add_argument("--batch", metavar="B", type=count, help="graphs in a batch, for --cost (default 1)")
 
 
 def _run_plan(arguments: argparse.Namespace) -> int:
@@ -229,14 +227,14 @@ def _declare_run(parser: argparse.ArgumentParser, name: str) -> None:
         default=Path("results") / name,
         help=f"where records, checkpoints and the report go (default results/{name}); a run that was stopped goes on",
     )
-    parser.add_argument("--seed", metavar="N", type=_from_zero, default=0, help="of everything random (default 0)")
-    parser.add_argument("--jobs", metavar="N", type=_count, default=1, help="cells at a time (default 1)")
-    parser.add_argument("--layers", metavar="K", nargs="+", type=_count, help="some of the numbers of hidden layers")
+    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
+    parser.add_argument("--jobs", metavar="N", type=count, default=1, help="cells at a time (default 1)")
+    parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
     parser.add_argument(
         "--rate",
         metavar="R",
         nargs="+",
-        type=_positive,
+        type=positive,
         default=(),
         help="learning rates to try; the one that validates best counts",
     )
@@ -255,10 +253,7 @@ def _run_cells(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
 
     if arguments.quick:
         cells = [quick(cell) for cell in cells]
-    try:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OptionError(f"--out {arguments.out} cannot be a directory: {reason.strerror}.") from reason
+    _make_directory(arguments.out)
     try:
         run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
     except KeyboardInterrupt:
@@ -288,41 +283,52 @@ def _print_tables(directory: Path, files: Sequence[Path]) -> None:
         print(f"wrote {file}")
 
 
+def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("results") / "mpnn-demo",
+        help="where the picture goes (default results/mpnn-demo)",
+    )
+    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
+
+
+def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
+    from bellnet.draw import save_figures
+    from bellnet.extras import require
+    from bellnet.mpnn_demo import draw, run, show
+
+    require("matplotlib", extra="draw", call="bellnet mpnn-demo")
+    _make_directory(arguments.out)
+    outcome = run(seed=arguments.seed)
+    print(show(outcome))
+    picture = arguments.out / "mpnn-demo.png"
+    save_figures({picture: draw(outcome)})
+    print(f"\nwrote {picture}")
+    return OK if outcome.holds else CHECK_FAILED
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
+
+
 def _declare_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help='the shape of source and target, for instance "n n -> n n"')
 
 
-def _count(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
-
-
-def _from_zero(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if 0 < number < float("inf"):
-        return number
-    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-
-
 def _sizes(text: str) -> int | dict[str, int]:
     if "=" not in text:
-        return _count(text)
+        return count(text)
     sizes: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = part.partition("=")
         if not equals or not name.strip():
             raise argparse.ArgumentTypeError(f"{part!r} is not a node set and its size, for instance u=30")
-        sizes[name.strip()] = _count(size.strip())
+        sizes[name.strip()] = count(size.strip())
     return sizes
 
 
@@ -381,6 +387,14 @@ COMMANDS = (
         _declare_report,
         _run_report,
     ),
+    Command(
+        "mpnn-demo",
+        "turn a trained message passing network into equivariant layers",
+        ("mpnn-demo", "mpnn-demo --out pictures --seed 1"),
+        _declare_mpnn_demo,
+        _run_mpnn_demo,
+    ),
+    *MODEL_COMMANDS,
 )
 
 

@@ -47,3 +47,7 @@ class EquivarianceError(BellnetError, AssertionError):
 
 class MissingExtraError(BellnetError, ImportError):
     """An optional package that this call needs is not installed."""
+
+
+class ConversionError(BellnetError):
+    """A model, or a part of it, that cannot be written as a network of bellnet."""

@@ -13,24 +13,34 @@ PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
     "extras": {"errors"},
+    "nn": {*BELOW["nn"], "extras"},
     "data": {*BELOW["execute"], "extras"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras"},
     "verify": {*CORE, "extras", "testing"},
+    "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "data", "public names"},
-    "cli": {"errors", "draw", "verify", "experiments", "public names"},
+    "estimator": {"errors", "extras", "data", "public names"},
+    "commands": {"errors", "data", "estimator", "public names"},
+    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "experiments", "public names"},
     "__main__": {"cli"},
     "__init__": {*CORE, "testing", "data"},
 }
 
 # From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
-OUTSIDE = {part: {"torch"} for part in ("tensors", "execute", "nn", "testing", "verify", "draw", "data", "experiments")}
+USE_TORCH = ("tensors", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
+OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
     "draw": {"matplotlib", "numpy"},
+    "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
+    "mpnn_demo": {"matplotlib", "torch_geometric"},
     "experiments": {"lightning", "matplotlib", "rich"},
-    "data": {"networkx", "torch_geometric", "numpy"},
+    "estimator": {"rich", "safetensors"},
+    "commands": {"sklearn"},
+    "data": {"networkx", "torch_geometric", "numpy", "scipy"},
 }
+OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
     "experiments/module.py": {"lightning", "torchmetrics"},

@@ -5,9 +5,20 @@ from dataclasses import dataclass
 
 import torch
 
-from bellnet import EquivariantLinear, EquivariantNet, InvariantPool, Padded, Spec, change_basis, plan
+from bellnet import (
+    EquivariantLinear,
+    EquivariantNet,
+    InvariantPool,
+    Padded,
+    Spec,
+    change_basis,
+    from_message_passing,
+    plan,
+)
 from bellnet.errors import (
     BellnetError,
+    ConversionError,
+    DataError,
     DeclarationError,
     MissingExtraError,
     OptionError,
@@ -17,6 +28,7 @@ from bellnet.errors import (
     TensorError,
 )
 from bellnet.extras import require
+from bellnet.nn.message_passing import CompactSet, MessageFunctions, MessagePassingNet
 
 
 @dataclass(frozen=True)
@@ -675,4 +687,155 @@ makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one
     ),
 ]
 
-CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *EXTRAS]
+
+def _functions(**options):
+    given = {"message": torch.nn.Linear(4, 3), "update": torch.nn.Linear(5, 2), "node_channels": 2}
+    return MessageFunctions(**{**given, **options})
+
+
+def _message_passing(*steps):
+    return MessagePassingNet(steps or [_functions()])
+
+
+def _trained():
+    net = _message_passing()
+    torch.nn.init.ones_(net.read.weight)
+    return net
+
+
+def _graph(**options):
+    from torch_geometric.data import Data
+
+    return Data(**{"x": torch.ones(2, 2), "edge_index": torch.tensor([[0], [1]]), **options})
+
+
+def _convolution(**options):
+    from torch_geometric.nn import SAGEConv
+
+    return SAGEConv(2, 2, **options)
+
+
+MESSAGE_PASSING = [
+    Case(
+        "a convolution that cannot be converted",
+        ConversionError,
+        lambda: from_message_passing(_convolution(aggr="max"), product="exact"),
+        """\
+from_message_passing cannot convert SAGEConv(2, 2, aggr=max): it aggregates by 'max', and a message passing layer sums.
+Message passing here adds messages up: aggr="add" or aggr="mean".""",
+    ),
+    Case(
+        "no compact set",
+        OptionError,
+        lambda: from_message_passing(_convolution()),
+        """\
+from_message_passing: product="relu" needs on=..., the compact set on which products are to be right.
+Pass on=CompactSet(size=..., neighbours=...), or product="exact" to multiply exactly.""",
+    ),
+    Case(
+        "a limit that is none",
+        OptionError,
+        lambda: CompactSet(size=3, neighbours=-1),
+        """\
+CompactSet: neighbours must be a number from 0 up, not -1.""",
+    ),
+    Case(
+        "a module whose range is not known",
+        ConversionError,
+        lambda: _message_passing(
+            _functions(message=torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)))
+        ).approximate(CompactSet(3, 2)),
+        """\
+product="relu" needs the range of every message, and it is not known what LayerNorm does to a range.
+Build M and U of Linear, ReLU, LeakyReLU, ELU, Softplus, Tanh, Sigmoid, GELU, SiLU
+and Sequential, or pass product="exact".""",
+    ),
+    Case(
+        "an input outside the compact set",
+        DeclarationError,
+        lambda: _message_passing().approximate(CompactSet(3, 2))(torch.full((4, 4, 3), 2.0), check=True),
+        """\
+MessagePassingNet: this input is outside the compact set on which products were approximated: size 4 > 3, \
+neighbours 4 > 2, adjacency 2 > 1, node 2 > 1.
+Call approximate(on=...) with a larger set, for instance net.compact_set(x).""",
+    ),
+    Case(
+        "an approximation after training",
+        OptionError,
+        lambda: _trained().approximate(CompactSet(3, 2)),
+        """\
+MessagePassingNet.approximate: the equivariant layers have been trained, and no longer pass messages alone, so the \
+ranges of their outputs are not known.
+Approximate before training.""",
+    ),
+    Case(
+        "no messages",
+        OptionError,
+        lambda: _message_passing(torch.nn.ReLU()),
+        """\
+MessagePassingNet(steps): there is no step that passes messages, no MessageFunctions.""",
+    ),
+    Case(
+        "a step that takes other channels",
+        OptionError,
+        lambda: _message_passing(_functions(), torch.nn.Linear(2, 3), _functions()),
+        """\
+MessagePassingNet(steps): step 2 takes node_channels=2, but 3 channels arrive there.""",
+    ),
+    Case(
+        "an update that takes other channels",
+        OptionError,
+        lambda: _message_passing(_functions(update=torch.nn.Linear(9, 1))),
+        """\
+MessagePassingNet(steps): step 0, update: the module cannot take 5 channels.
+M takes h_u, h_v and e_uv, joined; U takes h_u and m_u, joined; every other module takes h_u.""",
+    ),
+    Case(
+        "edge features of two kinds",
+        OptionError,
+        lambda: _message_passing(_functions(edge_channels=1), _functions(edge_channels=2)),
+        """\
+MessagePassingNet(steps): all steps read the same edge features, but they take [1, 2] channels of them.""",
+    ),
+    Case(
+        "a graph without edges, not even none",
+        DataError,
+        lambda: _message_passing().prepare(_graph(edge_index=None)),
+        """\
+prepare(graphs): edge_index, the edges, is missing, and the network reads it.""",
+    ),
+    Case(
+        "a graph with other features",
+        DataError,
+        lambda: _message_passing().prepare(_graph(x=torch.ones(2, 5))),
+        """\
+prepare(graphs): x must have shape (nodes, 2), but has (2, 5).""",
+    ),
+    Case(
+        "a graph without edge features",
+        DataError,
+        lambda: _message_passing(_functions(message=torch.nn.Linear(7, 3), edge_channels=3)).prepare(_graph()),
+        """\
+prepare(graphs): edge_attr must have shape (edges, 3), but there is none.""",
+    ),
+    Case(
+        "an edge between graphs",
+        DataError,
+        lambda: _message_passing().prepare(_graph(batch=torch.tensor([0, 1]))),
+        """\
+prepare(graphs): an edge joins nodes of two graphs.
+batch must give both ends of every edge the same graph.""",
+    ),
+    Case(
+        "parallel edges with features",
+        DataError,
+        lambda: _message_passing(_functions(message=torch.nn.Linear(7, 3), edge_channels=3)).prepare(
+            _graph(edge_index=torch.tensor([[0, 0], [1, 1]]), edge_attr=torch.ones(2, 3))
+        ),
+        """\
+prepare(graphs): there are parallel edges, and edge features.
+A pair of nodes has room for one edge: merge them, for instance with torch_geometric.utils.coalesce.""",
+    ),
+]
+
+CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *MESSAGE_PASSING, *EXTRAS]

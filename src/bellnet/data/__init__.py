@@ -1,5 +1,31 @@
-"""Data to learn from."""
+"""Data to learn from: graphs of many kinds in, padded batches out, and sets that need no download."""
 
-from bellnet.data import synthetic
+from bellnet.data import generated, graphml, synthetic, tu
+from bellnet.data.convert import as_graph, as_graphs
+from bellnet.data.encode import Encoding, to_padded
+from bellnet.data.graph import Graph, undirected
+from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
+from bellnet.data.loader import Loader
+from bellnet.data.per_graph import at_edges, in_order
+from bellnet.data.sets import GraphSet
 
-__all__ = ["synthetic"]
+__all__ = [
+    "Encoding",
+    "Graph",
+    "GraphSet",
+    "Loader",
+    "as_graph",
+    "as_graphs",
+    "at_edges",
+    "generated",
+    "graphml",
+    "in_order",
+    "synthetic",
+    "to_dense",
+    "to_networkx",
+    "to_padded",
+    "to_pyg",
+    "to_scipy",
+    "tu",
+    "undirected",
+]

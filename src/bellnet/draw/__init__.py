@@ -1,11 +1,12 @@
-"""Pictures of the maps: their basis as matrices, their diagrams as dots and lines.
+"""Pictures of the maps: their basis as matrices, their diagrams as dots and lines; and errors against depth.
 
-Both functions return a matplotlib figure that belongs to nobody else: it is not registered with pyplot, so there is
+All of them are matplotlib figures, each of which belongs to nobody else: it is not registered with pyplot, so there is
 nothing to close. matplotlib is imported when a picture is drawn; `pip install 'bellnet[draw]'` brings it.
 """
 
 from bellnet.draw.basis import draw_basis
 from bellnet.draw.diagrams import draw_diagrams
+from bellnet.draw.errors import ErrorCurve, draw_errors
 from bellnet.draw.save import check_path, save_figures
 
-__all__ = ["check_path", "draw_basis", "draw_diagrams", "save_figures"]
+__all__ = ["ErrorCurve", "check_path", "draw_basis", "draw_diagrams", "draw_errors", "save_figures"]

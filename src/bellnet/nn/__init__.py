@@ -2,6 +2,7 @@
 
 from bellnet.nn.basis import change_basis
 from bellnet.nn.linear import EquivariantLinear
+from bellnet.nn.message_passing import from_message_passing
 from bellnet.nn.networks import EquivariantNet, InvariantNet
 from bellnet.nn.norm import EntryNorm
 from bellnet.nn.pointwise import Pointwise
@@ -15,4 +16,5 @@ __all__ = [
     "InvariantPool",
     "Pointwise",
     "change_basis",
+    "from_message_passing",
 ]

@@ -1,0 +1,43 @@
+"""What a command is, and the kinds of arguments that several commands take."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code."""
+
+    name: str
+    summary: str
+    examples: tuple[str, ...]
+    declare: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def count(text: str) -> int:
+    """A whole number from 1 up."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+
+
+def from_zero(text: str) -> int:
+    """A whole number from 0 up."""
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < float("inf"):
+        return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")

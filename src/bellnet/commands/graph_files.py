@@ -1,0 +1,92 @@
+"""The graphs that a command is given as a path: the TU layout, or a folder of GraphML files."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bellnet.commands.command import from_zero
+from bellnet.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from bellnet.data import Graph, GraphSet
+
+
+@dataclass(frozen=True)
+class Given:
+    """Graphs, what each is called, and its label if it has one."""
+
+    path: Path
+    graphs: "list[Graph]"
+    names: list[str]
+    labels: list[Any] | None
+    targets: Any | None
+
+    def answers(self, *, numbers: bool) -> Any:
+        """The classes, or the numbers, of all graphs; refused where there are none."""
+        found = self.targets if numbers else self.labels
+        if found is None:
+            what = "numbers to predict" if numbers else "labels"
+            raise DataError(
+                f"{self.path} has no {what}.\nThe TU layout keeps them in NAME_graph_"
+                f"{'attributes' if numbers else 'labels'}.txt; beside GraphML files write labels.csv with the headings "
+                "file,label, or name a CSV with --labels."
+            )
+        return found
+
+
+def declare_data(parser: argparse.ArgumentParser, part: str) -> None:
+    """The arguments that name graphs; `part` says which side of a split is meant."""
+    parser.add_argument(
+        "data", metavar="DATA", type=Path, help="a zip or folder of the TU layout, or a folder of GraphML files"
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="CSV",
+        type=Path,
+        help="for GraphML: a table with the headings file,label (default: labels.csv in the folder)",
+    )
+    parser.add_argument(
+        "--split", metavar="K", type=from_zero, help=f"only the {part} graphs of the published split K, from 0 up"
+    )
+
+
+def read_data(arguments: argparse.Namespace, part: str) -> Given:
+    """What the arguments name; `part` is "training" or "test"."""
+    from bellnet import data
+
+    path: Path = arguments.data
+    if not path.exists():
+        raise DataError(f"there is no {path}.\nGive a zip or folder of the TU layout, or a folder of GraphML files.")
+    found: GraphSet
+    if path.is_dir() and any(path.glob("*.graphml")):
+        found = from_files = data.graphml.load(path, arguments.labels)
+        names, splits = [Path(name).stem for name in from_files.files], None
+    else:
+        if arguments.labels is not None:
+            raise OptionError("--labels belongs to a folder of GraphML files; the TU layout has its own labels.")
+        found = from_tu = data.tu.load(data=path)
+        names, splits = [str(place) for place in range(len(found))], from_tu.splits
+    chosen = range(len(found)) if arguments.split is None else _side(path, splits, arguments.split, part)
+    labels = None if found.labels is None else [found.classes[place] for place in found.labels.tolist()]
+    places = [int(place) for place in chosen]
+    return Given(
+        path,
+        [found.graphs[place] for place in places],
+        [names[place] for place in places],
+        None if labels is None else [labels[place] for place in places],
+        None if found.targets is None else _numbers(found.targets[places]),
+    )
+
+
+def _side(path: Path, splits: Any, number: int, part: str) -> Any:
+    if splits is None:
+        raise OptionError(f"--split {number}: there are no splits beside {path}; they would be in splits/NAME.json.")
+    if number >= len(splits):
+        raise OptionError(f"--split {number}: {path} has {len(splits)} splits, from 0 to {len(splits) - 1}.")
+    return splits[number][0 if part == "training" else 1]
+
+
+def _numbers(targets: Any) -> Any:
+    values = targets.numpy()
+    return values[:, 0] if values.shape[1] == 1 else values

@@ -1,0 +1,130 @@
+"""Graphs to classify that need no download, made from a seed, with classes that need more than degrees.
+
+Every set comes as graphs and labels. Classes take turns, sizes are drawn alike for all classes, and the nodes are
+renumbered at random, so nothing but the structure tells the classes apart. What it takes to do so:
+
+| set | classes | degrees alone | colour refinement, and networks of order 2 | order 3 |
+|---|---|---|---|---|
+| `leaf_pairs` | 2 | none | all | all |
+| `cycles_and_pairs` | 4 | cycles from pairs | all but the two kinds of cycles | all |
+| `skip_links` | up to 10 | none | none | all |
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from bellnet.data.graph import Graph, undirected
+from bellnet.errors import OptionError
+
+Edges = list[tuple[int, int]]
+
+
+def leaf_pairs(count: int = 200, *, nodes: tuple[int, int] = (8, 16), seed: int = 0) -> tuple[list[Graph], Tensor]:
+    """A cycle with two leaves: side by side (label 0) or apart (label 1).
+
+    All graphs of one size have the same degrees. Colour refinement tells the classes apart.
+
+    Args:
+        count: The number of graphs.
+        nodes: The least and the largest number of nodes, at least 6.
+        seed: Where the random numbers come from.
+
+    >>> graphs, labels = leaf_pairs(4)
+    >>> labels.tolist(), [graph.n_edges == 2 * graph.n for graph in graphs]
+    ([0, 1, 0, 1], [True, True, True, True])
+    """
+    return _make("leaf_pairs", [_leaves_side_by_side, _leaves_apart], count, nodes, seed)
+
+
+def cycles_and_pairs(
+    count: int = 400, *, nodes: tuple[int, int] = (8, 16), seed: int = 0
+) -> tuple[list[Graph], Tensor]:
+    """Four classes with as many edges as nodes: one cycle, two cycles, leaves side by side, leaves apart.
+
+    Degrees tell cycles (labels 0 and 1) from cycles with leaves (2 and 3), colour refinement also 2 from 3, and it
+    takes order 3 to tell one cycle from two.
+
+    Args:
+        count: The number of graphs.
+        nodes: The least and the largest number of nodes, at least 6.
+        seed: Where the random numbers come from.
+    """
+    kinds = [_one_cycle, _two_cycles, _leaves_side_by_side, _leaves_apart]
+    return _make("cycles_and_pairs", kinds, count, nodes, seed)
+
+
+def skip_links(
+    count: int = 150, *, n: int = 41, skips: Sequence[int] = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16), seed: int = 0
+) -> tuple[list[Graph], Tensor]:
+    """Circular skip link graphs: a cycle of n nodes, and every node linked with the one `skip` steps further.
+
+    The label is the place of the skip among `skips`. All nodes have degree 4, so colour refinement tells nothing
+    apart; the default classes of 41 nodes are pairwise not isomorphic.
+
+    Args:
+        count: The number of graphs.
+        n: The number of nodes.
+        skips: The skip of every class, from 2 up and less than n / 2.
+        seed: Where the random numbers come from.
+    """
+    for skip in skips:
+        if type(skip) is not int or not 2 <= skip < n / 2:
+            raise OptionError(
+                f"generated.skip_links: every skip must be a whole number from 2 up and less than n / 2 = {n / 2:g}, "
+                f"but one is {skip!r}."
+            )
+
+    def kind(skip: int) -> Callable[[int, torch.Generator], Edges]:
+        return lambda n, generator: _cycle(range(n)) + [(node, (node + skip) % n) for node in range(n)]
+
+    return _make("skip_links", [kind(skip) for skip in skips], count, (n, n), seed, least=5)
+
+
+def _make(
+    name: str,
+    kinds: Sequence[Callable[[int, torch.Generator], Edges]],
+    count: int,
+    nodes: tuple[int, int],
+    seed: int,
+    *,
+    least: int = 6,
+) -> tuple[list[Graph], Tensor]:
+    if type(count) is not int or count < 0:
+        raise OptionError(f"generated.{name}: count must be a whole number from 0 up, not {count!r}.")
+    if not least <= nodes[0] <= nodes[1]:
+        raise OptionError(
+            f"generated.{name}: nodes must be the least and the largest number of nodes, from {least} up, "
+            f"not {nodes!r}."
+        )
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % max(len(kinds), 1)
+    graphs = []
+    for label in labels.tolist():
+        n = int(torch.randint(nodes[0], nodes[1] + 1, (), generator=generator))
+        order = torch.randperm(n, generator=generator)
+        graphs.append(undirected(n, order[torch.tensor(kinds[label](n, generator))]))
+    return graphs, labels
+
+
+def _cycle(nodes: Sequence[int]) -> Edges:
+    return [(node, nodes[(place + 1) % len(nodes)]) for place, node in enumerate(nodes)]
+
+
+def _one_cycle(n: int, generator: torch.Generator) -> Edges:
+    return _cycle(range(n))
+
+
+def _two_cycles(n: int, generator: torch.Generator) -> Edges:
+    first = int(torch.randint(3, n - 2, (), generator=generator))
+    return _cycle(range(first)) + _cycle(range(first, n))
+
+
+def _leaves_side_by_side(n: int, generator: torch.Generator) -> Edges:
+    return [*_cycle(range(n - 2)), (0, n - 2), (1, n - 1)]
+
+
+def _leaves_apart(n: int, generator: torch.Generator) -> Edges:
+    other = int(torch.randint(2, n - 3, (), generator=generator))
+    return [*_cycle(range(n - 2)), (0, n - 2), (other, n - 1)]

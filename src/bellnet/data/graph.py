@@ -1,0 +1,227 @@
+"""A graph in the neutral form that everything else is converted to and from.
+
+Nodes are numbered from 0. Edges are listed, with direction and with self-loops; an undirected graph lists both
+directions of every edge. A graph checks itself when it is made, so whatever holds a `Graph` holds a sound one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bellnet.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph with numbers on its nodes and edges.
+
+    Two graphs are equal if they have the same nodes and the same edges with the same numbers on them, in whatever
+    order the edges are listed. What a graph is made from is taken to the CPU and cut off from gradients.
+
+    Args:
+        n: The number of nodes.
+        edge_index: (2, edges) int64, one column for each edge: from, to. No edge is listed twice.
+        edge_features: (edges, features) floating point, or None.
+        node_features: (n, features) floating point, or None.
+        node_labels: (n,) int64, the kind of every node, or None.
+        directed: Whether edges have a direction. If not, both directions of every edge must be listed, with the same
+            features; a self-loop is listed once.
+
+    >>> path = Graph(3, [[0, 1, 1, 2], [1, 0, 2, 1]])
+    >>> path
+    Graph(n=3, edges=4)
+    >>> path == Graph(3, [[2, 1, 1, 0], [1, 2, 0, 1]])
+    True
+    """
+
+    n: int
+    edge_index: Tensor
+    edge_features: Tensor | None = None
+    node_features: Tensor | None = None
+    node_labels: Tensor | None = None
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        _check_count(self.n)
+        for name, check in (("edge_index", _edge_index), ("node_labels", _node_labels)):
+            value = getattr(self, name)
+            if value is not None or name == "edge_index":
+                object.__setattr__(self, name, check(value, self.n))
+        for name, owner, rows in (("edge_features", "edge", self.n_edges), ("node_features", "node", self.n)):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _features(value, name, owner, rows))
+        _check_edges(self)
+
+    @property
+    def n_edges(self) -> int:
+        """The number of listed edges: both directions count, a self-loop counts once."""
+        return int(self.edge_index.shape[1])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        if (self.n, self.n_edges, self.directed) != (other.n, other.n_edges, other.directed):
+            return False
+        mine, theirs = (_keys(graph).argsort() for graph in (self, other))
+        return (
+            _same(self.edge_index[:, mine], other.edge_index[:, theirs])
+            and _same(self.node_labels, other.node_labels)
+            and _same(self.node_features, other.node_features)
+            and _same(_rows(self.edge_features, mine), _rows(other.edge_features, theirs))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.n_edges, self.directed))
+
+    def __repr__(self) -> str:
+        parts = [f"n={self.n}", f"edges={self.n_edges}"]
+        for name in ("edge_features", "node_features"):
+            value = getattr(self, name)
+            parts += [] if value is None else [f"{name}={value.shape[1]}"]
+        parts += [] if self.node_labels is None else ["node_labels"]
+        parts += ["directed"] if self.directed else []
+        return f"Graph({', '.join(parts)})"
+
+
+def is_symmetric(graph: Graph) -> bool:
+    """Whether with every edge the opposite one is listed, with the same features."""
+    return _symmetric(graph, *_keys(graph).sort())
+
+
+def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
+    """Whether edges are symmetric whose keys, sorted, are these."""
+    opposite, other = _keys(graph, backwards=True).sort()
+    features = graph.edge_features
+    return torch.equal(keys, opposite) and (features is None or torch.equal(features[order], features[other]))
+
+
+def _keys(graph: Graph, *, backwards: bool = False) -> Tensor:
+    """One number for each edge, different for different edges."""
+    source, target = (1, 0) if backwards else (0, 1)
+    return graph.edge_index[source] * graph.n + graph.edge_index[target]
+
+
+def _same(a: Tensor | None, b: Tensor | None) -> bool:
+    return (a is None and b is None) or (a is not None and b is not None and torch.equal(a, b))
+
+
+def _rows(values: Tensor | None, order: Tensor) -> Tensor | None:
+    return None if values is None else values[order]
+
+
+def _check_count(n: object) -> None:
+    if type(n) is not int or n < 0:
+        raise DataError(f"Graph: n must be the number of nodes, a whole number from 0 up, not {n!r}.")
+
+
+def _tensor(value: object, name: str, expected: str) -> Tensor:
+    try:
+        return torch.as_tensor(value).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as reason:
+        raise DataError(
+            f"Graph: {name} must be {expected}, not {type(value).__module__}.{type(value).__qualname__}.\n"
+            "Pass a tensor or nested lists of numbers."
+        ) from reason
+
+
+def _whole(tensor: Tensor, name: str, expected: str) -> Tensor:
+    if tensor.numel() == 0 and not tensor.is_complex():
+        return tensor.to(torch.int64)  # an empty list has no type
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise DataError(
+            f"Graph: {name} must be {expected}, but the dtype is {tensor.dtype}.\n"
+            "Give whole numbers: tensor.long() makes them where the values are whole."
+        )
+    return tensor.to(torch.int64)
+
+
+def _edge_index(value: object, n: int) -> Tensor:
+    expected = "(2, edges) whole numbers, one column for each edge"
+    index = _tensor(value, "edge_index", expected)
+    if index.ndim != 2 or index.shape[0] != 2:
+        raise DataError(
+            f"Graph: edge_index must be {expected}, but its shape is {tuple(index.shape)}."
+            + ("\nIt seems to be transposed: pass edge_index.T." if index.ndim == 2 and index.shape[1] == 2 else "")
+        )
+    index = _whole(index, "edge_index", expected)
+    outside = ((index < 0) | (index >= n)).any(0)
+    if outside.any():
+        column = int(outside.nonzero()[0])
+        source, target = index[:, column].tolist()
+        raise DataError(
+            f"Graph: edge_index must hold node numbers from 0 to {n - 1}, since n is {n}, but column {column} is "
+            f"({source}, {target}).\nNumber the nodes from 0, or give a larger n."
+            if n
+            else f"Graph: there are no nodes (n is 0), but column {column} of edge_index is ({source}, {target})."
+        )
+    return index
+
+
+def _node_labels(value: object, n: int) -> Tensor:
+    expected = f"({n},) whole numbers, one for each node"
+    labels = _tensor(value, "node_labels", expected)
+    if labels.shape != (n,):
+        raise DataError(f"Graph: node_labels must be {expected}, but their shape is {tuple(labels.shape)}.")
+    return _whole(labels, "node_labels", expected)
+
+
+def _features(value: object, name: str, owner: str, rows: int) -> Tensor:
+    expected = f"({rows}, features) floating point numbers, one row for each {owner}"
+    features = _tensor(value, name, expected)
+    if features.ndim != 2 or features.shape[0] != rows:
+        raise DataError(
+            f"Graph: {name} must be {expected}, but their shape is {tuple(features.shape)}."
+            + ("\nFor one number for each, pass values.unsqueeze(-1)." if features.ndim == 1 else "")
+        )
+    if not features.is_floating_point():
+        raise DataError(f"Graph: {name} must be {expected}, but their dtype is {features.dtype}.\nPass values.float().")
+    if not bool(features.isfinite().all()):
+        row, column = features.isfinite().logical_not().nonzero()[0].tolist()
+        raise DataError(
+            f"Graph: {name} must be finite, but feature {column} of {owner} {row} is {features[row, column].item()}.\n"
+            "Fill in or leave out what is missing, for instance with values.nan_to_num()."
+        )
+    return features
+
+
+def _check_edges(graph: Graph) -> None:
+    keys, order = _keys(graph).sort()
+    again = keys[1:] == keys[:-1]
+    if again.any():
+        source, target = graph.edge_index[:, order[int(again.nonzero()[0])]].tolist()
+        raise DataError(
+            f"Graph: no edge may be listed twice, but ({source}, {target}) is.\n"
+            "Add up or drop parallel edges first, for instance with torch_geometric.utils.coalesce."
+        )
+    if not graph.directed and not _symmetric(graph, keys, order):
+        raise DataError(f"Graph: {_asymmetry(graph)}, or pass directed=True.")
+
+
+def _asymmetry(graph: Graph) -> str:
+    present = {edge: row for row, edge in enumerate(map(tuple, graph.edge_index.T.tolist()))}
+    for source, target in present:
+        if (target, source) not in present:
+            return (
+                "an undirected graph must list both directions of every edge, but there is "
+                f"({source}, {target}) without ({target}, {source}).\nList the other direction too"
+            )
+    features = [] if graph.edge_features is None else graph.edge_features.tolist()
+    source, target = next(edge for edge, row in present.items() if features[row] != features[present[edge[::-1]]])
+    return (
+        "an undirected graph must have the same features in both directions of an edge, but those of "
+        f"({source}, {target}) and ({target}, {source}) differ.\nMake them the same"
+    )
+
+
+def undirected(n: int, pairs: Sequence[Sequence[int]] | Tensor) -> Graph:
+    """The undirected graph with these edges, each given once as a pair of nodes.
+
+    >>> undirected(3, [(0, 1), (1, 2)])
+    Graph(n=3, edges=4)
+    """
+    pairs = torch.as_tensor(pairs, dtype=torch.int64).reshape(-1, 2)
+    loops = pairs[:, 0] == pairs[:, 1]
+    return Graph(n, torch.cat([pairs, pairs[~loops].flip(1)]).T.contiguous())

@@ -1,0 +1,132 @@
+"""A folder of GraphML files, one graph each, with a CSV of labels."""
+
+import csv
+import os
+import xml.etree.ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from bellnet.data.convert import as_graph
+from bellnet.data.graph import Graph
+from bellnet.data.sets import GraphSet, number_classes
+from bellnet.errors import DataError
+from bellnet.extras import require
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphMLSet(GraphSet):
+    """A folder of GraphML files: a `GraphSet`, and the file that every graph comes from.
+
+    Attributes:
+        files: The names of the files, in the order of the graphs.
+    """
+
+    files: tuple[str, ...] = ()
+
+
+def load(
+    folder: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    *,
+    node: str | Sequence[str] | None = None,
+    edge: str | Sequence[str] | None = None,
+    label: str | None = None,
+) -> GraphMLSet:
+    """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
+
+    The CSV has a line of headings with at least `file` and `label`, and one line for each file. Labels that are all
+    whole numbers become such classes, others classes of text; labels that are all numbers are targets as well.
+
+    Args:
+        folder: The folder.
+        labels: The CSV; `labels.csv` in the folder if None. Without such a file the graphs have no labels.
+        node: The names of the attributes that are node features, see `as_graph`.
+        edge: The names of the attributes that are edge features.
+        label: The name of the attribute that is the node label.
+    """
+    require("networkx", extra="graphs", call="graphml.load")
+    place = Path(folder)
+    files = sorted(place.glob("*.graphml"))
+    if not files:
+        problem = "has no file *.graphml" if place.is_dir() else "is not a folder"
+        raise DataError(
+            f"graphml.load(folder): {place} {problem}.\nGive a folder with one GraphML file for each graph."
+        )
+    graphs = [_read(file, node, edge, label) for file in files]
+    names = tuple(file.name for file in files)
+    table = Path(labels) if labels is not None else place / "labels.csv"
+    if labels is None and not table.is_file():
+        return GraphMLSet(place.name, graphs, None, files=names)
+    answers = _labels(table, names)
+    numbers, classes = number_classes(_whole(answers) or answers)
+    targets = _real(answers)
+    return GraphMLSet(place.name, graphs, numbers, classes, targets, names)
+
+
+def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str] | None, label: str | None) -> Graph:
+    import networkx
+
+    try:
+        found = networkx.read_graphml(file)
+    except (xml.etree.ElementTree.ParseError, networkx.NetworkXError, OSError, ValueError, KeyError) as reason:
+        raise DataError(
+            f"{file} cannot be read as GraphML: {reason}.\nIt is cut off or damaged; write it again."
+        ) from reason
+    try:
+        return as_graph(found, node=node, edge=edge, label=label)
+    except DataError as reason:
+        raise DataError(f"{file}: {reason}") from reason
+
+
+def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
+    """The labels of these files, in their order."""
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream)
+            rows = list(reader)
+            headings = reader.fieldnames or []
+    except (OSError, UnicodeDecodeError, csv.Error) as reason:
+        raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
+    if not {"file", "label"} <= {*headings}:
+        raise DataError(
+            f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}.\n"
+            "Write file,label into the first line."
+        )
+    known: dict[str, str] = {}
+    for line, row in enumerate(rows, 2):
+        file, answer = row["file"], row["label"]
+        if not file or answer is None or not answer.strip():
+            raise DataError(
+                f"{table}, line {line}: expected a file and a label, came {file!r} and {answer!r}.\nFill in the line."
+            )
+        if file in known:
+            raise DataError(f"{table}, line {line}: {file} has a label already.\nRemove one of the lines.")
+        known[file] = answer.strip()
+    if absent := [name for name in names if name not in known]:
+        raise DataError(
+            f"{table} has no label for {', '.join(absent[:3])}{' and others' if len(absent) > 3 else ''}.\n"
+            "Every file *.graphml needs a line."
+        )
+    if unknown := [file for file in known if file not in names]:
+        raise DataError(
+            f"{table} has labels for files that are not there: {', '.join(unknown[:3])}"
+            f"{' and others' if len(unknown) > 3 else ''}.\nRemove these lines, or add the files."
+        )
+    return [known[name] for name in names]
+
+
+def _whole(answers: list[str]) -> list[int] | None:
+    try:
+        return [int(answer) for answer in answers]
+    except ValueError:
+        return None
+
+
+def _real(answers: list[str]) -> torch.Tensor | None:
+    try:
+        return torch.tensor([[float(answer)] for answer in answers])
+    except ValueError:
+        return None

@@ -1,0 +1,129 @@
+"""Load a data set of the TU layout."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bellnet.data.graph import Graph
+from bellnet.data.sets import GraphSet, number_classes
+from bellnet.data.tu import cache as kept
+from bellnet.data.tu.fetch import fetch
+from bellnet.data.tu.files import Files, Zipped, find
+from bellnet.data.tu.parse import Arrays, parse
+from bellnet.data.tu.splits import read_splits
+from bellnet.errors import DataError
+from bellnet.extras import require
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TUSet(GraphSet):
+    """A data set of the TU layout: a `GraphSet`, and published splits where they came with it.
+
+    Attributes:
+        splits: For each split the places of its training graphs and of its test graphs, or None. Some published
+            splits leave a few graphs out of every test set.
+    """
+
+    splits: "list[tuple[Array, Array]] | None" = None
+
+
+def load(
+    name: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    *,
+    cache: str | os.PathLike[str] | bool = True,
+) -> TUSet:
+    """A data set of the TU collection, or of the same layout. Needs the extra `graphs`.
+
+    Edges are kept as the files list them: with self-loops, directed where they are not symmetric. An edge that is
+    listed twice counts once. Node labels are `node_labels`, as in the file; node and edge attributes are features;
+    edge labels become features, one for each label (and so do node labels if there are several for a node).
+
+    Args:
+        name: The name of the data set, for instance "MUTAG". May be left out if `data` holds only one.
+        data: A zip, a folder of zips (and of `splits/NAME.json`), or an unpacked folder. If None: the environment
+            variable BELLNET_DATA where that has the data set, or else it is downloaded, which needs the extra `pyg`.
+        root: The folder for downloads; a folder in the cache if None.
+        cache: The folder in which parsed sets are kept; True for the environment variable BELLNET_CACHE or the usual
+            folder of the platform, False for none.
+    """
+    require("numpy", extra="graphs", call="tu.load")
+    files = _files(name, data, root)
+    if cache is False:
+        found = _build(files.name, parse(files))
+    else:
+        folder = kept.default_folder() if cache is True else Path(cache)
+        found = _kept_or_parsed(files, kept.file_for(folder, files.name, files.digest()))
+    return replace(found, splits=read_splits(files.name, files.place, len(found)))
+
+
+def _kept_or_parsed(files: Files, file: Path) -> TUSet:
+    arrays = kept.read(file)
+    if arrays is not None:
+        with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is as good as none
+            return _build(files.name, arrays)
+    arrays = parse(files)
+    found = _build(files.name, arrays)
+    kept.write(file, arrays)
+    return found
+
+
+def _files(name: str | None, data: str | os.PathLike[str] | None, root: str | os.PathLike[str] | None) -> Files:
+    if data is not None:
+        place = Path(data)
+        if not place.exists():
+            raise DataError(f"tu.load: data must be a zip or a folder, but there is no {place}.")
+        files = find(name, place)
+        if files is None:
+            there = sorted(file.stem for file in place.glob("*.zip"))
+            raise DataError(
+                f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt.\n'
+                + (f"There are {', '.join(there)}." if there else "There is no zip at all.")
+            )
+        return files
+    if name is None:
+        raise DataError('tu.load: name the data set, tu.load("MUTAG"), or say where it is, tu.load(data=...).')
+    if usual := os.environ.get("BELLNET_DATA"):
+        if not Path(usual).is_dir():
+            raise DataError(
+                f'tu.load("{name}"): the environment variable BELLNET_DATA must name a folder, but there is no {usual}.'
+            )
+        if files := find(name, Path(usual)):
+            return files
+    return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name)
+
+
+def _build(name: str, arrays: Arrays) -> TUSet:
+    labels, classes = (None, ()) if arrays.labels is None else number_classes(arrays.labels.tolist())
+    graphs = []
+    node = edge = 0
+    for n, n_edges in zip(arrays.sizes.tolist(), arrays.edge_counts.tolist(), strict=True):
+        nodes, edges = slice(node, node + n), slice(edge, edge + n_edges)
+        labels_here = None if arrays.node_labels is None else torch.from_numpy(arrays.node_labels[nodes].copy())
+        graphs.append(
+            Graph(
+                n,
+                torch.from_numpy(arrays.edges[:, edges]).to(torch.int64),
+                edge_features=_features(arrays.edge_features, edges),
+                node_features=_features(arrays.node_features, nodes),
+                node_labels=labels_here,
+                directed=arrays.directed,
+            )
+        )
+        node, edge = node + n, edge + n_edges
+    targets = None if arrays.targets is None else torch.from_numpy(arrays.targets)
+    return TUSet(name, graphs, labels, classes, targets)
+
+
+def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
+    return None if values is None else torch.from_numpy(values[rows]).to(torch.float32)

@@ -1,0 +1,206 @@
+"""The files of a data set as arrays, checked.
+
+Edges become numbers within their graph and are sorted, so that what is kept is small and the same whatever the order
+of the lines was.
+"""
+
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from bellnet.data.tu.columns import read_columns
+from bellnet.data.tu.files import Files
+from bellnet.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+AGAIN = "\nThe files do not fit together; get the data set again."
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """All graphs of a data set, one after the other; None for what the set has not.
+
+    Attributes:
+        sizes: (graphs,) the number of nodes of every graph.
+        edge_counts: (graphs,) the number of listed edges of every graph.
+        edges: (2, edges) from and to, numbered from 0 within each graph.
+        directed: Whether some edge lacks its opposite.
+        labels: (graphs,) the class of every graph, as in the file.
+        targets: (graphs, targets).
+        node_labels: (nodes,).
+        node_features: (nodes, features).
+        edge_features: (edges, features).
+    """
+
+    sizes: "Array"
+    edge_counts: "Array"
+    edges: "Array"
+    directed: bool
+    labels: "Array | None" = None
+    targets: "Array | None" = None
+    node_labels: "Array | None" = None
+    node_features: "Array | None" = None
+    edge_features: "Array | None" = None
+
+
+def parse(files: Files) -> Arrays:
+    """Read and check all files of a data set."""
+    sizes = _sizes(files)
+    n_graphs, n_nodes = len(sizes), int(sizes.sum())
+    labels = _rows(files, "graph_labels", n_graphs, "graphs", width=1)
+    targets = _rows(files, "graph_attributes", n_graphs, "graphs", real=True)
+    if labels is None and targets is None:
+        raise DataError(
+            f"{files.where('graph_labels')} is missing, and so is {files.name}_graph_attributes.txt.\n"
+            "A data set needs classes or numbers to predict; get it again."
+        )
+    kinds = _rows(files, "node_labels", n_nodes, "nodes")
+    one_kind = kinds is not None and kinds.shape[1] == 1
+    node_features = _beside(
+        _rows(files, "node_attributes", n_nodes, "nodes", real=True), None if one_kind else _one_hot(kinds)
+    )
+    ends, order = _ends(files, n_nodes)
+    n_listed = len(ends) if order is None else len(order[0])
+    edge_features = _beside(
+        _rows(files, "edge_attributes", n_listed, "edges", real=True),
+        _one_hot(_rows(files, "edge_labels", n_listed, "edges")),
+    )
+    if order is not None:
+        edge_features = None if edge_features is None else edge_features[order[1]]
+    directed, edges, edge_counts = _by_graph(files, ends, sizes, edge_features)
+    return Arrays(
+        sizes=sizes,
+        edge_counts=edge_counts,
+        edges=edges,
+        directed=directed,
+        labels=None if labels is None else labels[:, 0],
+        targets=targets,
+        node_labels=kinds[:, 0] if kinds is not None and one_kind else None,
+        node_features=node_features,
+        edge_features=edge_features,
+    )
+
+
+def _rows(
+    files: Files, ending: str, expected: int, owners: str, *, width: int | None = None, real: bool = False
+) -> "Array | None":
+    """The numbers of a file that may be missing, one row for each of so many graphs, nodes or edges."""
+    if not files.has(ending):
+        return None
+
+    def reader(stream: IO[bytes], where: str) -> "Array":
+        return read_columns(stream, where, width=width, real=real)
+
+    rows = files.read(ending, reader)
+    if len(rows) != expected:
+        raise DataError(
+            f"{files.where(ending)}: expected {expected} lines, one for each of the {owners}, came {len(rows)}.{AGAIN}"
+        )
+    return rows
+
+
+def _one_hot(columns: "Array | None") -> "Array | None":
+    """For every column one for each of its values."""
+    import numpy as np
+
+    if columns is None:
+        return None
+    return np.concatenate([column[:, None] == np.unique(column) for column in columns.T], axis=1).astype(np.float64)
+
+
+def _beside(left: "Array | None", right: "Array | None") -> "Array | None":
+    import numpy as np
+
+    there = [part for part in (left, right) if part is not None]
+    return np.concatenate(there, axis=1) if there else None
+
+
+def _sizes(files: Files) -> "Array":
+    """The number of nodes of every graph."""
+    import numpy as np
+
+    indicator = files.read("graph_indicator", lambda stream, where: read_columns(stream, where, width=1))[:, 0]
+    where = files.where("graph_indicator")
+    if not len(indicator):
+        raise DataError(f"{where} is empty.\nIt must say for every node which graph it belongs to; get it again.")
+    steps = np.diff(indicator, prepend=0)
+    if steps[0] != 1 or (steps < 0).any() or (steps > 1).any():
+        row = int(np.flatnonzero((steps < 0) | (steps > 1) | (np.arange(len(steps)) == 0) & (steps != 1))[0])
+        came = f"{indicator[row]} after {indicator[row - 1]}" if row else str(indicator[0])
+        raise DataError(
+            f"{where}, line {row + 1}: graphs must be numbered 1, 2, 3 and so on, in this order and none without "
+            f"nodes; came {came}.{AGAIN}"
+        )
+    return np.bincount(indicator - 1)
+
+
+def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | None]":
+    """The ends (edges, 2) of all edges, nodes numbered from 0, sorted and each once; and the lines they come from.
+
+    The lines are None if the file was sorted; else which line is which in order, and of these the ones that are kept.
+    """
+    import numpy as np
+
+    def reader(stream: IO[bytes], where: str) -> "Array":
+        return read_columns(stream, where, width=2, within=(1, n_nodes))
+
+    ends = files.read("A", reader)
+    ends -= 1
+    source, target = ends.T
+    larger = (source[1:] > source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] > target[:-1]))
+    if larger.all():
+        return ends, None
+    key = source.astype(np.int64) * n_nodes + target
+    order = np.argsort(key, kind="stable")
+    kept = order[np.diff(key[order], prepend=-1) != 0]
+    return ends[kept], (order, kept)
+
+
+def _by_graph(files: Files, ends: "Array", sizes: "Array", features: "Array | None") -> "tuple[bool, Array, Array]":
+    """Whether the graphs are directed, their edges (2, edges) numbered within each graph, and how many each has."""
+    import numpy as np
+
+    owner = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    graph, other = owner[ends[:, 0]], owner[ends[:, 1]]
+    if (graph != other).any():
+        row = int((graph != other).argmax())
+        source, target = (ends[row] + 1).tolist()
+        raise DataError(
+            f"{files.where('A')}: the edge ({source}, {target}) joins graph {graph[row] + 1} with graph "
+            f"{other[row] + 1}.{AGAIN}"
+        )
+    del other
+    directed = _directed(files, ends, graph, features)
+    starts = (np.cumsum(sizes) - sizes).astype(np.int32)
+    kind = np.int16 if sizes.max() < 2**15 else np.int32
+    edges = np.empty((2, len(ends)), kind)
+    for side in range(2):
+        edges[side] = ends[:, side] - starts[graph]
+    return directed, edges, np.bincount(graph, minlength=len(sizes))
+
+
+def _directed(files: Files, ends: "Array", graph: "Array", features: "Array | None") -> bool:
+    """Whether some edge lacks its opposite or differs from it."""
+    import numpy as np
+
+    factor = int(ends.max(initial=0)) + 1
+    forwards = ends[:, 0].astype(np.int64) * factor + ends[:, 1]  # sorted, as the ends are
+    backwards = ends[:, 1].astype(np.int64) * factor + ends[:, 0]
+    if features is not None:
+        order = np.argsort(backwards)
+        if np.array_equal(forwards, backwards[order]):
+            return not np.array_equal(features, features[order])
+    else:
+        backwards.sort()
+        if np.array_equal(forwards, backwards):
+            return False
+    alone = np.unique(graph[~np.isin(forwards, backwards)])
+    if len(alone) == 1 and alone[0] == graph[-1] and len(np.unique(graph)) > 1:
+        raise DataError(
+            f"{files.where('A')} seems to be cut off: in all graphs but the last that has edges, graph {alone[0] + 1}, "
+            "both directions of every edge are listed.\nGet the file again."
+        )
+    return True

@@ -1,0 +1,261 @@
+"""What classifier and regressor have in common: options, training, outputs."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from bellnet.data import Encoding, Graph, Loader
+from bellnet.errors import DataError, OptionError
+from bellnet.estimator.hold_out import hold_out, units_of
+from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
+from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
+from bellnet.estimator.nets import LabelNet
+from bellnet.estimator.options import check_options
+from bellnet.estimator.progress import Bar
+from bellnet.estimator.scaling import FeatureScaling
+from bellnet.estimator.training import ASKED_AT_ONCE, MAX_ENTRIES, Lesson, Schedule, train
+from bellnet.estimator.weights import flat_weights
+
+
+class GraphEstimator(ABC, BaseEstimator):
+    """An estimator over lists of graphs; `GraphClassifier` and `GraphRegressor` say what is learned."""
+
+    target: str
+    channels: Sequence[int]
+    hidden: Sequence[int]
+    pool: str
+    adjacency: str
+    dropout: float
+    learning_rate: float
+    weight_decay: float
+    batch_size: int
+    max_epochs: int
+    patience: int
+    validation_fraction: float
+    random_state: Any
+    device: str | torch.device
+    verbose: bool
+
+    encoding_: Encoding
+    scaling_: FeatureScaling
+    net_: LabelNet
+    history_: list[dict[str, Any]]
+    kept_epoch_: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from graphs and their labels.
+
+        Args:
+            X: Graphs: a list of `bellnet.data.Graph`, PyTorch Geometric `Data`, networkx graphs, sparse or dense
+                matrices; or a PyTorch Geometric dataset.
+            y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
+                each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`.
+            sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
+                graph.
+        """
+        call = f"{type(self).__name__}.fit(graphs, y)"
+        check_options(call, self.get_params(deep=False))
+        self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
+        graphs = read_graphs(call, X)
+        counts = count_labels(graphs, self.target)
+        flat = flatten(call, "y", y, counts, self.target)
+        if not len(flat):
+            raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
+        targets, groups = self._learn_labels(call, flat)
+        self._check_undirected(call, graphs, flat)
+        weights = self._weights(call, sample_weight, counts, groups)
+        encoding = fit_encoding(call, graphs, self.adjacency)
+        scaling = FeatureScaling.fit(graphs)
+        seed, device = self._seed(), self._device()
+        held = hold_out(
+            groups,
+            units_of(graphs, self.target, self.validation_fraction),
+            self.validation_fraction,
+            np.random.default_rng(seed),
+        )
+        if not (weights * ~held).any():
+            raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
+        weights /= weights[~held].mean()
+        with _seeded(seed, device):
+            net = self._make_net(encoding).to(device)
+            lesson = Lesson(
+                graphs=scaling.apply(graphs),
+                encoding=encoding,
+                starts=np.concatenate([[0], np.cumsum(counts)]),
+                targets=targets.to(device),
+                weights=torch.from_numpy(weights).float().to(device),
+                held=torch.from_numpy(held).to(device),
+                loss=self._loss,
+            )
+            schedule = Schedule(
+                max_epochs=self.max_epochs,
+                patience=self.patience,
+                batch_size=int(self.batch_size),
+                learning_rate=self.learning_rate,
+                weight_decay=self.weight_decay,
+            )
+            with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar:
+                outcome = train(net, lesson, schedule, seed=seed, bar=bar)
+        self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
+        self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
+
+        The file is replaced as a whole or not at all.
+        """
+        from bellnet.estimator.files import save
+
+        check_is_fitted(self, "net_")
+        save(self, path)
+
+    @abstractmethod
+    def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        """What the network has to say for every label, and the group of which each label is one."""
+
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """How many numbers the network says for a label."""
+
+    @staticmethod
+    @abstractmethod
+    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of every label."""
+
+    @abstractmethod
+    def _labels_to_json(self) -> dict[str, Any]:
+        """What was learned of the labels, for a file."""
+
+    @abstractmethod
+    def _labels_from_json(self, stored: Any) -> None:
+        """Take what `_labels_to_json` gave."""
+
+    def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A weight for every label by its group."""
+        return np.ones(len(groups))
+
+    def _make_net(self, encoding: Encoding) -> LabelNet:
+        return LabelNet(
+            self.target,
+            [encoding.channels, *map(int, self.channels)],
+            hidden=[int(width) for width in self.hidden],
+            outputs=self._n_outputs(),
+            pool=self.pool,
+            dropout=self.dropout,
+        )
+
+    @torch.no_grad()
+    def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
+        """What the network says for every label, and how many labels each graph has.
+
+        In double precision: how graphs are put into batches then shows in the last digits of doubles at most.
+        """
+        check_is_fitted(self, "net_")
+        graphs = read_graphs(call, X)
+        check_fits(call, graphs, self.encoding_)
+        device = self._device()
+        net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
+        scaled = self.scaling_.apply(graphs)
+        loader = Loader(
+            scaled,
+            batch_size=ASKED_AT_ONCE,
+            encoding=self.encoding_,
+            shuffle=False,
+            max_entries=MAX_ENTRIES,
+            dtype=torch.float64,
+            device=device,
+        )
+        counts = count_labels(graphs, self.target)
+        parts: list[Tensor] = [torch.empty(0)] * len(graphs)
+        for batch, _, places in loader:
+            chosen = places.tolist()
+            outputs = net(batch, [scaled[place] for place in chosen]).cpu()
+            for place, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
+                parts[place] = part
+        return torch.cat(parts), counts
+
+    def _weights(
+        self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        weights = flat_weights(call, given, counts, self.target) * self._class_weights(call, groups)
+        if not weights.any():
+            raise DataError(f"{call}: all weights are zero; at least one label must count.")
+        return weights
+
+    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array) -> None:
+        """Refuse labels that differ between the two directions of an edge without direction."""
+        if self.target != "edge":
+            return
+        start = 0
+        for number, graph in enumerate(graphs):
+            labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
+            start += graph.n_edges
+            if graph.directed:
+                continue
+            forwards, backwards = np.lexsort(ends), np.lexsort(ends[::-1])
+            differ = labels[forwards] != labels[backwards]
+            if differ.any():
+                one, other = ends[:, forwards[np.flatnonzero(differ.reshape(len(labels), -1).any(axis=1))[0]]]
+                raise DataError(
+                    f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
+                    f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
+                )
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31))
+        if isinstance(state, np.random.Generator):
+            return int(state.integers(2**31))
+        if type(state) is not bool and isinstance(state, Integral) and 0 <= int(state) < 2**32:
+            return int(state)
+        raise OptionError(
+            f"{type(self).__name__}: random_state must be a whole number from 0 to 2**32 - 1, a random state of numpy "
+            f"or None, not {state!r}."
+        )
+
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device(self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "net_" in state:  # what was learned on a GPU must be readable where there is none
+            state = {**state, "net_": copy.deepcopy(state["net_"]).cpu()}
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "net_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+@contextmanager
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's random numbers from a seed, and afterwards as if nothing had been drawn."""
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        yield

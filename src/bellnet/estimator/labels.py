@@ -1,0 +1,120 @@
+"""Labels of graphs, nodes or edges: one flat array, and how many of them belong to each graph.
+
+Whatever labels belong to, everything behind this module sees flat arrays: the loss, the weights, the part held out.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from bellnet.data import Graph
+from bellnet.errors import DataError
+
+Array = NDArray[Any]
+
+TARGETS = ("graph", "node", "edge")
+PLURAL = {"graph": "graphs", "node": "nodes", "edge": "edges"}
+
+
+def count_labels(graphs: Sequence[Graph], target: str) -> NDArray[np.int64]:
+    """How many labels each graph has: one, one for each node, or one for each listed edge."""
+    if target == "graph":
+        return np.ones(len(graphs), dtype=np.int64)
+    return np.array([graph.n if target == "node" else graph.edge_index.shape[1] for graph in graphs], dtype=np.int64)
+
+
+def flatten(call: str, argument: str, given: object, counts: NDArray[np.int64], target: str) -> Array:
+    """Labels or weights as a flat array, the graphs one after the other.
+
+    Args:
+        call: How messages name the call.
+        argument: How messages name what was given.
+        given: For graphs an array with an entry for each; for nodes and edges a list with an array for each graph.
+        counts: How many entries each graph must have.
+        target: What the entries belong to.
+    """
+    if target == "graph":
+        values = _array(call, argument, given)
+        if values.ndim == 0 or len(values) != len(counts):
+            got = "a single value" if values.ndim == 0 else f"{len(values)} entries"
+            raise DataError(f"{call}: {argument} must have an entry for each of the {len(counts)} graphs, not {got}.")
+        return values
+    what = PLURAL[target]
+    example = f"[array of the {what} of graph 0, array of the {what} of graph 1, ...]"
+    try:
+        items = list(given)  # type: ignore[call-overload]
+    except TypeError:
+        items = None
+    if items is None or len(items) != len(counts):
+        got = type(given).__name__ if items is None else f"{len(items)} entries"
+        raise DataError(
+            f"{call}: {argument} must be a list with an array for each of the {len(counts)} graphs, not {got}.\n"
+            f"With target={target!r} write {example}."
+        )
+    arrays = [_array(call, f"{argument}[{number}]", item) for number, item in enumerate(items)]
+    for number, (array, count) in enumerate(zip(arrays, counts, strict=True)):
+        if array.ndim == 0 or len(array) != count:
+            got = "is a single value" if array.ndim == 0 else f"has {len(array)} entries"
+            raise DataError(
+                f"{call}: {argument}[{number}] {got}, but graphs[{number}] has {count} {what}.\n"
+                f"With target={target!r} write {example}."
+            )
+    return np.concatenate(arrays)
+
+
+def split_up(flat: Array, counts: NDArray[np.int64], target: str) -> Any:
+    """What `flatten` flattened: an array for graphs, a list of arrays for nodes and edges."""
+    return flat if target == "graph" else np.split(flat, np.cumsum(counts)[:-1])
+
+
+def one_dimensional(call: str, values: Array) -> Array:
+    """Labels without a second axis; one of length one is dropped with scikit-learn's warning."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. "
+            "Please change the shape of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        return values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{call}: y must have one label for each graph, but its shape is {values.shape}.")
+    return values
+
+
+def check_present(call: str, values: Array) -> None:
+    """Refuse labels that are None or not a finite number where numbers are given."""
+    if values.dtype == object:
+        missing = np.array([value is None or value != value for value in values.ravel()]).reshape(values.shape)
+        what = "missing"
+    elif values.dtype.kind in "fc":
+        missing = ~np.isfinite(values)
+        what = "NaN or infinite"
+    else:
+        return
+    if missing.any():
+        places = np.flatnonzero(missing.reshape(len(values), -1).any(axis=1))
+        raise DataError(
+            f"{call}: y contains NaN or missing values: {len(places)} of {len(values)} labels are {what}, "
+            f"the first is number {places[0]}.\nLeave those out, graphs and labels."
+        )
+
+
+def _array(call: str, argument: str, given: object) -> Array:
+    if given is None:
+        raise DataError(
+            f"{call} requires y to be passed, but the target y is None.\n"
+            "Give a label for each graph: fit(graphs, labels)."
+            if argument == "y"
+            else f"{call}: {argument} is None."
+        )
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    try:
+        return np.asarray(given)
+    except ValueError as reason:
+        raise DataError(f"{call}: {argument} must be an array, but its entries differ in length.") from reason

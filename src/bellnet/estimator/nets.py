@@ -1,0 +1,69 @@
+"""The networks inside: the paper's two, from encoded graphs to one row of outputs for each label."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from bellnet import EquivariantNet, InvariantNet, Padded, Pointwise
+from bellnet.data import Graph
+
+SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
+
+
+class LabelNet(nn.Module):
+    """A network from a batch of encoded graphs to the outputs for their labels, graph after graph.
+
+    Args:
+        target: What has labels: "graph", "node" or "edge".
+        channels: The channels of the input and after each equivariant layer.
+        hidden: The widths of the fully connected layers after them.
+        outputs: The number of outputs for a label.
+        pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
+        dropout: The probability to drop a channel.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        channels: Sequence[int],
+        *,
+        hidden: Sequence[int],
+        outputs: int,
+        pool: str,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.target = target
+        if target == "graph":
+            self.net: nn.Module = InvariantNet("n n", channels, outputs, hidden=hidden, reduce=pool, dropout=dropout)
+            return
+        widths = [*hidden, outputs]
+        modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], dropout=dropout)]
+        for before, after in pairwise(widths):
+            modules += [Pointwise(nn.ReLU()), Pointwise(nn.Linear(before, after))]
+        self.net = nn.Sequential(*modules)
+
+    def forward(self, batch: Tensor | Padded, graphs: Sequence[Graph]) -> Tensor:
+        """From (graphs, n, n, channels) to (labels, outputs).
+
+        Args:
+            batch: The graphs, encoded.
+            graphs: The same graphs: their sizes, and which edges have labels.
+        """
+        if isinstance(batch, Padded) and len({graph.n for graph in graphs}) == 1:
+            batch = batch.values  # nothing is padded, and without sizes the layers do less
+        found: Tensor | Padded = self.net(batch)
+        values = found.values if isinstance(found, Padded) else found
+        if self.target == "graph":
+            return values
+        if self.target == "node":
+            return torch.cat([values[place, : graph.n] for place, graph in enumerate(graphs)])
+        return torch.cat([_of_edges(values[place], graph) for place, graph in enumerate(graphs)])
+
+
+def _of_edges(pairs: Tensor, graph: Graph) -> Tensor:
+    """The outputs for the listed edges; an edge of an undirected graph has no first node."""
+    start, end = graph.edge_index.to(pairs.device)
+    return pairs[start, end] if graph.directed else (pairs[start, end] + pairs[end, start]) / 2

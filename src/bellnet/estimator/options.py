@@ -1,0 +1,74 @@
+"""The options of an estimator, checked all at once when it is fitted; scikit-learn wants them stored as given."""
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import torch
+
+from bellnet.errors import OptionError
+from bellnet.estimator.labels import TARGETS
+
+CHOICES = {
+    "target": TARGETS,
+    "pool": ("max", "mean", "sum"),
+    "adjacency": ("plain", "normalized", "both"),
+}
+FROM_ONE = ("batch_size", "max_epochs", "patience")
+SHARES = ("dropout", "validation_fraction")
+
+
+def check_options(call: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that cannot be, and say of each what is wrong."""
+    mistakes = [words for name, value in options.items() if (words := _mistake(name, value))]
+    if mistakes:
+        raise OptionError("\n".join(f"{call}: {words}" for words in mistakes))
+
+
+def _mistake(name: str, value: Any) -> str | None:
+    if name in CHOICES:
+        known = isinstance(value, str) and value in CHOICES[name]
+        return None if known else f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}, not {value!r}."
+    if name in FROM_ONE:
+        return None if _is_count(value) else f"{name} must be a whole number from 1 up, not {value!r}."
+    if name in SHARES:
+        return None if _is_real(value) and 0 <= value < 1 else f"{name} must be from 0 up and below 1, not {value!r}."
+    if name == "learning_rate":
+        return None if _is_real(value) and value > 0 else f"{name} must be a positive number, not {value!r}."
+    if name == "weight_decay":
+        return None if _is_real(value) and value >= 0 else f"{name} must be a number from 0 up, not {value!r}."
+    if name in ("channels", "hidden"):
+        return _mistake_in_widths(name, value)
+    if name == "device":
+        return _mistake_in_device(value)
+    return None
+
+
+def _mistake_in_widths(name: str, value: Any) -> str | None:
+    fine = isinstance(value, Sequence) and not isinstance(value, str) and all(_is_count(width) for width in value)
+    if fine and (value or name == "hidden"):
+        return None
+    return f"{name} must be the widths of the layers, such as (16, 32), not {value!r}."
+
+
+def _mistake_in_device(value: Any) -> str | None:
+    if value == "auto":
+        return None
+    try:
+        device = torch.device(value)
+    except (RuntimeError, TypeError):
+        return f"device must be 'auto' or a device of torch such as 'cpu', not {value!r}."
+    if device.type == "cuda" and not torch.cuda.is_available():
+        return f"device is {value!r}, but there is no such device here. With 'auto' a GPU is taken if there is one."
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return _is_real(value) and isinstance(value, Integral) and int(value) >= 1
+
+
+def _is_real(value: Any) -> bool:
+    if type(value) is bool or not isinstance(value, Real):
+        return False
+    return math.isfinite(value)

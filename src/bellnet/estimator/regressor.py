@@ -1,0 +1,154 @@
+"""Numbers that belong to graphs, nodes or edges."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from torch import Tensor
+
+from bellnet.errors import DataError
+from bellnet.estimator.base import GraphEstimator
+from bellnet.estimator.labels import Array, check_present, flatten, split_up
+from bellnet.estimator.scaling import Scaling
+from bellnet.estimator.weights import flat_weights
+
+
+class GraphRegressor(RegressorMixin, GraphEstimator):
+    """A scikit-learn regressor for lists of graphs, or for the nodes or edges of graphs.
+
+    The network and its training are those of `GraphClassifier`, with the mean square error as loss. Targets are
+    brought to mean zero and variance one before they are learned; a target may be one number or several.
+
+    Args:
+        target: What has a number: "graph", "node" or "edge".
+        channels: As in `GraphClassifier`, like all that follow.
+        hidden: The widths of the fully connected layers.
+        pool: What is taken of the entries of a graph.
+        adjacency: The channels that say where edges are.
+        dropout: The probability to drop a channel while learning.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam with decoupled weight decay.
+        batch_size: Graphs in a batch.
+        max_epochs: The most times that every graph is seen.
+        patience: For how many epochs none may be as good as the best before training stops.
+        validation_fraction: The share of numbers that is held out.
+        random_state: A seed, a random state of numpy, or None for another result each time.
+        device: "auto" takes a GPU if there is one; or a device of torch.
+        verbose: Whether to show progress on the terminal.
+
+    Attributes:
+        history_: A dict for every epoch: its number, the loss, the loss of what was held out.
+        kept_epoch_: The epoch whose weights were kept.
+        encoding_: How graphs become channels.
+        net_: The network.
+
+    >>> from bellnet.data import generated
+    >>> graphs, _ = generated.leaf_pairs(40)
+    >>> model = GraphRegressor(max_epochs=2, verbose=False).fit(graphs, [float(graph.n) for graph in graphs])
+    >>> model.predict(graphs[:3]).shape
+    (3,)
+    """
+
+    target_scaling_: Scaling
+    several_outputs_: bool
+
+    def __init__(
+        self,
+        *,
+        target: str = "graph",
+        channels: Sequence[int] = (16, 32, 64),
+        hidden: Sequence[int] = (64,),
+        pool: str = "max",
+        adjacency: str = "normalized",
+        dropout: float = 0.0,
+        learning_rate: float = 0.001,
+        weight_decay: float = 0.0,
+        batch_size: int = 5,
+        max_epochs: int = 60,
+        patience: int = 15,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: str | torch.device = "auto",
+        verbose: bool = True,
+    ) -> None:
+        self.target = target
+        self.channels = channels
+        self.hidden = hidden
+        self.pool = pool
+        self.adjacency = adjacency
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> Any:
+        """The numbers: an array for graphs, a list with an array for each graph for nodes and edges.
+
+        Args:
+            X: Graphs, as in `fit`.
+        """
+        found, counts = self._numbers(f"{type(self).__name__}.predict(graphs)", X)
+        return split_up(found, counts, self.target)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination: 1 for a perfect prediction, 0 for the mean.
+
+        Args:
+            X: Graphs, as in `fit`.
+            y: Their numbers, as in `fit`.
+            sample_weight: How much each label counts.
+        """
+        call = f"{type(self).__name__}.score(graphs, y)"
+        found, counts = self._numbers(call, X)
+        truth = flatten(call, "y", y, counts, self.target)
+        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)
+        return float(r2_score(truth, found, sample_weight=weights))
+
+    def _numbers(self, call: str, X: Any) -> tuple[Array, NDArray[np.int64]]:
+        outputs, counts = self._outputs(call, X)
+        found = self.target_scaling_.undo(outputs).numpy()
+        return found if self.several_outputs_ else found[:, 0], counts
+
+    def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        check_present(call, flat)
+        try:
+            numbers = flat.astype(np.float64)
+        except (TypeError, ValueError) as reason:
+            raise DataError(
+                f"{call}: y must hold numbers, but it is {flat.dtype}.\nFor classes take GraphClassifier."
+            ) from reason
+        if numbers.ndim > 2:
+            raise DataError(f"{call}: y must have one axis, or two for several numbers each, not {numbers.ndim}.")
+        self.several_outputs_ = numbers.ndim == 2
+        rows = torch.from_numpy(numbers.reshape(len(numbers), -1))
+        self.target_scaling_ = Scaling.fit(rows, keep_binary=False)
+        return self.target_scaling_.apply(rows).float(), np.zeros(len(rows), dtype=np.int64)
+
+    def _n_outputs(self) -> int:
+        return len(self.target_scaling_.mean)
+
+    @staticmethod
+    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        return (outputs - targets).square().mean(1)
+
+    def _labels_to_json(self) -> dict[str, Any]:
+        return {"scaling": self.target_scaling_.to_json(), "several": self.several_outputs_}
+
+    def _labels_from_json(self, stored: Any) -> None:
+        self.target_scaling_ = Scaling.from_json(stored["scaling"])
+        self.several_outputs_ = bool(stored["several"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,100 @@
+"""Features and numeric targets brought to one scale: mean zero, variance one over what was learned from."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bellnet.data import Graph
+from bellnet.errors import DataError
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is subtracted from every column, and what it is then divided by."""
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    @classmethod
+    def fit(cls, rows: Tensor, *, keep_binary: bool) -> "Scaling":
+        """The scaling of some rows; a column of zeros and ones may stay what it is, a constant one is only shifted."""
+        rows = rows.double()
+        mean, scale = rows.mean(0), rows.std(0, correction=0)
+        still = scale <= 1e-12 * rows.abs().amax(0)
+        scale = torch.where(still, torch.ones_like(scale), scale)
+        if keep_binary:
+            binary = ((rows == 0) | (rows == 1)).all(0)
+            mean, scale = mean.masked_fill(binary, 0), scale.masked_fill(binary, 1)
+        return cls(tuple(mean.tolist()), tuple(scale.tolist()))
+
+    def apply(self, rows: Tensor) -> Tensor:
+        """The rows, scaled."""
+        mean, scale = (torch.tensor(values, dtype=torch.float64) for values in (self.mean, self.scale))
+        return (rows.double() - mean) / scale
+
+    def undo(self, rows: Tensor) -> Tensor:
+        """The rows, as they were before."""
+        mean, scale = (torch.tensor(values, dtype=torch.float64) for values in (self.mean, self.scale))
+        return rows.double() * scale + mean
+
+    def to_json(self) -> dict[str, list[float]]:
+        """The numbers, for a file."""
+        return {name: list(values) for name, values in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> "Scaling":
+        """What `to_json` wrote."""
+        if not isinstance(stored, dict) or stored.keys() != {"mean", "scale"}:
+            raise DataError(f"a scaling must have mean and scale, but this is {stored!r}.")
+        for values in stored.values():
+            if not isinstance(values, list) or not all(isinstance(value, float | int) for value in values):
+                raise DataError(f"a scaling must be lists of numbers, but this is {stored!r}.")
+        return cls(tuple(map(float, stored["mean"])), tuple(map(float, stored["scale"])))
+
+
+@dataclass(frozen=True)
+class FeatureScaling:
+    """How the features of nodes and edges are scaled; None where there are none."""
+
+    node: Scaling | None
+    edge: Scaling | None
+
+    @classmethod
+    def fit(cls, graphs: Sequence[Graph]) -> "FeatureScaling":
+        """The scaling of all features of all nodes and edges of these graphs."""
+        nodes = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
+        edges = []
+        if any(graph.edge_features is not None for graph in graphs):
+            edges = [_edge_features(graph) for graph in graphs if graph.n_edges]
+        return cls(*(Scaling.fit(torch.cat(rows), keep_binary=True) if rows else None for rows in (nodes, edges)))
+
+    def apply(self, graphs: Sequence[Graph]) -> list[Graph]:
+        """The graphs with scaled features."""
+        return [self._apply(graph) for graph in graphs]
+
+    def _apply(self, graph: Graph) -> Graph:
+        changes: dict[str, Any] = {}
+        if self.node is not None and graph.node_features is not None:
+            changes["node_features"] = self.node.apply(graph.node_features)
+        if self.edge is not None and graph.n_edges:
+            changes["edge_features"] = self.edge.apply(_edge_features(graph))
+        return replace(graph, **changes) if changes else graph
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, for a file."""
+        return {name: part and part.to_json() for name, part in (("node", self.node), ("edge", self.edge))}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> "FeatureScaling":
+        """What `to_json` wrote."""
+        if not isinstance(stored, dict) or stored.keys() != {"node", "edge"}:
+            raise DataError(f"the scaling of features must be for node and edge, but this is {stored!r}.")
+        return cls(*(None if stored[name] is None else Scaling.from_json(stored[name]) for name in ("node", "edge")))
+
+
+def _edge_features(graph: Graph) -> Tensor:
+    """Edges without features have one, which is 1, as in an `Encoding`."""
+    return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features

@@ -1,0 +1,146 @@
+"""The training loop: Adam on small batches, stopped by what is held out, which also says which epoch is kept."""
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from bellnet.data import Encoding, Graph, Loader
+from bellnet.errors import OptionError
+from bellnet.estimator.progress import Bar
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+ASKED_AT_ONCE = 32
+MAX_ENTRIES = 2**19
+"""The most entries of a batch: with 64 channels of single precision a layer then takes up to 128 MB."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn."""
+
+    max_epochs: int
+    patience: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned: graphs, and for each label a target, a weight and whether it is held out.
+
+    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is.
+    """
+
+    graphs: Sequence[Graph]
+    encoding: Encoding
+    starts: NDArray[np.int64]
+    targets: Tensor
+    weights: Tensor
+    held: Tensor
+    loss: Loss
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training says of itself: a record for every epoch, and the epoch whose weights were kept."""
+
+    history: list[dict[str, Any]]
+    kept_epoch: int
+
+
+def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar: Bar) -> Outcome:
+    """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
+
+    That is the last epoch as good as the best: whose loss on the labels held out exceeds the least one by no more
+    than the standard error of that. Of a few labels the least loss is often luck, and later epochs have learned more,
+    with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
+    are run and the last is kept.
+
+    Args:
+        net: From a batch and its graphs to a row of outputs for each label.
+        lesson: What to learn.
+        schedule: How long and how fast.
+        seed: Chooses the order of the graphs.
+        bar: Told of every batch and epoch.
+    """
+    learned = _Part(lesson, ~lesson.held, schedule.batch_size, seed=seed)
+    held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
+    optimizer = torch.optim.AdamW(net.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, schedule.max_epochs * learned.n_batches)
+    history: list[dict[str, Any]] = []
+    least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
+    for epoch in range(schedule.max_epochs):
+        total, count = 0.0, 0
+        net.train()
+        for done, losses in enumerate(learned.losses(net), 1):
+            optimizer.zero_grad(set_to_none=True)
+            losses.mean().backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            slower.step()
+            total, count = total + float(losses.detach().sum()), count + len(losses)
+            bar.batch(epoch, done / learned.n_batches)
+        if not math.isfinite(total):
+            if epoch == 0:
+                raise OptionError(
+                    f"training diverged: the loss of epoch 0 is {total / count}.\nTake a smaller learning_rate."
+                )
+            break
+        validation, error = (None, 0.0) if held is None else held.mean_loss(net)
+        history.append({"epoch": epoch, "loss": total / count, "validation_loss": validation})
+        bar.epoch(history[-1])
+        if validation is not None and validation < least:
+            least, bound = validation, validation + error
+        if epoch == 0 or validation is None or validation <= bound:
+            kept, weights = epoch, copy.deepcopy(net.state_dict())
+        elif epoch - kept >= schedule.patience:
+            break
+    net.load_state_dict(weights)
+    net.eval()
+    return Outcome(history, kept)
+
+
+class _Part:
+    """Some of the labels of a lesson, batch by batch of their graphs."""
+
+    def __init__(self, lesson: Lesson, wanted: Tensor, batch_size: int, *, seed: int | None = None) -> None:
+        self.lesson, self.wanted = lesson, wanted
+        before = np.concatenate([[0], np.cumsum(wanted.cpu().numpy())])
+        self.places = np.flatnonzero(np.diff(before[lesson.starts]))
+        self.loader = Loader(
+            [lesson.graphs[place] for place in self.places.tolist()],
+            batch_size=batch_size,
+            encoding=lesson.encoding,
+            shuffle=seed is not None,
+            seed=seed or 0,
+            max_entries=MAX_ENTRIES,
+            device=lesson.targets.device,
+        )
+        self.n_batches = len(self.loader)
+
+    def losses(self, net: nn.Module) -> Iterator[Tensor]:
+        """For every batch the losses of its labels times their weights.
+
+        They are not divided by the weights of the batch: a batch of light labels shall say little.
+        """
+        for batch, _, within in self.loader:
+            places: list[int] = self.places[within.numpy()].tolist()
+            labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
+            rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
+            outputs = net(batch, [self.lesson.graphs[place] for place in places])
+            losses = self.lesson.loss(outputs, self.lesson.targets[rows]) * self.lesson.weights[rows]
+            yield losses[self.wanted[rows]]
+
+    @torch.no_grad()
+    def mean_loss(self, net: nn.Module) -> tuple[float, float]:
+        """The mean loss of all labels in evaluation mode, and its standard error."""
+        net.eval()
+        losses = torch.cat(list(self.losses(net))).double()
+        return float(losses.mean()), float(losses.std(correction=0)) / math.sqrt(len(losses))

@@ -1,0 +1,261 @@
+"""Bad objects and bad files: one case for every way in which `bellnet.data` refuses something.
+
+The words of every case are in `bad_words.txt`, under its name; the folder of the test is written there as PLACE.
+"""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from bellnet import Padded
+from bellnet.data import (
+    Encoding,
+    Graph,
+    GraphSet,
+    Loader,
+    as_graph,
+    as_graphs,
+    at_edges,
+    graphml,
+    in_order,
+    to_scipy,
+    tu,
+    undirected,
+)
+from tests.data.tu.small import write_folder, write_zip
+
+PATH = undirected(3, [(0, 1), (1, 2)])
+EDGES = [[0, 1], [1, 0]]
+NAN = float("nan")
+BARE = {"edge_labels": None, "edge_attributes": None}
+
+
+def _nx(*, kind=nx.Graph, edges=((0, 1, {}),), **nodes):
+    graph = kind()
+    graph.add_nodes_from((int(name[1:]), data) for name, data in nodes.items())
+    graph.add_edges_from(edges)
+    return graph
+
+
+def _pyg(**attributes):
+    from torch_geometric.data import Data
+
+    return Data(**{"edge_index": torch.tensor(EDGES), "num_nodes": 2, **attributes})
+
+
+def _hetero():
+    from torch_geometric.data import HeteroData
+
+    return HeteroData()
+
+
+def _batch():
+    from torch_geometric.data import Batch
+
+    return Batch.from_data_list([_pyg(), _pyg()])
+
+
+OBJECTS: dict[str, Callable[[], object]] = {
+    "half a node": lambda: Graph(2.5, EDGES),
+    "less than no nodes": lambda: Graph(-1, EDGES),
+    "edges that are no tensor": lambda: Graph(2, "edges"),
+    "edges in rows": lambda: Graph(4, torch.zeros(3, 2, dtype=torch.int64)),
+    "edges along one axis": lambda: Graph(4, torch.zeros(3, dtype=torch.int64)),
+    "edges with fractions": lambda: Graph(2, torch.zeros(2, 2)),
+    "an edge out of range": lambda: Graph(2, [[0, 1, 2], [1, 0, 0]]),
+    "an edge below zero": lambda: Graph(2, [[0, -1], [1, 0]]),
+    "an edge without nodes": lambda: Graph(0, EDGES),
+    "an edge twice": lambda: Graph(2, [[0, 0], [1, 1]], directed=True),
+    "one direction only": lambda: Graph(3, [[0, 1, 1], [1, 0, 2]]),
+    "directions that differ": lambda: Graph(2, EDGES, [[1.0], [2.0]]),
+    "too few labels": lambda: Graph(2, EDGES, node_labels=[1]),
+    "labels with fractions": lambda: Graph(2, EDGES, node_labels=torch.tensor([0.5, 1])),
+    "features in one row": lambda: Graph(2, EDGES, node_features=torch.ones(2)),
+    "too many features": lambda: Graph(2, EDGES, edge_features=torch.ones(3, 1)),
+    "whole features": lambda: Graph(2, EDGES, node_features=torch.ones(2, 1, dtype=torch.int64)),
+    "features that are not a number": lambda: Graph(2, EDGES, node_features=[[0.0, 1.0], [2.0, NAN]]),
+    "infinite features": lambda: Graph(2, EDGES, edge_features=[[1.0], [float("inf")]]),
+    "no graph at all": lambda: as_graph(None),
+    "a nested list": lambda: as_graph([[0, 1], [1, 0]]),
+    "names for an array": lambda: as_graph(np.zeros((2, 2)), node="x", label="y"),
+    "a number for a list": lambda: as_graphs(3),
+    "one graph for a list": lambda: as_graphs(PATH),
+    "one networkx graph for a list": lambda: as_graphs(_nx()),
+    "one matrix for a list": lambda: as_graphs(torch.zeros(2, 2)),
+    "a bad graph in a list": lambda: as_graphs([PATH, np.zeros((2, 3))]),
+    "a matrix that is not square": lambda: as_graph(np.zeros((2, 3))),
+    "many matrices": lambda: as_graph(np.zeros((2, 3, 3, 1))),
+    "complex numbers": lambda: as_graph(np.zeros((2, 2), complex)),
+    "text in an array": lambda: as_graph(np.array([["a", "b"], ["c", "d"]])),
+    "a matrix with a gap": lambda: as_graph(np.array([[0, NAN], [1, 0]])),
+    "a sparse matrix that is not square": lambda: as_graph(sp.csr_array((2, 3))),
+    "a sparse matrix of complex numbers": lambda: as_graph(sp.csr_array(np.array([[0, 1j], [0, 0]]))),
+    "two features for a sparse matrix": lambda: to_scipy(Graph(2, EDGES, torch.ones(2, 2))),
+    "parallel edges": lambda: as_graph(nx.MultiGraph([(0, 1), (0, 1)])),
+    "an edge without a weight": lambda: as_graph(_nx(edges=[(0, 1, {"weight": 2}), (1, 2, {"colour": 1})])),
+    "a node without a feature": lambda: as_graph(_nx(_0={"x": 1}, _1={}), node="x"),
+    "a node without a label": lambda: as_graph(_nx(_0={"label": 1}, _1={})),
+    "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
+    "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node="x"),
+    "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
+    "a batch for a graph": lambda: as_graph(_batch()),
+    "several kinds of nodes": lambda: as_graph(_hetero()),
+    "no edge_index": lambda: as_graph(_pyg(edge_index=None)),
+    "an attribute that is not there": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node="z"),
+    "labels that are not there": lambda: as_graph(_pyg(), label="z"),
+    "an attribute that is no tensor": lambda: as_graph(_pyg(z="text"), edge="z"),
+    "labels that are no tensor": lambda: as_graph(_pyg(z="text"), label="z"),
+    "attributes of different length": lambda: as_graph(_pyg(x=torch.ones(2), z=torch.ones(3)), node=["x", "z"]),
+    "an adjacency of another name": lambda: Encoding(adjacency="laplacian"),
+    "another fate of unknown labels": lambda: Encoding(unknown="ignore"),
+    "less than no features": lambda: Encoding(edge_features=-1),
+    "half a feature": lambda: Encoding(node_features=0.5),
+    "labels to know in a list": lambda: Encoding(node_labels=[1]),
+    "labels to know that are not sorted": lambda: Encoding(node_labels=(2, 1)),
+    "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
+    "nothing to fit": lambda: Encoding.fit([]),
+    "nothing to encode": lambda: Encoding().encode([]),
+    "a fit to different widths": lambda: Encoding.fit(
+        [Graph(2, EDGES, node_features=torch.ones(2, 3)), Graph(2, EDGES, node_features=torch.ones(2, 1))]
+    ),
+    "a fit to features here and there": lambda: Encoding.fit([Graph(2, EDGES, torch.ones(2, 2)), PATH]),
+    "other edge features than in the fit": lambda: Encoding(edge_features=2).encode([PATH]),
+    "other node features than in the fit": lambda: Encoding(node_features=2).encode([PATH]),
+    "no labels where the fit had some": lambda: Encoding(node_labels=(1, 2)).encode([PATH]),
+    "a label that the fit had not": lambda: Encoding(node_labels=(1, 2), unknown="error").encode(
+        [Graph(2, EDGES, node_labels=[1, 3])]
+    ),
+    "an encoding that is no JSON": lambda: Encoding.from_json("{"),
+    "an encoding of something else": lambda: Encoding.from_json('{"format": "recipe"}'),
+    "an encoding of the future": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
+    "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
+    "a loader without graphs": lambda: Loader([], batch_size=2),
+    "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
+    "half a batch": lambda: Loader([PATH], batch_size=0.5),
+    "no entries": lambda: Loader([PATH], batch_size=1, max_entries=0),
+    "more than all is waste": lambda: Loader([PATH], batch_size=1, max_waste=2),
+    "edges of other graphs": lambda: at_edges(Padded(torch.zeros(1, 2, 2, 1), [2]), [PATH]),
+    "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
+    "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),
+    "a set with too few labels": lambda: GraphSet("MINE", [PATH, PATH], torch.tensor([0])),
+}
+
+
+def _load(place: Path, **changes):
+    return tu.load(data=write_folder(place, **changes), cache=False)
+
+
+def _with_splits(place: Path, text: str):
+    write_folder(place)
+    (place / "splits").mkdir()
+    (place / "splits" / "SMALL.json").write_text(text)
+    return tu.load(data=place, cache=False)
+
+
+def _cut(file: Path, keep: float) -> Path:
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * keep)])
+    return file
+
+
+def _damaged(file: Path) -> Path:
+    """A zip in which some bytes of a member were changed."""
+    content = bytearray(file.read_bytes())
+    with zipfile.ZipFile(file) as zipped:
+        start = zipped.infolist()[0].header_offset
+    content[start + 50 : start + 60] = bytes(10)
+    file.write_bytes(content)
+    return file
+
+
+def _graphml(place: Path, labels: str | bytes | None = None, graph: str | None = None):
+    nx.write_graphml(nx.path_graph(2), place / "a.graphml")
+    nx.write_graphml(nx.path_graph(3), place / "b.graphml")
+    if graph is not None:
+        (place / "b.graphml").write_text(graph)
+    if labels is not None:
+        (place / "labels.csv").write_bytes(labels if isinstance(labels, bytes) else labels.encode())
+    return graphml.load(place)
+
+
+PARTLY = nx.MultiGraph([(0, 1), (0, 1)])
+
+TABLES: dict[str, Callable[[Path], object]] = {
+    "no name and no place": lambda place: tu.load(),
+    "a place that is not there": lambda place: tu.load("SMALL", place / "nowhere"),
+    "a folder without the set": lambda place: tu.load("OTHER", write_zip(place / "SMALL.zip").parent),
+    "an empty folder": lambda place: tu.load("SMALL", place),
+    "a folder of no set, without a name": lambda place: tu.load(data=place),
+    "a folder of two sets, without a name": lambda place: tu.load(data=write_folder(write_folder(place), "OTHER")),
+    "no edges file": lambda place: tu.load("SMALL", write_zip(place / "SMALL.zip", A=None)),
+    "no graph indicator": lambda place: _load(place, graph_indicator=None),
+    "no labels and no targets": lambda place: _load(place, graph_labels=None, graph_attributes=None),
+    "an empty graph indicator": lambda place: _load(place, graph_indicator=""),
+    "a graph indicator that is not sorted": lambda place: _load(place, graph_indicator="1\n1\n2\n1\n3\n3\n"),
+    "a graph indicator with a gap": lambda place: _load(place, graph_indicator="1\n1\n1\n2\n4\n4\n"),
+    "a graph indicator from zero": lambda place: _load(place, graph_indicator="0\n0\n0\n1\n2\n2\n"),
+    "an indicator that is too short": lambda place: _load(place, graph_indicator="1\n1\n1\n2\n3\n"),
+    "too many graph labels": lambda place: _load(place, graph_labels="7\n-1\n7\n7\n"),
+    "too few graph labels": lambda place: _load(place, graph_labels="7\n-1\n"),
+    "too few node labels": lambda place: _load(place, node_labels="5\n6\n"),
+    "too few edge labels": lambda place: _load(place, edge_labels="5\n6\n"),
+    "a node that is out of range": lambda place: _load(place, A="1, 2\n2, 1\n2, 7\n7, 2\n4, 4\n5, 6\n6, 5\n"),
+    "a node with number zero": lambda place: _load(place, A="0, 1\n1, 0\n", **BARE),
+    "a number beyond all": lambda place: _load(place, A="1, 99999999999999999999\n", **BARE),
+    "an edge between graphs": lambda place: _load(place, A="1, 2\n2, 1\n3, 4\n4, 3\n4, 4\n5, 6\n6, 5\n"),
+    "an edge file that was cut at a line": lambda place: _load(place, A="1, 2\n2, 1\n2, 3\n3, 2\n4, 4\n5, 6\n", **BARE),
+    "an edge file that was cut in a line": lambda place: _load(place, A="1, 2\n2, 1\n2,", **BARE),
+    "text for a number": lambda place: _load(place, graph_labels="7\nactive\n7\n"),
+    "a fraction for a label": lambda place: _load(place, node_labels="5\n6\n5.5\n9\n6\n6\n"),
+    "two labels for a graph": lambda place: _load(place, graph_labels="7, 1\n-1, 1\n7, 1\n"),
+    "a line of another width": lambda place: _load(place, node_attributes="1, 2\n1, 2\n1\n1, 2\n1, 2\n1, 2\n"),
+    "a line with a hole": lambda place: _load(place, A="1, 2\n2,, 1\n", **BARE),
+    "an underscore in a number": lambda place: _load(place, graph_labels="7\n1_0\n7\n"),
+    "a very long line": lambda place: _load(place, graph_labels="7\n" + "8, " * 99 + "\n7\n"),
+    "an empty line": lambda place: _load(place, graph_labels="7\n\n7\n"),
+    "a number of signs": lambda place: _load(place, graph_labels="7\n--1\n7\n"),
+    "bytes that are no text": lambda place: _load(place, graph_labels=b"7\n\xff\xfe\n7\n"),
+    "attributes that are not a number": lambda place: _load(place, node_attributes="1\n2\nnan\n4\n5\n6\n"),
+    "a zip that is cut": lambda place: tu.load(data=_cut(write_zip(place / "SMALL.zip"), 0.6)),
+    "a zip that is none": lambda place: tu.load(data=write_folder(place) / "SMALL_A.txt"),
+    "a zip with a damaged member": lambda place: tu.load(data=_damaged(write_zip(place / "SMALL.zip"))),
+    "a zip that climbs out": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["../../evil.txt"])),
+    "a zip that climbs out backwards": lambda place: tu.load(
+        data=write_zip(place / "SMALL.zip", extra=["x\\..\\..\\evil.txt"])
+    ),
+    "a zip with an absolute path": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["/etc/evil.txt"])),
+    "a zip with a drive": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["C:/evil.txt"])),
+    "splits that are no JSON": lambda place: _with_splits(place, "[1, 2"),
+    "splits of another form": lambda place: _with_splits(place, '{"splits": []}'),
+    "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
+    "splits of more graphs": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
+    "splits that overlap": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [1]}]}'),
+    "no GraphML": lambda place: graphml.load(place),
+    "no folder of GraphML": lambda place: graphml.load(place / "nowhere"),
+    "GraphML that is cut": lambda place: _graphml(place, graph="<graphml><graph>"),
+    "XML that is no GraphML": lambda place: _graphml(place, graph="<html></html>"),
+    "GraphML with parallel edges": lambda place: _graphml(place, graph="\n".join(nx.generate_graphml(PARTLY))),
+    "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
+    "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
+    "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),
+    "a table with a gap": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,\n"),
+    "a table with a file twice": lambda place: _graphml(place, "file,label\na.graphml,1\na.graphml,2\n"),
+    "a table without a file": lambda place: _graphml(place, "file,label\na.graphml,1\n"),
+    "a table with another file": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1\nc.graphml,2\n"),
+}
+
+CASES: dict[str, Callable[[Path], object]] = {
+    **{name: (lambda place, call=call: call()) for name, call in OBJECTS.items()},
+    **TABLES,
+}
+
+
+def words_of_cases() -> dict[str, str]:
+    """What each case must say."""
+    text = (Path(__file__).parent / "bad_words.txt").read_text(encoding="utf-8")
+    return {name: words.strip("\n") for name, _, words in (part.partition("\n") for part in text.split("== ")[1:])}

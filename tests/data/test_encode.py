@@ -1,0 +1,190 @@
+"""How graphs become channels: against loops nobody can doubt, and with what the paper's authors used."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bellnet as bn
+from bellnet.data import Encoding, Graph, as_graphs, to_dense, to_networkx, to_padded, to_pyg, undirected
+from bellnet.errors import DataError, OptionError
+from tests.data.strategies import graphs, relabelled
+
+MOLECULE = Graph(
+    3,
+    [[0, 1, 1, 2], [1, 0, 2, 1]],
+    edge_features=torch.tensor([[1.0, 5], [1, 5], [2, 6], [2, 6]]),
+    node_features=torch.tensor([[0.1], [0.2], [0.3]]),
+    node_labels=torch.tensor([8, 6, 8]),
+)
+
+
+def slowly(encoding, graph):
+    """One graph, entry by entry."""
+    a = np.zeros((graph.n, graph.n))
+    for source, target in graph.edge_index.T.tolist():
+        a[source, target] = 1
+    out, into = a.sum(1), a.sum(0)
+    normal = np.zeros_like(a)
+    for i, j in graph.edge_index.T.tolist():
+        normal[i, j] = 1 / np.sqrt(out[i] * into[j])
+    first = {"plain": [a], "normalized": [normal], "both": [a, normal]}[encoding.adjacency]
+    channels = list(first)
+    for number in range(encoding.edge_features):
+        channel = np.zeros_like(a)
+        for edge, (source, target) in enumerate(graph.edge_index.T.tolist()):
+            channel[source, target] = 1 if graph.edge_features is None else graph.edge_features[edge, number]
+        channels.append(channel)
+    for label in encoding.node_labels:
+        channel = np.diag([float(own == label) for own in graph.node_labels.tolist()])
+        channels.append(channel.reshape(a.shape) + (first[0] if encoding.adjacency_in_labels else 0))
+    for number in range(encoding.node_features):
+        channels.append(np.diag(graph.node_features[:, number].tolist()).reshape(a.shape))
+    return torch.tensor(np.stack(channels, -1).reshape(graph.n, graph.n, len(channels)))
+
+
+@st.composite
+def alike(draw):
+    """Graphs with the same widths of features, and how to encode them."""
+    first = draw(graphs())
+    others = draw(st.lists(graphs(edge_features=0), max_size=3))
+    width = 0 if first.edge_features is None else first.edge_features.shape[1]
+    nodes = 0 if first.node_features is None else first.node_features.shape[1]
+    members = [first] + [
+        Graph(
+            other.n,
+            other.edge_index,
+            torch.ones(other.n_edges, width) if width else None,
+            torch.full((other.n, nodes), 2.0) if nodes else None,
+            None if first.node_labels is None else torch.arange(other.n),
+            other.directed,
+        )
+        for other in others
+    ]
+    options = draw(
+        st.fixed_dictionaries(
+            {"adjacency": st.sampled_from(["plain", "normalized", "both"]), "adjacency_in_labels": st.booleans()}
+        )
+    )
+    return members, options
+
+
+@given(alike())
+def test_every_channel_holds_what_its_name_says(case):
+    members, options = case
+    encoding = Encoding.fit(members, **options)
+    padded = encoding.encode(members, dtype=torch.float64)
+    assert padded.values.shape[-1] == encoding.channels == len(encoding.names)
+    for graph, values in zip(members, padded.unpack("n n"), strict=True):
+        torch.testing.assert_close(values, slowly(encoding, graph))
+
+
+@given(alike(), st.randoms(use_true_random=False))
+def test_renumbering_the_nodes_renumbers_the_channels(case, random):
+    members, options = case
+    graph = members[0]
+    encoding = Encoding.fit(members, **options)
+    order = random.sample(range(graph.n), graph.n)
+    values = encoding.encode([graph], dtype=torch.float64).values
+    back = torch.tensor(order, dtype=torch.int64).argsort()
+    found = encoding.encode([relabelled(graph, order)], dtype=torch.float64).values
+    torch.testing.assert_close(found, values[:, back][:, :, back])
+
+
+@given(alike())
+def test_together_and_one_by_one_are_the_same_and_padding_is_zero(case):
+    members, options = case
+    encoding = Encoding.fit(members, **options)
+    together = encoding.encode(members)
+    assert together.is_clean(("n", "n"))
+    assert together.values.count_nonzero() == sum(graph.count_nonzero() for graph in together.unpack("n n"))
+    for graph, values in zip(members, together.unpack("n n"), strict=True):
+        assert torch.equal(encoding.encode([graph]).values[0], values)
+
+
+@given(alike())
+def test_json_gives_the_same_encoding(case):
+    members, options = case
+    encoding = Encoding.fit(members, **options)
+    again = Encoding.from_json(encoding.to_json())
+    assert (again, hash(again)) == (encoding, hash(encoding))
+
+
+def test_the_channels_have_names():
+    assert Encoding.fit([MOLECULE], adjacency="both").names == (
+        "adjacency",
+        "normalized adjacency",
+        "edge feature 0",
+        "edge feature 1",
+        "label 6",
+        "label 8",
+        "node feature 0",
+    )
+    assert Encoding.fit([MOLECULE], edge_features=False, node_labels=False, node_features=False).names == ("adjacency",)
+
+
+def test_all_kinds_of_graphs_become_one_batch_in_one_call():
+    graph = undirected(3, [(0, 1), (2, 2)])
+    padded = to_padded([graph, to_networkx(graph), to_pyg(graph), to_dense(graph)], adjacency="both")
+    assert isinstance(padded, bn.Padded)
+    assert padded.values.shape == (4, 3, 3, 2)
+    assert all(torch.equal(values, padded.values[0]) for values in padded.values)
+
+
+def test_self_loops_count_in_the_degree_and_direction_is_kept():
+    loop = undirected(2, [(0, 0), (0, 1)])
+    values = to_padded([loop], adjacency="normalized").values[0, :, :, 0]
+    torch.testing.assert_close(values, torch.tensor([[1 / 2, 2**-0.5], [2**-0.5, 0]]))
+    arrow = Graph(2, [[0], [1]], directed=True)
+    assert to_padded([arrow]).values[0, :, :, 0].tolist() == [[0, 1], [0, 0]]
+
+
+def test_an_unknown_label_is_no_label_or_an_error():
+    strange = replace(MOLECULE, node_labels=torch.tensor([8, 99, 6]))
+    values = Encoding.fit([MOLECULE]).encode([strange]).values[0]
+    assert values[:, :, 3:5].sum((0, 1)).tolist() == [1, 1]
+    assert values[1, 1, 3:5].tolist() == [0, 0]
+    with pytest.raises(DataError, match="label 99"):
+        Encoding.fit([MOLECULE], unknown="error").encode([strange])
+
+
+def test_edges_without_a_feature_weigh_one():
+    plain, weighted = undirected(2, [(0, 1)]), Graph(2, [[0, 1], [1, 0]], torch.full((2, 1), 3.0))
+    encoding = Encoding.fit([plain, weighted])
+    assert encoding.edge_features == 1
+    assert encoding.encode([plain]).values[0, 0, 1].tolist() == [1, 1]
+    assert encoding.encode([weighted]).values[0, 0, 1].tolist() == [1, 3]
+
+
+def test_a_graph_without_edges_needs_no_edge_features():
+    lonely = Graph(2, [[], []])
+    assert Encoding.fit([lonely, replace(MOLECULE, node_features=None)], node_labels=False).edge_features == 2
+    assert Encoding(edge_features=2).encode([lonely]).values.abs().sum() == 0
+
+
+def test_type_and_device_are_those_asked_for():
+    assert to_padded([MOLECULE], dtype=torch.float16).values.dtype == torch.float16
+    assert to_padded([MOLECULE], device="meta").values.is_meta
+
+
+def test_unusual_labels_and_sizes_are_encoded():
+    far = Graph(2, [[], []], node_labels=[2**55, -(2**55)])
+    encoding = Encoding.fit([far])
+    assert encoding.encode([far, Graph(0, [[], []], node_labels=[])]).values[0, :, :, 1:].sum((0, 1)).tolist() == [1, 1]
+    assert Encoding.fit([Graph(0, [[], []])]).encode([Graph(0, [[], []])]).values.shape == (1, 0, 0, 1)
+
+
+def test_a_stored_encoding_of_a_wrong_value_is_refused():
+    stored = json.loads(Encoding.fit([MOLECULE]).to_json())
+    for change in ({"adjacency": "x"}, {"node_labels": [1.5]}, {"node_labels": None}, {"edge_features": "2"}):
+        with pytest.raises(OptionError):
+            Encoding.from_json(json.dumps({**stored, **change}))
+
+
+def test_as_graphs_of_an_encoded_batch_gives_the_edges_back():
+    graph = undirected(3, [(0, 1), (1, 1)])
+    assert as_graphs(to_padded([graph]).values.squeeze(-1)) == [graph]

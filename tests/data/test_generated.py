@@ -1,0 +1,120 @@
+"""The generated sets need what they say: degrees, colour refinement or more."""
+
+from collections import Counter
+from itertools import combinations
+
+import networkx as nx
+import pytest
+import torch
+
+import bellnet as bn
+from bellnet.data import generated, to_networkx, to_padded
+from bellnet.errors import OptionError
+
+SETS = {
+    "leaf_pairs": generated.leaf_pairs,
+    "cycles_and_pairs": generated.cycles_and_pairs,
+    "skip_links": generated.skip_links,
+}
+
+
+def degrees(graph):
+    return tuple(sorted(dict(to_networkx(graph).degree).values()))
+
+
+def colours(graph):
+    """What colour refinement sees at the end: how often each colour occurs, colours named by how they came about."""
+    network = to_networkx(graph)
+    colour = dict.fromkeys(network, "")
+    for _ in range(graph.n):
+        colour = {
+            node: str(hash((colour[node], tuple(sorted(colour[near] for near in network[node]))))) for node in network
+        }
+    return tuple(sorted(Counter(colour.values()).items()))
+
+
+def told_apart(graphs, labels, view):
+    """The pairs of classes of which no two graphs look alike."""
+    seen = {}
+    for graph, label in zip(graphs, labels.tolist(), strict=True):
+        seen.setdefault(label, set()).add(view(graph))
+    return {pair for pair in combinations(sorted(seen), 2) if not seen[pair[0]] & seen[pair[1]]}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_set_is_a_function_of_its_seed(name):
+    graphs, labels = SETS[name](30, seed=5)
+    again, labels_again = SETS[name](30, seed=5)
+    other, _ = SETS[name](30, seed=6)
+    assert graphs == again
+    assert torch.equal(labels, labels_again)
+    assert graphs != other
+    assert SETS[name](10, seed=5)[0] == graphs[:10]
+
+
+def test_leaf_pairs_need_colours_and_colours_are_enough():
+    graphs, labels = generated.leaf_pairs(120, nodes=(8, 10))
+    assert told_apart(graphs, labels, degrees) == set()
+    assert told_apart(graphs, labels, colours) == {(0, 1)}
+
+
+def test_cycles_and_pairs_need_degrees_then_colours_then_more():
+    graphs, labels = generated.cycles_and_pairs(120, nodes=(8, 10))
+    assert told_apart(graphs, labels, degrees) == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    assert told_apart(graphs, labels, colours) == {(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    pieces = [nx.number_connected_components(to_networkx(graph)) for graph in graphs]
+    assert pieces == [2 if label == 1 else 1 for label in labels.tolist()]
+    assert all(graph.n_edges == 2 * graph.n for graph in graphs)
+
+
+def test_skip_links_look_alike_to_colours_but_are_not_the_same():
+    graphs, labels = generated.skip_links(20)
+    assert told_apart(graphs, labels, colours) == set()
+    spectra = torch.linalg.eigvalsh(to_padded(graphs, dtype=torch.float64).values.squeeze(-1))
+    for a, b in combinations(range(20), 2):
+        is_same = bool((spectra[a] - spectra[b]).abs().max() < 1e-9)
+        assert is_same == (a % 10 == b % 10)
+        assert graphs[a] != graphs[b]  # also within a class: the nodes have other numbers
+
+
+def test_sizes_tell_nothing():
+    graphs, labels = generated.cycles_and_pairs(800, nodes=(8, 12))
+    sizes = torch.tensor([graph.n for graph in graphs])
+    for label in range(4):
+        assert set(sizes[labels == label].tolist()) == {8, 9, 10, 11, 12}
+        assert abs(sizes[labels == label].double().mean() - 10) < 0.4
+
+
+def test_the_numbering_of_the_nodes_tells_nothing():
+    graphs, _ = generated.skip_links(200, n=11, skips=(2,))
+    links = torch.stack([to_padded([graph]).values[0, :, :, 0] for graph in graphs]).mean(0)
+    off = links[~torch.eye(11, dtype=torch.bool)]
+    assert (off - 0.4).abs().max() < 0.15  # four of ten others are neighbours, whatever the number
+
+
+def test_a_network_of_order_two_tells_leaf_pairs_apart_but_not_one_cycle_from_two():
+    net = bn.InvariantNet("n n", [1, 16, 16, 16], 8).double()
+    graphs, labels = generated.cycles_and_pairs(40, nodes=(8, 8))
+    seen = net(to_padded(graphs, dtype=torch.float64))
+    one, two, near, far = (seen[labels == label] for label in range(4))
+    torch.testing.assert_close(one, two[:1].expand_as(one))
+    assert (near[:1] - far).abs().amax(1).min() > 1e-9
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("count", [-1, 2.0])
+def test_a_wrong_count_is_named(name, count):
+    with pytest.raises(OptionError, match=f"generated.{name}: count must be"):
+        SETS[name](count)
+
+
+@pytest.mark.parametrize("nodes", [(5, 8), (9, 8)])
+def test_a_wrong_number_of_nodes_is_named(nodes):
+    with pytest.raises(OptionError, match="nodes must be the least and the largest"):
+        generated.leaf_pairs(nodes=nodes)
+
+
+@pytest.mark.parametrize("skip", [1, 6, 2.0])
+def test_a_wrong_skip_is_named(skip):
+    with pytest.raises(OptionError, match="every skip must be"):
+        generated.skip_links(n=11, skips=(2, skip))

@@ -1,0 +1,20 @@
+"""Predictions come back per graph, without padding."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellnet import Padded
+from bellnet.data import at_edges
+from tests.data.strategies import graphs
+
+
+@given(st.lists(graphs(nodes=False), min_size=1, max_size=4))
+def test_values_at_edges_are_those_of_the_pairs_in_the_order_of_the_edges(members):
+    longest = max(graph.n for graph in members) + 1
+    values = torch.arange(len(members) * longest**2 * 2.0).reshape(len(members), longest, longest, 2)
+    found = at_edges(Padded(values, torch.tensor([graph.n for graph in members])), members)
+    for place, graph in enumerate(members):
+        expected = [values[place, a, b].tolist() for a, b in graph.edge_index.T.tolist()]
+        assert found[place].tolist() == expected
+        assert found[place].shape == (graph.n_edges, 2)

@@ -1,0 +1,36 @@
+"""A small data set in the TU layout: three graphs, with everything that such a set can have."""
+
+import zipfile
+
+FILES = {
+    "A": "1, 2\n2, 1\n2, 3\n3, 2\n4, 4\n5, 6\n6, 5\n",
+    "graph_indicator": "1\n1\n1\n2\n3\n3\n",
+    "graph_labels": "7\n-1\n7\n",
+    "node_labels": "5\n6\n5\n9\n6\n6\n",
+    "node_attributes": "0.5, 1\n1.5, 2\n2.5, 3\n3.5, 4e0\n4.5, 5\n5.5, 6\n",
+    "edge_labels": "1\n1\n2\n2\n1\n2\n2\n",
+    "edge_attributes": "0.25\n0.25\n0.5\n0.5\n1\n2\n2\n",
+    "graph_attributes": "1.5\n2.5\n3.5\n",
+}
+
+
+def write_folder(folder, name="SMALL", files=FILES, **changes):
+    """Write the files, some of them changed or (None) left out, into a folder and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending, text in {**files, **changes}.items():
+        if text is not None:
+            content = text if isinstance(text, bytes) else text.encode()
+            (folder / f"{name}_{ending}.txt").write_bytes(content)
+    return folder
+
+
+def write_zip(file, name="SMALL", files=FILES, *, compression=zipfile.ZIP_DEFLATED, extra=(), **changes):
+    """Write the same into a zip and return it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(file, "w", compression) as zipped:
+        for ending, text in {**files, **changes}.items():
+            if text is not None:
+                zipped.writestr(f"{name}/{name}_{ending}.txt", text)
+        for member in extra:
+            zipped.writestr(member, "text")
+    return file

@@ -1,0 +1,211 @@
+"""A battery of what cannot be learned from, each with the words that say so."""
+
+import networkx
+import numpy as np
+import pytest
+import torch
+
+from bellnet.data import Graph, undirected
+from bellnet.errors import BellnetError, DataError, OptionError
+from tests.estimator.small import classifier, leaves, regressor, with_features
+
+GRAPHS, LABELS = leaves(12)
+EMPTY = Graph(0, torch.empty(2, 0, dtype=torch.int64))
+FIT = "GraphClassifier.fit(graphs, y)"
+
+
+def nan_graph():
+    graph = networkx.path_graph(4)
+    networkx.set_node_attributes(graph, {node: [1.0, float("nan") if node == 2 else 0.0] for node in graph}, "features")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graphs", "labels", "words"),
+    [
+        (GRAPHS, None, f"{FIT} requires y to be passed, but the target y is None.\nGive a label for each graph"),
+        (GRAPHS, LABELS[:-1], f"{FIT}: y must have an entry for each of the 12 graphs, not 11 entries."),
+        (GRAPHS, 1, f"{FIT}: y must have an entry for each of the 12 graphs, not a single value."),
+        (
+            GRAPHS,
+            [0, None, 1] * 4,
+            f"{FIT}: y contains NaN or missing values: 4 of 12 labels are missing, the first is",
+        ),
+        (GRAPHS, [0, 1, np.nan] * 4, f"{FIT}: y contains NaN or missing values: 4 of 12 labels are NaN or infinite"),
+        (GRAPHS, np.linspace(0, 1, 12), f"{FIT}: y must hold classes, whole numbers or strings. Unknown label type:"),
+        (GRAPHS, [[0], [1, 2]] * 6, f"{FIT}: y must be an array, but its entries differ in length."),
+        (GRAPHS, np.zeros((12, 2)), f"{FIT}: y must have one label for each graph, but its shape is (12, 2)."),
+        (GRAPHS, ["a"] * 12, f"{FIT}: y holds one class only, 'a'; a classifier needs at least two."),
+        ([], [], f"{FIT}: there is no graph; the list is empty."),
+        (
+            [*GRAPHS[:3], EMPTY, *GRAPHS[4:]],
+            LABELS,
+            f"{FIT}: graphs[3] has no nodes.\nLeave out empty graphs, and their",
+        ),
+        ([EMPTY, EMPTY], [0, 1], f"{FIT}: graphs[0] has no nodes (2 graphs are such).\nLeave out empty graphs"),
+        (GRAPHS[0], LABELS, f"{FIT}: as_graphs(graphs): expected a list of graphs"),
+        (None, LABELS, f"{FIT}: as_graphs(graphs): expected a list of graphs"),
+        ([*GRAPHS[:11], "a graph"], LABELS, f"{FIT}: graphs[11]: as_graph(graph): expected a bellnet.data.Graph"),
+        ([*GRAPHS[:11], np.zeros((2, 3))], LABELS, f"{FIT}: graphs[11]: "),
+        (
+            [*GRAPHS[:11], nan_graph()],
+            LABELS,
+            f"{FIT}: graphs[11]: Graph: node_features must be finite, but feature 1 of",
+        ),
+        (
+            [with_features(GRAPHS[0], 2), with_features(GRAPHS[1], 3)],
+            [0, 1],
+            f"{FIT}: Encoding.fit(graphs): all graphs must have the same number of node_features, but graphs[0] has 2",
+        ),
+        (
+            [with_features(GRAPHS[0], 2), GRAPHS[1]],
+            [0, 1],
+            f"{FIT}: Encoding.fit(graphs): all graphs must have the same",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_with_a_reason(graphs, labels, words):
+    with pytest.raises(DataError) as caught:
+        classifier().fit(graphs, labels)
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["much", "little"] * 6, "GraphRegressor.fit(graphs, y): y must hold numbers, but it is <U6."),
+        (np.zeros((12, 2, 2)), "GraphRegressor.fit(graphs, y): y must have one axis, or two for several numbers each"),
+        (
+            [np.inf] + [0] * 11,
+            "GraphRegressor.fit(graphs, y): y contains NaN or missing values: 1 of 12 labels are NaN",
+        ),
+    ],
+)
+def test_numbers_that_are_none_are_refused(labels, words):
+    with pytest.raises(DataError) as caught:
+        regressor().fit(GRAPHS, labels)
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.ones(11), "sample_weight must have an entry for each of the 12 graphs, not 11 entries."),
+        (np.ones((12, 2)), "sample_weight must be one number for each label, not float64 of shape (12, 2)."),
+        (["a"] * 12, "sample_weight must be one number for each label, not <U1 of shape (12,)."),
+        (-np.ones(12), "sample_weight must hold finite numbers from 0 up."),
+        (np.full(12, np.nan), "sample_weight must hold finite numbers from 0 up."),
+        (np.zeros(12), "all weights are zero; at least one label must count."),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(weights, words):
+    with pytest.raises(DataError) as caught:
+        classifier().fit(GRAPHS, LABELS, sample_weight=weights)
+    assert str(caught.value) == f"{FIT}: {words}"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "world"}, "target must be one of 'graph', 'node', 'edge', not 'world'."),
+        ({"pool": None}, "pool must be one of 'max', 'mean', 'sum', not None."),
+        ({"adjacency": "laplacian"}, "adjacency must be one of 'plain', 'normalized', 'both', not 'laplacian'."),
+        ({"channels": ()}, "channels must be the widths of the layers, such as (16, 32), not ()."),
+        ({"channels": 16}, "channels must be the widths of the layers, such as (16, 32), not 16."),
+        ({"hidden": (8, 0)}, "hidden must be the widths of the layers, such as (16, 32), not (8, 0)."),
+        ({"dropout": 1}, "dropout must be from 0 up and below 1, not 1."),
+        ({"validation_fraction": -0.1}, "validation_fraction must be from 0 up and below 1, not -0.1."),
+        ({"learning_rate": 0}, "learning_rate must be a positive number, not 0."),
+        ({"weight_decay": "a"}, "weight_decay must be a number from 0 up, not 'a'."),
+        ({"max_epochs": 2.5}, "max_epochs must be a whole number from 1 up, not 2.5."),
+        ({"patience": True}, "patience must be a whole number from 1 up, not True."),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 up, not 0."),
+        ({"device": "abacus"}, "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'."),
+        ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
+        ({"class_weight": {7: 1.0}}, "class_weight has 7, which is no class of y."),
+        ({"class_weight": {1: -1.0}}, "class_weight must hold finite numbers from 0 up, not {1: -1.0}."),
+    ],
+)
+def test_options_that_cannot_be_are_refused_when_fitting(options, words):
+    with pytest.raises(OptionError) as caught:
+        classifier(**options).fit(GRAPHS, LABELS)
+    assert str(caught.value).startswith(f"{FIT}: {words}")
+
+
+def test_all_mistakes_in_options_are_listed_at_once():
+    with pytest.raises(OptionError) as caught:
+        classifier(pool="min", max_epochs=0, dropout=2).fit(GRAPHS, LABELS)
+    assert str(caught.value).count("\n") == 2
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, "a", 1.5, True])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(OptionError, match="random_state must be a whole number from 0"):
+        classifier(random_state=seed).fit(GRAPHS, LABELS)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_said():
+    with pytest.raises(OptionError, match="device is 'cuda', but there is no such device here"):
+        classifier(device="cuda").fit(GRAPHS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return classifier().fit([with_features(graph) for graph in GRAPHS], LABELS)
+
+
+@pytest.mark.parametrize(
+    ("graphs", "words"),
+    [
+        (GRAPHS, "graphs[0] has 0 node_features, but the graphs of the fit had 3 (12 graphs are such).\nGive graphs"),
+        (
+            [with_features(GRAPHS[0]), with_features(GRAPHS[1], 4)],
+            "graphs[1] has 4 node_features, but the graphs of the",
+        ),
+        ([], "there is no graph; the list is empty."),
+        ([EMPTY], "graphs[0] has no nodes."),
+        (GRAPHS[0], "as_graphs(graphs): expected a list of graphs"),
+    ],
+)
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_graphs_that_do_not_fit_are_not_predicted(fitted, method, graphs, words):
+    with pytest.raises(DataError) as caught:
+        getattr(fitted, method)(graphs)
+    assert str(caught.value).startswith(f"GraphClassifier.{method}(graphs): {words}")
+
+
+def test_features_that_were_never_learned_from_are_refused():
+    model = classifier().fit(GRAPHS, LABELS)
+    with pytest.raises(DataError, match=r"graphs\[0\] has 3 node_features, but the graphs of the fit had 0"):
+        model.predict([with_features(GRAPHS[0])])
+
+
+def test_node_labels_that_are_missing_are_said():
+    labelled = [Graph(graph.n, graph.edge_index, node_labels=torch.zeros(graph.n).long()) for graph in GRAPHS]
+    model = classifier().fit(labelled, LABELS)
+    with pytest.raises(DataError, match=r"graphs\[1\] has no node_labels, but the graphs of the fit had"):
+        model.predict([labelled[0], GRAPHS[1]])
+
+
+def test_edges_without_features_may_stand_for_edges_of_weight_one():
+    weighted = [
+        Graph(graph.n, graph.edge_index, edge_features=torch.rand(1).expand(graph.n_edges, 1)) for graph in GRAPHS
+    ]
+    model = classifier().fit(weighted, LABELS)
+    assert model.predict([GRAPHS[0], undirected(3, [])]).shape == (2,)
+    wider = Graph(2, [[0, 1], [1, 0]], edge_features=torch.ones(2, 2))
+    with pytest.raises(DataError, match=r"graphs\[0\] has 2 edge_features, but the graphs of the fit had 1"):
+        model.predict([wider])
+
+
+def test_edges_without_any_edge_are_refused():
+    with pytest.raises(DataError, match="there is nothing to learn from; no graph has edges"):
+        classifier(target="edge").fit([undirected(3, [])], [[]])
+
+
+def test_a_failed_fit_leaves_nothing_half_learned():
+    model = classifier().fit(GRAPHS, LABELS).set_params(class_weight={"no such class": 1})
+    with pytest.raises(BellnetError):
+        model.fit(GRAPHS, LABELS)
+    assert not hasattr(model, "net_")

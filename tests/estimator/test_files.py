@@ -1,0 +1,263 @@
+"""Files of fitted estimators: the same predictions from them, whole or not at all, and nothing in them runs."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from bellnet.data import generated
+from bellnet.errors import DataError
+from bellnet.estimator import GraphClassifier, load
+from bellnet.estimator.labels import count_labels
+from tests.estimator.small import classifier, leaves, regressor, with_features
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    graphs, labels = leaves()
+    names = np.array(["ja", "nein"])[labels]
+    return classifier(class_weight={"ja": 2.0}, dropout=0.1).fit([with_features(graph) for graph in graphs], names)
+
+
+@pytest.fixture
+def featured():
+    return [with_features(graph) for graph in leaves()[0]]
+
+
+@pytest.fixture
+def file(fitted, tmp_path):
+    fitted.save(tmp_path / "model.safetensors")
+    return tmp_path / "model.safetensors"
+
+
+def test_what_was_saved_predicts_the_same(fitted, file, featured):
+    again = load(file)
+    assert type(again) is GraphClassifier
+    assert np.array_equal(again.predict_proba(featured), fitted.predict_proba(featured))
+    assert np.array_equal(again.predict(featured), fitted.predict(featured))
+
+
+def test_everything_else_is_there_again(fitted, file):
+    again = load(file)
+    assert again.get_params() == fitted.get_params()
+    assert again.classes_.tolist() == fitted.classes_.tolist()
+    assert again.classes_.dtype == fitted.classes_.dtype
+    assert (again.encoding_, again.scaling_) == (fitted.encoding_, fitted.scaling_)
+    assert (again.history_, again.kept_epoch_) == (fitted.history_, fitted.kept_epoch_)
+
+
+def test_a_new_process_predicts_the_same(tmp_path):
+    graphs, _ = generated.leaf_pairs(10)
+    expected = {}
+    for make in (classifier, regressor):
+        for target in ("graph", "node", "edge"):
+            labels = [
+                np.full(count, graph.n % 2) for graph, count in zip(graphs, count_labels(graphs, target), strict=True)
+            ]
+            model = make(target=target).fit(graphs, np.concatenate(labels) if target == "graph" else labels)
+            name = f"{make.__name__}-{target}"
+            model.save(tmp_path / name)
+            expected[name] = np.concatenate([np.atleast_1d(part) for part in said(model, graphs)])
+    program = """
+import sys
+from pathlib import Path
+import numpy as np
+from bellnet.data import generated
+from bellnet.estimator import load
+graphs, _ = generated.leaf_pairs(10)
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    model = load(path)
+    found = getattr(model, "predict_proba", model.predict)(graphs)
+    np.save(path.with_suffix(".npy"), np.concatenate([np.atleast_1d(part) for part in found]))
+"""
+    command = [sys.executable, "-W", "error", "-c", program, str(tmp_path)]
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    for name, found in expected.items():
+        assert np.array_equal(np.load(tmp_path / f"{name}.npy"), found), name
+    assert len(expected) == 6
+
+
+def said(model, graphs):
+    return getattr(model, "predict_proba", model.predict)(graphs)
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1], [-3, 7], [False, True], [1.5, 2.5], ["a", "ü"], np.array(["x", "yz"], dtype=object)], ids=str
+)
+def test_classes_of_every_kind_come_back(classes, tmp_path):
+    graphs, labels = leaves()
+    names = np.asarray(classes)[labels]
+    if names.dtype == np.float64:
+        names = names * 2  # whole numbers: fractions would not be classes
+    model = classifier(max_epochs=1).fit(graphs, names)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.classes_.dtype == model.classes_.dtype
+    assert np.array_equal(again.predict(graphs), model.predict(graphs))
+
+
+def test_a_loaded_estimator_can_be_fitted_and_saved_again(file, tmp_path, featured):
+    again = load(file)
+    again.save(tmp_path / "second")
+    assert (tmp_path / "second").read_bytes() == file.read_bytes()
+    again.fit(featured, np.array(["ja", "nein"])[leaves()[1]])
+
+
+def test_random_states_of_numpy_become_none(tmp_path):
+    graphs, labels = leaves()
+    classifier(random_state=np.random.RandomState(0)).fit(graphs, labels).save(tmp_path / "model")
+    assert load(tmp_path / "model").random_state is None
+
+
+def test_loading_draws_no_random_numbers_and_keeps_no_hold_of_the_file(file, featured):
+    state = torch.get_rng_state()
+    model = load(file)
+    assert torch.equal(torch.get_rng_state(), state)
+    before = model.predict_proba(featured)
+    file.write_bytes(b"\0" * file.stat().st_size)
+    assert np.array_equal(model.predict_proba(featured), before)
+
+
+def test_a_file_cut_off_anywhere_is_refused(file):
+    content = file.read_bytes()
+    for length in [0, 1, 7, 8, 9, 100, len(content) // 2, len(content) - 1]:
+        file.write_bytes(content[:length])
+        with pytest.raises(DataError, match=r"this file is cut off, or it never was a safetensors file"):
+            load(file)
+    file.write_bytes(content + b"\0")
+    with pytest.raises(DataError):
+        load(file)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 a zip", b"\x80\x04cposix\nsystem\n", b"{}", os.urandom(2000)])
+def test_a_file_of_something_else_is_refused(tmp_path, content):
+    (tmp_path / "model").write_bytes(content)
+    with pytest.raises(DataError, match=r"load\('.*model'\): this file is cut off, or it never was"):
+        load(tmp_path / "model")
+
+
+def test_a_pickle_is_not_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "was here",))
+
+    torch.save({"model": Evil()}, tmp_path / "model")
+    with pytest.raises(DataError):
+        load(tmp_path / "model")
+    assert not (tmp_path / "was here").exists()
+
+
+def test_tensors_of_something_else_are_refused(tmp_path):
+    save_file({"weight": torch.zeros(3)}, tmp_path / "model")
+    with pytest.raises(DataError, match="a safetensors file, but not one of a bellnet estimator"):
+        load(tmp_path / "model")
+
+
+def test_a_path_that_is_no_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match="there is no such file"):
+        load(tmp_path / "nothing")
+    with pytest.raises(DataError, match="this is a directory"):
+        load(tmp_path)
+
+
+def changed(file, change):
+    """Write the file again with a changed description."""
+    content = file.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    described = json.loads(header["__metadata__"]["bellnet"])
+    change(described)
+    header["__metadata__"]["bellnet"] = json.dumps(described)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    file.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+
+
+def test_the_change_of_a_file_works(file, fitted, featured):
+    changed(file, lambda described: None)
+    assert np.array_equal(load(file).predict(featured), fitted.predict(featured))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda d: d.update(version=2),
+            r"this file has version 2, but here only version 1 can be read; it was written",
+        ),
+        (lambda d: d.update(format="other"), "not one of a bellnet estimator"),
+        (lambda d: d.update(estimator="os.system"), "estimator must be one of GraphClassifier, GraphRegressor"),
+        (lambda d: d.pop("encoding"), "it has no 'encoding'"),
+        (lambda d: d.update(encoding="{}"), "this is no encoding"),
+        (lambda d: d["options"].update(layers=3), "its options must be"),
+        (lambda d: d["options"].pop("pool"), "its options must be"),
+        (lambda d: d["options"].update(channels=[5]), "its tensors are not those of the network that it describes"),
+        (lambda d: d["options"].update(channels=[10**12]), "its tensors are not those of the network"),
+        (lambda d: d["options"].update(channels=[1] * 10**6), "fewer tensors than its network has layers"),
+        (lambda d: d["options"].update(channels="wide"), "channels must be the widths of the layers"),
+        (lambda d: d["options"].update(target="world"), "target must be one of 'graph', 'node', 'edge', not 'world'"),
+        (lambda d: d.update(options=[1, 2]), "its options must be named"),
+        (lambda d: d["labels"].update(names=["a", "b", "c"]), "its tensors are not those"),
+        (lambda d: d["labels"].update(names=["a", 3]), "its classes must be strings"),
+        (lambda d: d["labels"].update(kind="O8,>U999999999"), "its classes must be a list of at least two"),
+        (lambda d: d.update(labels=None), "not a sound one"),
+        (lambda d: d.update(scaling={"node": 3, "edge": None}), "a scaling must have mean and scale"),
+        (lambda d: d.update(scaling={"node": {"mean": "x", "scale": []}, "edge": None}), "must be lists of numbers"),
+        (lambda d: d.update(scaling=7), "must be for node and edge"),
+        (lambda d: d.update(history=None), "not a sound one"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(file, change, said):
+    changed(file, change)
+    with pytest.raises(DataError, match=said):
+        load(file)
+
+
+def test_an_interrupted_save_leaves_the_old_file_whole(file, monkeypatch):
+    before = file.read_bytes()
+    graphs, labels = leaves()
+    other = classifier(channels=(3,)).fit(graphs, labels)
+
+    def stop(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stop)
+    with pytest.raises(KeyboardInterrupt):
+        other.save(file)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_full_disk_leaves_the_old_file_whole(file, monkeypatch):
+    before = file.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="this file cannot be written: No space left on device"):
+        load(file).save(file)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_directory_that_is_not_there_is_said(fitted, tmp_path):
+    with pytest.raises(
+        DataError, match=r"save\('.*nowhere.*'\): this file cannot be written: No such file or directory"
+    ):
+        fitted.save(tmp_path / "nowhere" / "model")
+
+
+def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path):
+    graphs, labels = leaves()
+    model = classifier(max_epochs=1).fit(graphs, labels.astype(np.longdouble))
+    with pytest.raises(DataError, match="classes in a file must be numbers of 8 to 64 bits or strings"):
+        model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,156 @@
+"""When training stops, what is held out, and what is shown meanwhile."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from bellnet.data import Encoding, undirected
+from bellnet.errors import OptionError
+from bellnet.estimator import training
+from bellnet.estimator.hold_out import hold_out, units_of
+from bellnet.estimator.progress import Bar
+from tests.estimator.small import classifier, leaves, regressor
+
+SCHEDULE = training.Schedule(max_epochs=9, patience=3, batch_size=4, learning_rate=0.1, weight_decay=0.0)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.floats(0, 0.9), st.integers(0, 9))
+def test_every_class_gives_its_share_and_never_all(classes, fraction, seed):
+    groups = np.array(classes)
+    held = hold_out(groups, np.arange(len(groups)), fraction, np.random.default_rng(seed))
+    if round(fraction * len(groups)) < 1:
+        assert not held.any()
+        return
+    for group in np.unique(groups):
+        members = (groups == group).sum()
+        assert held[groups == group].sum() == min(round(fraction * members), members - 1)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 9))
+def test_a_unit_is_held_out_as_a_whole(units, seed):
+    units = np.array(units)
+    held = hold_out(np.zeros(len(units), dtype=int), units, 0.5, np.random.default_rng(seed))
+    assert all(len(set(held[units == unit])) == 1 for unit in units)
+
+
+def test_of_many_graphs_whole_graphs_are_units_of_few_nodes_and_edges():
+    graphs = [undirected(3, [(0, 1), (1, 2)])] * 2
+    assert units_of(graphs, "graph", 0.1).tolist() == [0, 1]
+    assert units_of(graphs, "node", 0.5).tolist() == [0, 0, 0, 1, 1, 1]
+    assert units_of(graphs, "node", 0.1).tolist() == [0, 1, 2, 3, 4, 5]
+    edges = units_of(graphs, "edge", 0.1)
+    ends = graphs[0].edge_index.T.tolist()
+    pairs = [(number, *sorted(edge)) for number in range(2) for edge in ends]
+    for one, unit in zip(pairs, edges, strict=True):
+        for other, same in zip(pairs, edges, strict=True):
+            assert (one == other) == (unit == same)
+
+
+class Scripted(nn.Module):
+    """A network whose loss on what is held out follows a script: the output is the next entry, per epoch."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.script, self.epoch = script, -1
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.register_buffer("seen", torch.zeros(1))
+
+    def train(self, mode=True):
+        if mode:
+            self.epoch += 1
+            self.seen.fill_(self.epoch)
+        return super().train(mode)
+
+    def forward(self, batch, graphs):
+        value = self.script[self.epoch] if not self.training else 0.0
+        return self.weight * 0 + torch.tensor(value).expand(len(graphs))
+
+
+def scripted(script, held=0.25):
+    graphs, _ = leaves(8)
+    held = torch.arange(8) < 8 * held
+    lesson = training.Lesson(
+        graphs=graphs,
+        encoding=Encoding.fit(graphs),
+        starts=np.arange(9),
+        targets=torch.zeros(8),
+        weights=torch.ones(8),
+        held=held,
+        loss=lambda outputs, targets: outputs - targets,
+    )
+    net = Scripted(script)
+    with Bar("", 9, show=False) as bar:
+        return net, training.train(net, lesson, SCHEDULE, seed=0, bar=bar)
+
+
+@pytest.mark.parametrize(
+    ("script", "kept", "epochs"),
+    [
+        ([5, 4, 3, 4, 4, 4, 4, 4, 4], 2, 6),
+        ([5, 4, 3, 2, 1, 0, -1, -2, -3], 8, 9),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9], 0, 4),
+        ([3, 1, 2, 1, 2, 2, 2, 2, 2], 3, 7),
+    ],
+)
+def test_training_stops_when_nothing_gets_better_and_keeps_the_last_epoch_that_was_as_good(script, kept, epochs):
+    net, outcome = scripted(script)
+    assert (outcome.kept_epoch, len(outcome.history)) == (kept, epochs)
+    assert int(net.seen) == kept
+    assert not net.training
+
+
+def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
+    graphs, labels = leaves()
+    with pytest.raises(
+        OptionError, match=r"training diverged: the loss of epoch 0 is .*\nTake a smaller learning_rate"
+    ):
+        classifier(learning_rate=1e30, batch_size=4).fit(graphs, labels)
+
+
+def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():
+    net, outcome = scripted([0] * 9, held=0)
+    assert (outcome.kept_epoch, len(outcome.history), int(net.seen)) == (8, 9, 8)
+    assert outcome.history[0]["validation_loss"] is None
+
+
+def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
+    graphs, labels = leaves(40)
+    model = classifier(max_epochs=6, learning_rate=1e-9, patience=1).fit(graphs, labels)
+    losses = [record["validation_loss"] for record in model.history_]
+    assert len(losses) == 6
+    assert max(losses) - min(losses) < 1e-3
+    assert model.kept_epoch_ == 5
+
+
+def test_the_history_has_a_record_for_every_epoch():
+    graphs, labels = leaves()
+    model = regressor(max_epochs=3).fit(graphs, labels)
+    assert [record["epoch"] for record in model.history_] == [0, 1, 2]
+    assert all(record.keys() == {"epoch", "loss", "validation_loss"} for record in model.history_)
+
+
+def test_silence_is_silent_and_a_pipe_is_not_written_to(capfd):
+    graphs, labels = leaves()
+    for verbose in (False, True):
+        classifier(verbose=verbose).fit(graphs, labels)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_terminal_sees_a_bar_with_the_losses(monkeypatch):
+    import rich.console
+
+    screen = io.StringIO()
+    real = rich.console.Console
+    monkeypatch.setattr(
+        rich.console, "Console", lambda stderr: real(file=screen, force_terminal=True, width=120, legacy_windows=False)
+    )
+    graphs, labels = leaves()
+    classifier(verbose=True).fit(graphs, labels)
+    assert "fit 24 graphs" in screen.getvalue()
+    assert "2/2" in screen.getvalue()
+    assert "held out" in screen.getvalue()
