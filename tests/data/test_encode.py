@@ -164,6 +164,16 @@ def test_a_graph_without_edges_needs_no_edge_features():
     lonely = Graph(2, [[], []])
     assert Encoding.fit([lonely, replace(MOLECULE, node_features=None)], node_labels=False).edge_features == 2
     assert Encoding(edge_features=2).encode([lonely]).values.abs().sum() == 0
+    both = Encoding(edge_features=2).encode([lonely, MOLECULE]).values
+    assert torch.equal(both[1], Encoding(edge_features=2).encode([MOLECULE]).values[0])
+
+
+def test_a_graph_without_nodes_needs_nothing():
+    nothing = Graph(0, [[], []])
+    encoding = Encoding.fit([nothing, MOLECULE])
+    assert encoding == Encoding.fit([MOLECULE])
+    assert encoding.encode([nothing]).values.shape == (1, 0, 0, 6)
+    assert torch.equal(encoding.encode([nothing, MOLECULE]).values[1], encoding.encode([MOLECULE]).values[0])
 
 
 def test_type_and_device_are_those_asked_for():

@@ -101,6 +101,28 @@ def test_a_network_of_order_two_tells_leaf_pairs_apart_but_not_one_cycle_from_tw
     assert (near[:1] - far).abs().amax(1).min() > 1e-9
 
 
+def test_a_network_of_order_three_tells_all_classes_apart():
+    relu = bn.Pointwise(torch.nn.ReLU())
+    net = torch.nn.Sequential(
+        bn.EquivariantLinear("n n -> n n n", 1, 8),
+        relu,
+        bn.EquivariantLinear("n n n -> n n n", 8, 8),
+        relu,
+        bn.EquivariantLinear("n n n -> n n n", 8, 8),
+        relu,
+        bn.EquivariantLinear("n n n ->", 8, 8),
+    ).double()
+    for graphs, labels in (
+        generated.cycles_and_pairs(8, nodes=(8, 8)),
+        generated.skip_links(4, n=13, skips=(2, 3)),
+    ):
+        with torch.no_grad():
+            seen = net(to_padded(graphs, dtype=torch.float64))
+        for a, b in combinations(range(len(graphs)), 2):
+            if labels[a] != labels[b]:
+                assert (seen[a] - seen[b]).abs().max() > 1e-9
+
+
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("count", [-1, 2.0])
 def test_a_wrong_count_is_named(name, count):

@@ -26,6 +26,7 @@ ADJACENCIES = {
 UNKNOWN = ("zero", "error")
 FORMAT = "bellnet encoding"
 VERSION = 1
+_NO_LABELS = torch.zeros(0, dtype=torch.int64)
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,9 @@ class Encoding:
         if self.adjacency != "plain":
             columns.append(_normalized(graphs).to(values.dtype).unsqueeze(-1))
         if self.edge_features:
-            features = [_edge_features(graph) for graph in graphs]
-            columns.append(torch.cat([part.to(values.dtype) for part in features]))
+            features = [_edge_features(graph) for graph in graphs if graph.n_edges]
+            nothing = torch.zeros(0, self.edge_features, dtype=values.dtype)
+            columns.append(torch.cat([nothing, *(part.to(values.dtype) for part in features)]))
         if self.adjacency_in_labels:
             columns.append(columns[0].expand(-1, len(self.node_labels)))
         row = torch.cat(columns, 1)
@@ -174,12 +176,14 @@ class Encoding:
             owners, nodes = owner[known], node[known]
             values[owners, nodes, nodes, first + place[known]] += 1
         if self.node_features:
-            features = [graph.node_features.to(values.dtype) for graph in graphs if graph.node_features is not None]
-            values[owner, node, node, first + len(self.node_labels) :] = torch.cat(features)
+            features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
+            nothing = torch.zeros(0, self.node_features, dtype=values.dtype)
+            columns = torch.cat([nothing, *(part.to(values.dtype) for part in features)])
+            values[owner, node, node, first + len(self.node_labels) :] = columns
 
     def _places(self, graphs: list[Graph]) -> tuple[Tensor, Tensor]:
         """For every node the place of its label among the known ones, and whether it is one of them."""
-        labels = torch.cat([graph.node_labels for graph in graphs if graph.node_labels is not None])
+        labels = torch.cat([_NO_LABELS, *(graph.node_labels for graph in graphs if graph.node_labels is not None)])
         vocabulary = torch.tensor(self.node_labels)
         place = torch.searchsorted(vocabulary, labels).clamp(max=len(vocabulary) - 1)
         return place, vocabulary[place] == labels
@@ -190,9 +194,9 @@ class Encoding:
         if self.edge_features and width != self.edge_features and not weighs_one and graph.n_edges:
             raise _mismatch(number, "edge_features", self.edge_features, width)
         width = 0 if graph.node_features is None else graph.node_features.shape[1]
-        if self.node_features and width != self.node_features:
+        if self.node_features and width != self.node_features and graph.n:
             raise _mismatch(number, "node_features", self.node_features, width)
-        if not self.node_labels:
+        if not self.node_labels or not graph.n:
             return
         if graph.node_labels is None:
             raise DataError(
@@ -266,8 +270,8 @@ def _common_width(graphs: list[Graph], name: str) -> int:
     first: tuple[int, int] | None = None
     for number, graph in enumerate(graphs):
         features = getattr(graph, name)
-        if features is None and name == "edge_features" and graph.n_edges == 0:
-            continue
+        if features is None and (graph.n_edges if name == "edge_features" else graph.n) == 0:
+            continue  # nothing has no features
         width = 0 if features is None else features.shape[1]
         first = (number, width) if first is None else first
         if width == first[1] or (name == "edge_features" and {width, first[1]} == {0, 1}):
