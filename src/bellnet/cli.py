@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,6 +239,7 @@ def _declare_run(parser: argparse.ArgumentParser, name: str) -> None:
         default=(),
         help="learning rates to try; the one that validates best counts",
     )
+    parser.add_argument("--epochs", metavar="N", type=count, help="passes over the examples (default: of the task)")
     parser.add_argument(
         "--readout",
         nargs="+",
@@ -253,6 +255,8 @@ def _run_cells(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
 
     if arguments.quick:
         cells = [quick(cell) for cell in cells]
+    if arguments.epochs is not None:
+        cells = [cell if cell.method == "trivial" else replace(cell, epochs=arguments.epochs) for cell in cells]
     _make_directory(arguments.out)
     try:
         run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)

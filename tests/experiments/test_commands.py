@@ -27,6 +27,13 @@ def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
     assert capsys.readouterr().out == printed.out
 
 
+def test_the_number_of_epochs_can_be_given(tmp_path):
+    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "--method", "hartford", "trivial", "--silent"]
+    assert main([*command, "--epochs", "1", "--out", str(tmp_path)]) == 0
+    (epochs,) = Records(tmp_path).epochs().values()
+    assert [epoch["epoch"] for epoch in epochs] == [0]
+
+
 def test_progress_goes_to_standard_error(tmp_path, capsys):
     assert main(["table1", "--quick", "--out", str(tmp_path), "--task", "trace", "--method", "trivial"]) == 0
     assert "trace, 1 layer, trivial: error" in capsys.readouterr().err
