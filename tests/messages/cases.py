@@ -787,7 +787,7 @@ MessagePassingNet(steps): step 2 takes node_channels=2, but 3 channels arrive th
         OptionError,
         lambda: _message_passing(_functions(update=torch.nn.Linear(9, 1))),
         """\
-MessagePassingNet(steps): step 0, update: the module cannot take 5 channels.
+MessagePassingNet(steps): step 0, update: the module cannot take a tensor (..., 5), entry by entry.
 M takes h_u, h_v and e_uv, joined; U takes h_u and m_u, joined; every other module takes h_u.""",
     ),
     Case(

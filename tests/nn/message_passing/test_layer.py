@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import bellnet as bn
+from bellnet.errors import OptionError
 from bellnet.nn.message_passing import Adjacency, MessageFunctions, MessagePassingNet
 from bellnet.nn.message_passing.layer import MessagePassingLayer
 from tests.nn.message_passing.loops import one_round
@@ -106,3 +107,9 @@ def test_a_readout_is_over_the_nodes_that_are_there(readout):
         [getattr(MessagePassingNet([made])(y), f"{'a' * (readout == 'max')}{readout}")(0) for y in alone]
     )
     assert_close(net(bn.Padded.pack(alone)), head(values))
+
+
+def test_a_module_that_does_not_act_entry_by_entry_is_noticed_at_once():
+    made = MessageFunctions(nn.BatchNorm1d(2 * NODE), nn.Linear(3 * NODE, OUT), NODE)
+    with pytest.raises(OptionError, match="step 0, message: the module cannot take"):
+        MessagePassingNet([made])

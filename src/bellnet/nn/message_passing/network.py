@@ -237,10 +237,10 @@ def _width(where: str, module: nn.Module, channels: int, like: Tensor) -> int:
     """How many channels a module makes of so many."""
     try:
         with torch.no_grad():
-            made: Tensor = module(like.new_zeros(1, channels))
-    except RuntimeError as reason:
+            made: Tensor = module(like.new_zeros(1, 1, 1, channels))
+    except (RuntimeError, ValueError) as reason:
         raise OptionError(
-            f"{where}: the module cannot take {channels} channels.\n"
+            f"{where}: the module cannot take a tensor (..., {channels}), entry by entry.\n"
             "M takes h_u, h_v and e_uv, joined; U takes h_u and m_u, joined; every other module takes h_u."
         ) from reason
     return made.shape[-1]
