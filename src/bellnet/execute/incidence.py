@@ -4,12 +4,12 @@ Every move of the sparse executor is one of these: tuples belong to the tuple th
 dropped, diagonal tuples to the tuple with one slot less, a tuple to the same tuple elsewhere or in another order.
 Each row of the first list, a *part*, belongs to at most one row of the second, a *whole*.
 
-Without gradients both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the same
-order; it takes a quarter of the time of `index_add` and no memory but for its result.
+Without gradients both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the
+same order. Measured on a CPU it takes a fifth of the time of `index_add`, and no memory but for its result.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from torch import Tensor
 from bellnet.execute.transforms import is_transformed, making_constants
 
 LONG = 4096
-"""More parts than this are added up in portions: single precision would lose small terms, and one thread would do it."""
+"""More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
 
 
 class Incidence:
@@ -69,10 +69,14 @@ class Incidence:
         if _is_watched():
             yield slice(0, self.n_parts), self.hand_out(wholes)
             return
+        one_each = _numbers(n_rows, wholes.device)
         for start in range(0, self.n_parts, n_rows):
             stop = min(start + n_rows, self.n_parts)
             if self._found_before is None:
-                yield slice(start, stop), _bags(wholes, self.whole[start:stop], _up_to(stop - start, wholes.device))
+                yield (
+                    slice(start, stop),
+                    _bags(wholes, self.whole[start:stop], one_each[: stop - start + 1]),
+                )
             else:
                 bounds = self._found_before[start : stop + 1]
                 first, last = int(bounds[0]), int(bounds[-1])
@@ -111,7 +115,9 @@ class Incidence:
             while int(counts.max()) > LONG:
                 portions = (counts + LONG - 1) // LONG
                 before, first = _bounds(counts), _bounds(portions)
-                within = torch.arange(int(first[-1]), device=counts.device) - torch.repeat_interleave(first[:-1], portions)
+                within = torch.arange(int(first[-1]), device=counts.device) - torch.repeat_interleave(
+                    first[:-1], portions
+                )
                 starts = torch.repeat_interleave(before[:-1], portions) + within * LONG
                 stages.append(torch.cat([starts, before[-1:]]))
                 counts = portions
@@ -153,8 +159,10 @@ def _bags(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
     return total
 
 
-def _up_to(length: int, device: torch.device) -> Tensor:
-    return torch.arange(length + 1, device=device)
+@lru_cache(maxsize=8)
+def _numbers(length: int, device: torch.device) -> Tensor:
+    with making_constants():
+        return torch.arange(length + 1, device=device)
 
 
 def _is_watched() -> bool:

@@ -188,7 +188,7 @@ def _shadow(
 
     def union() -> Shadow:
         tuples = torch.cat([shadow.moved(move)[0] for shadow, move in moves], 1)
-        codes, places = encode([tuples], totals)[0].unique(return_inverse=True)
+        codes, places = torch.unique(encode([tuples], totals)[0], return_inverse=True)
         nodes = tuples.new_empty(len(tuples), len(codes))
         nodes[:, places] = tuples
         return Shadow(totals, nodes, False, len(codes), _graph_of_node(support, slots[0]))

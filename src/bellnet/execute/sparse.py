@@ -80,7 +80,9 @@ class Listed:
         if (program, listed) not in executors:
             with making_constants():
                 read = _shadows(source, program)
-                executors[program, listed] = cls(program, read, _shadows(target, program.transposed), read, listed=listed)
+                executors[program, listed] = cls(
+                    program, read, _shadows(target, program.transposed), read, listed=listed
+                )
         return executors[program, listed]
 
     @cached_property
@@ -104,7 +106,8 @@ class Listed:
         factors = self._factors[key]
         if factors is None:
             return tensor
-        return (tensor.reshape(*factors.shape, -1) * factors.unsqueeze(-1)).reshape(tensor.shape)
+        apart = tensor.reshape(*factors.shape, tensor.shape[-1] // factors.shape[-1])
+        return (apart * factors.unsqueeze(-1)).reshape(tensor.shape)
 
     def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Written:
         """The transpose of reading by a sum: what is to be handed out to the parent."""

@@ -9,7 +9,6 @@ from bellnet.errors import ShapeError, SupportError
 from bellnet.execute import Supports
 from bellnet.nn.given_sizes import GivenSizes, check_given
 from bellnet.nn.inputs import Reception
-from bellnet.spec import Spec
 from bellnet.tensors import NodeCounts, Padded, Sparse, Support
 
 
@@ -148,7 +147,16 @@ def check_sparse(call: str, x: Sparse, slots: tuple[str, ...], channels: int | N
             else f"{call} takes one vector for each graph, a plain tensor, but this is a Sparse."
         )
     if channels is not None and x.values.shape[1] != channels:
-        raise ShapeError(f"{call}: {channels} channels were declared, but the values of this Sparse have {x.values.shape[1]}.")
+        raise ShapeError(
+            f"{call}: {channels} channels were declared, but the values of this Sparse have {x.values.shape[1]}."
+        )
+
+
+def sums_by_graph(values: Tensor, support: Support) -> Tensor:
+    """(n_graphs, channels): the sum over the tuples of every graph."""
+    if support.counts.n_graphs == 1:
+        return values.sum(0, keepdim=True)
+    return values.new_zeros(support.counts.n_graphs, values.shape[1]).index_add(0, support.graphs, values)
 
 
 def _misfit(support: Support, slots: tuple[str, ...]) -> bool:

@@ -25,7 +25,7 @@ def encode(lists: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:
     for place, length in enumerate(lengths[1:], 1):
         if most * length > LARGEST:
             # The numbers would not fit: beginnings that occur are numbered anew, which are at most as many as tuples.
-            ranks = torch.cat(codes).unique(return_inverse=True)[1]
+            ranks = torch.unique(torch.cat(codes), return_inverse=True)[1]
             codes, most = list(ranks.split([len(one) for one in codes])), len(ranks)
         codes = [one * length + tuples[place] for one, tuples in zip(codes, lists, strict=True)]
         most *= length

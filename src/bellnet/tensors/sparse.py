@@ -113,8 +113,8 @@ class Sparse:
             for axis, name in enumerate(slots, n_batch):
                 counts[name] = _sizes_of(call, x, name, batch)
                 inside = torch.arange(lengths[name], device=values.device) < counts[name].unsqueeze(-1)
-                listed &= inside.reshape(*batch, *(lengths[name] if a == axis else 1 for a in range(n_batch, axis + 1)),
-                                         *[1] * (n_batch + len(slots) - axis - 1))  # fmt: skip
+                around = [length if other == axis else 1 for other, length in enumerate(listed.shape)]
+                listed &= inside.reshape(*batch, *around[n_batch:])
         if not keep_zeros:
             listed &= (values != 0).any(-1)
         index = listed.nonzero().T.contiguous()
@@ -130,11 +130,6 @@ class Sparse:
     def sizes(self) -> int | Tensor | dict[str, int | Tensor]:
         """The number of nodes, as it is given to `Sparse`."""
         return self.support.counts.sizes
-
-    @property
-    def shape(self) -> str:
-        """The node set of every slot."""
-        return self.support.shape
 
     @property
     def n_tuples(self) -> int:
@@ -156,13 +151,7 @@ class Sparse:
             index: Tuples as in `Sparse`; they may repeat.
         """
         call = "Sparse.at(index)"
-        if not isinstance(index, Tensor) or index.dtype != torch.int64 or index.ndim != 2:
-            raise SupportError(f"{call}: index must be an int64 tensor with one row for each row of x.index.")
-        if len(index) != len(self.index):
-            raise SupportError(f"{call}: index has {len(index)} rows, but x.index has {len(self.index)}.")
-        wanted = Support(index, self.support.counts, self.support.slots)
-        wanted._check_range(call)
-        places = self.support.places(wanted.nodes)
+        places = self.support.places(self.support.wanted(call, index).nodes)
         if not self.n_tuples:
             return self.values.new_zeros(index.shape[1], self.values.shape[1])
         found = self.values.index_select(0, places.clamp(min=0))
@@ -175,7 +164,7 @@ class Sparse:
         """
         if len(set(self.support.slots)) != 1:
             raise SupportError(
-                f'Sparse.with_diagonal(): "{self.shape}" has slots of different node sets, so it has no diagonal.'
+                f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets, so there is none.'
             )
         support, places = self.support.with_diagonal()
         values = self.values.new_zeros(support.n_tuples, self.values.shape[1]).index_copy(0, places, self.values)
@@ -224,7 +213,7 @@ class Sparse:
         for number, graph in enumerate(several):
             same = graph.support.slots == first.slots and graph.support.is_named == first.is_named
             if graph.support.counts.is_batch or not same:
-                what = "is a batch" if graph.support.counts.is_batch else f'has the shape "{graph.shape}"'
+                what = "is a batch" if graph.support.counts.is_batch else f'has the shape "{graph.support.shape}"'
                 raise SupportError(
                     f"Sparse.pack(graphs): graphs[{number}] {what}; all must be single graphs of one shape, "
                     f'here "{first.shape}".'
@@ -234,8 +223,8 @@ class Sparse:
             is_batch=True,
         )
         n_tuples = torch.tensor([one.n_tuples for one in several], device=first.index.device)
-        number = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), n_tuples)
-        index = torch.cat([number.unsqueeze(0), torch.cat([one.index for one in several], 1)])
+        graphs_of = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), n_tuples)
+        index = torch.cat([graphs_of.unsqueeze(0), torch.cat([one.index for one in several], 1)])
         return Sparse.on(Support(index, counts, first.slots), torch.cat([one.values for one in several]))
 
     def unpack(self) -> list["Sparse"]:
@@ -244,25 +233,17 @@ class Sparse:
         if not counts.is_batch:
             return [self]
         lengths = torch.bincount(self.support.graphs, minlength=counts.n_graphs).tolist()
-        parts = zip(self.index[1:].split(lengths, 1), self.values.split(lengths), strict=True)
-        return [
-            Sparse.on(
-                Support(
-                    index,
-                    NodeCounts(
-                        {name: one[number : number + 1] for name, one in counts.by_set.items()}, is_batch=False
-                    ),
-                    self.support.slots,
-                ),
-                values,
-            )
-            for number, (index, values) in enumerate(parts)
-        ]
+        parts = zip(torch.split(self.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
+        graphs = []
+        for number, (index, values) in enumerate(parts):
+            own = {name: one[number : number + 1] for name, one in counts.by_set.items()}
+            graphs.append(Sparse.on(Support(index, NodeCounts(own, is_batch=False), self.support.slots), values))
+        return graphs
 
     def __repr__(self) -> str:
         channels = self.values.shape[1]
         return (
-            f'Sparse("{self.shape}", {self.n_tuples} tuple{"s" * (self.n_tuples != 1)}, '
+            f'Sparse("{self.support.shape}", {self.n_tuples} tuple{"s" * (self.n_tuples != 1)}, '
             f"{channels} channel{'s' * (channels != 1)}, sizes={self.sizes})"
         )
 

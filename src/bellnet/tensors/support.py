@@ -125,6 +125,15 @@ class Support:
         wanted, listed = encode([nodes, self.nodes], self.totals)
         return find(wanted, listed)
 
+    def wanted(self, call: str, index: Tensor) -> "Support":
+        """Tuples that a caller asks for, checked; they need neither be listed nor sorted nor distinct."""
+        _check_index(call, index, self.counts)
+        if len(index) != len(self.index):
+            raise SupportError(f"{call}: index has {len(index)} rows, but that of the tensor has {len(self.index)}.")
+        wanted = Support(index, self.counts, self.slots)
+        wanted._check_range(call)
+        return wanted
+
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the support alone: made when it is first asked for, and kept."""
         if key not in self._made:
@@ -135,15 +144,14 @@ class Support:
 
     def with_diagonal(self) -> tuple["Support", Tensor]:
         """This support and the tuples (v, v, ...) of every node v; and where the tuples of this one stand in it."""
-        once = self.once("diagonal", self._with_diagonal)
-        return once
+        return self.once("diagonal", self._with_diagonal)
 
     def _with_diagonal(self) -> tuple["Support", Tensor]:
         every = Support.every_node(self.counts, self.slots[0])
         diagonal = torch.cat([every.index[: len(self.index) - self.order], every.index[-1:].expand(self.order, -1)])
         both = torch.cat([self.index, diagonal], 1)
         union = Support(both, self.counts, self.slots)
-        codes, places = union.codes().unique(return_inverse=True)
+        codes, places = torch.unique(union.codes(), return_inverse=True)
         index = both.new_empty(len(both), len(codes))
         index[:, places] = both
         return Support(index, self.counts, self.slots), places[: self.n_tuples]
