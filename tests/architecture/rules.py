@@ -29,7 +29,7 @@ LATE = {
     "draw": {"matplotlib", "numpy"},
     "testing": {"hypothesis"},
     "experiments": {"lightning", "matplotlib", "rich"},
-    "data": {"networkx", "torch_geometric", "numpy"},
+    "data": {"networkx", "torch_geometric", "numpy", "scipy"},
 }
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},

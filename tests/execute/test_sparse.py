@@ -1,5 +1,8 @@
 """The sparse executor, compared with the definition on the dense tensor that has zeros where nothing is listed."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,6 +16,7 @@ from bellnet import EquivariantLinear, Spec
 from bellnet.execute import incidence
 from bellnet.execute import sparse as executor
 from tests.execute.listed import KINDS, expected, listed_sizes, sparse
+from tests.execute.recording import Recording
 from tests.execute.subjects import randomise
 
 HOW = {
@@ -72,7 +76,7 @@ def _assert_as_defined(layer, kinds, sizes, seed=0, own_support=False):
 
 @pytest.mark.parametrize("how", HOW)
 @given(data=st.data(), spec=_specs("n"), kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_one_node_set_gives_what_the_definition_gives(how, data, spec, kinds):
     layer = randomise(EquivariantLinear(spec, 2, data.draw(st.integers(1, 3)), dtype=torch.float64, **HOW[how]))
     sizes, seed = data.draw(listed_sizes(spec)), data.draw(st.integers(0, 99))
@@ -81,7 +85,7 @@ def test_one_node_set_gives_what_the_definition_gives(how, data, spec, kinds):
 
 @pytest.mark.parametrize("how", HOW)
 @given(data=st.data(), spec=_specs("ui"), kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_several_node_sets_give_what_the_definition_gives(how, data, spec, kinds):
     layer = randomise(EquivariantLinear(spec, 2, data.draw(st.integers(1, 3)), dtype=torch.float64, **HOW[how]))
     sizes, seed = data.draw(listed_sizes(spec)), data.draw(st.integers(0, 99))
@@ -143,7 +147,7 @@ def test_pieces_give_what_the_whole_gives(kind, monkeypatch):
     x = sparse(kind, ("n", "n"), {"n": 60}, 2, generator)
     target = sparse("some", ("n", "n"), {"n": 60}, 2, generator)
     results = []
-    for size in (1, 2**40):
+    for size in (1, 2**20):
         monkeypatch.setattr(executor, "PIECE_BYTES", size)
         values = x.values.clone().requires_grad_()
         y = layer(x.with_values(values), support=target).values
@@ -169,11 +173,11 @@ def _as_function(spec, options):
     return function, [tensor.requires_grad_() for tensor in point]
 
 
-@pytest.mark.parametrize("options", HOW.values(), ids=HOW)
-@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->", "u i -> i u", "n n n -> n n"])
-def test_first_and_second_derivatives_are_those_of_finite_differences(spec, options):
-    assert gradcheck(*_as_function(spec, options))
-    assert gradgradcheck(*_as_function(spec, options))
+@pytest.mark.parametrize("how", ["mean", "listed"])
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->", "u i -> i u", "n n n -> n"])
+def test_first_and_second_derivatives_are_those_of_finite_differences(spec, how):
+    assert gradcheck(*_as_function(spec, HOW[how]))
+    assert gradgradcheck(*_as_function(spec, HOW[how]))
 
 
 def test_the_joins_are_made_once_and_shared_by_all_layers(monkeypatch):
@@ -191,9 +195,6 @@ def test_the_joins_are_made_once_and_shared_by_all_layers(monkeypatch):
 
 
 def test_a_support_that_is_given_in_a_call_is_not_kept_alive():
-    import gc
-    import weakref
-
     x = sparse("some", ("n", "n"), {"n": 6}, 2, torch.Generator().manual_seed(0))
     target = sparse("some", ("n", "n"), {"n": 6}, 2, torch.Generator().manual_seed(1))
     layer = EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)
@@ -205,8 +206,6 @@ def test_a_support_that_is_given_in_a_call_is_not_kept_alive():
 
 
 def test_nothing_of_the_size_of_all_pairs_is_made():
-    from tests.execute.recording import Recording
-
     n = 3000
     index = torch.stack([torch.arange(n), torch.arange(n).roll(1)])
     x = bn.Sparse(index, torch.randn(n, 2, requires_grad=True), n)

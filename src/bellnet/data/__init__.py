@@ -1,5 +1,5 @@
 """Data to learn from."""
 
-from bellnet.data import synthetic
+from bellnet.data import sparse, synthetic
 
-__all__ = ["synthetic"]
+__all__ = ["sparse", "synthetic"]

@@ -84,8 +84,7 @@ class Shadow:
         straight = swap == tuple(range(len(swap)))
         if straight and (wanted is self or (self.is_every and wanted.is_every)):
             return None
-        if not self.totals:
-            raise AssertionError("every shadow of rank 0 is every graph")
+        assert self.totals  # every shadow of rank 0 is every graph
         place = [swap.index(axis) for axis in range(len(swap))]
         found = self.find(wanted.nodes[place])
         if straight and len(found) == self.n_rows and torch.equal(found, torch.arange(len(found), device=found.device)):

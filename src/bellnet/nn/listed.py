@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.errors import ShapeError, SupportError
+from bellnet.errors import ShapeError, SizesError, SupportError
 from bellnet.execute import Supports
 from bellnet.nn.given_sizes import GivenSizes, check_given
 from bellnet.nn.inputs import Reception
@@ -90,17 +90,21 @@ class ListedReception:
         counts = {name: like.by_set[like.key(name)] for name in self.spec.source}
         if given is not None:
             self._check_batch(like, given.counts)
-            for name in self.spec.target:
-                other = given.counts.by_set[given.counts.key(name)]
-                here = counts.setdefault(name, other)
-                if here is not other and not torch.equal(here, other):
-                    raise SupportError(
-                        f"{self.call}: the support has other numbers of nodes of set {name!r} than the input.\n\n"
-                        f"    input    {here.tolist()}\n    support  {other.tolist()}"
-                    )
+            for name in dict.fromkeys(self.spec.target):
+                self._add(counts, name, given.counts.by_set[given.counts.key(name)], "the support")
         for name, size in check_given(self.call, sizes or {}, self.spec.node_sets, self.spec.target_only).items():
-            counts[name] = torch.as_tensor(size, device=source.index.device).expand(like.n_graphs)
+            self._add(counts, name, torch.as_tensor(size, device=source.index.device).expand(like.n_graphs), "sizes")
         return counts
+
+    def _add(self, counts: dict[str, Tensor], name: str, other: Tensor, origin: str) -> None:
+        here = counts.setdefault(name, other)
+        if here is other or torch.equal(here, other):
+            return
+        graph = int((here != other).nonzero()[0])
+        raise SupportError(
+            f"{self.call}: of node set {name!r} graph {graph} has {int(here[graph])} nodes by the input, but "
+            f"{int(other[graph])} by {origin}.\nBoth must be about the same nodes."
+        )
 
     def _lengths(self, source: Support) -> tuple[int, ...] | None:
         """The number of nodes of every node set that can be summed over, if all graphs have the same; else None."""
@@ -130,7 +134,7 @@ class ListedReception:
         if name in self.spec.source:
             return source.once(("every node support", name), lambda: Support.every_node(source.counts, name))
         if name not in counts:
-            raise SupportError(
+            raise SizesError(
                 f"{self.call}: only the target has node set {name!r}, so the input cannot tell its length.\n"
                 f"Pass it in the call: layer(x, sizes={{{name!r}: 10}})."
             )

@@ -52,10 +52,13 @@ class Sparse:
     ) -> None:
         if not isinstance(values, Tensor):
             raise TensorError(f"{CALL}: values must be a tensor, not {kind_of(values)}.")
+        if getattr(index, "device", values.device) != values.device:
+            raise TensorError(
+                f"{CALL}: index is on {index.device}, but values are on {values.device}.\n"
+                f'Move one of them: index.to("{values.device}").'
+            )
         counts = NodeCounts.parse(CALL, sizes, values.device)
         self.support, order = Support.checked(CALL, index, counts, shape, is_sorted=is_sorted)
-        if index.device != values.device:
-            raise TensorError(f"{CALL}: index is on {index.device}, but values are on {values.device}.")
         self.values = _checked_values(CALL, values, self.support)
         if order is not None:
             self.values = self.values[order]
@@ -164,7 +167,7 @@ class Sparse:
         """
         if len(set(self.support.slots)) != 1:
             raise SupportError(
-                f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets, so there is none.'
+                f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets and so no diagonal.'
             )
         support, places = self.support.with_diagonal()
         values = self.values.new_zeros(support.n_tuples, self.values.shape[1]).index_copy(0, places, self.values)
