@@ -33,10 +33,12 @@ class Reader:
         folded = [tensor]
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
-        levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
+        levels = [_side_by_side([folded[number] for number in reads]) for reads in program.level_reads]
         if program.mean == "reads":
             levels = [backend.divide(number, level) for number, level in enumerate(levels)]
-        return cls(program, backend, levels)
+        return cls(
+            program, backend, [level if level.dtype == tensor.dtype else level.to(tensor.dtype) for level in levels]
+        )
 
     def own(self, level: int) -> Tensor:
         """All reads of a level as the rows of a matrix, where they were read."""
@@ -188,6 +190,5 @@ def _at(rows: Tensor, place: slice | None) -> Tensor:
     return rows if place is None else rows[place]
 
 
-def _side_by_side(tensors: list[Tensor], like: Tensor) -> Tensor:
-    tensors = [tensor if tensor.dtype == like.dtype else tensor.to(like.dtype) for tensor in tensors]
+def _side_by_side(tensors: list[Tensor]) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, -1)

@@ -204,7 +204,7 @@ class Sparse:
         lengths = [int(one.max()) if len(one) else 0 for one in longest]
         batch = [counts.n_graphs] if counts.is_batch else []
         dense = self.values.new_zeros(*batch, *lengths, self.values.shape[1])
-        return dense.index_put(tuple(self.index), self.values) if self.n_tuples else dense
+        return dense.index_put(tuple(self.index), self.values)
 
     @staticmethod
     def pack(graphs: Iterable["Sparse"]) -> "Sparse":
