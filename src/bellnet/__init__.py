@@ -14,7 +14,7 @@ from bellnet.nn import (
 )
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 __version__ = "0.1.0"
 
@@ -28,6 +28,7 @@ __all__ = [
     "Padded",
     "Plan",
     "Pointwise",
+    "Sparse",
     "Spec",
     "bell",
     "change_basis",

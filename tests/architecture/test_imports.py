@@ -34,7 +34,7 @@ PLANTED = {
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch import Tensor",
     ),
     "plan uses numpy late": ("plan/show.py", "class A:\n    def f(self):\n        import numpy as np"),
-    "tensors look up": ("tensors.py", "import bellnet.nn.linear"),
+    "tensors look up": ("tensors/padded.py", "import bellnet.nn.linear"),
     "execute looks up late": ("execute/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
     "execute looks up by a relative import": ("execute/dense.py", "from ..nn.linear import EquivariantLinear"),
     "execute looks up to a part by name": ("execute/dense.py", "from bellnet import nn"),

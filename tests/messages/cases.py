@@ -1,8 +1,5 @@
 """One case for every way in which the core refuses something: the call, the class of the error, and its words."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import torch
 
 from bellnet import (
@@ -16,7 +13,6 @@ from bellnet import (
     plan,
 )
 from bellnet.errors import (
-    BellnetError,
     ConversionError,
     DataError,
     DeclarationError,
@@ -29,19 +25,8 @@ from bellnet.errors import (
 )
 from bellnet.extras import require
 from bellnet.nn.message_passing import CompactSet, MessageFunctions, MessagePassingNet
-
-
-@dataclass(frozen=True)
-class Case:
-    """A call that must be refused, and how."""
-
-    name: str
-    error: type[BellnetError]
-    call: Callable[[], object]
-    words: str
-
-    def __str__(self) -> str:
-        return self.name
+from tests.messages.case import Case
+from tests.messages.sparse_cases import SPARSE
 
 
 def _edges(*, channels=(16, 32), **options):
@@ -213,7 +198,7 @@ EquivariantLinear("n n -> n n", 16, 32): basis must be one of 'diagram', 'orbit'
         OptionError,
         lambda: _edges(normalize=None),
         """\
-EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'sum', not None.""",
+EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'listed', 'sum', not None.""",
     ),
     Case(
         "an unknown reduction",
@@ -267,7 +252,7 @@ INPUTS = [
         TensorError,
         lambda: _edges()([[1.0]]),
         """\
-EquivariantLinear("n n -> n n", 16, 32) takes a tensor or a bellnet.Padded, not builtins.list.""",
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not builtins.list.""",
     ),
     Case(
         "too few axes",
@@ -656,7 +641,7 @@ plan("n -> n").cost(in_channels=...) must be a whole number from 0 up, not -2.""
         lambda: EquivariantLinear("n n ->", 1, 1)(torch.eye(3).unsqueeze(-1).to_sparse()),
         """\
 EquivariantLinear("n n ->", 1, 1) takes a dense tensor, but this one is torch.sparse_coo.
-Pass x.to_dense().""",
+Pass x.to_dense(), or bellnet.data.sparse.from_torch(x).""",
     ),
 ]
 
@@ -838,4 +823,4 @@ A pair of nodes has room for one edge: merge them, for instance with torch_geome
     ),
 ]
 
-CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *MESSAGE_PASSING, *EXTRAS]
+CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *MESSAGE_PASSING, *EXTRAS, *SPARSE]

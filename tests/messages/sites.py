@@ -8,7 +8,7 @@ from typing import NamedTuple
 import bellnet
 
 LIBRARY = Path(bellnet.__file__).parent
-CORE = ("combinatorics", "spec", "plan", "tensors.py", "execute", "nn", "extras.py")
+CORE = ("combinatorics", "spec", "plan", "tensors", "execute", "nn", "extras.py")
 
 
 class Site(NamedTuple):

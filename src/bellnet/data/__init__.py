@@ -1,6 +1,6 @@
 """Data to learn from: graphs of many kinds in, padded batches out, and sets that need no download."""
 
-from bellnet.data import generated, graphml, synthetic, tu
+from bellnet.data import generated, graphml, sparse, synthetic, tu
 from bellnet.data.convert import as_graph, as_graphs
 from bellnet.data.encode import Encoding, to_padded
 from bellnet.data.graph import Graph, undirected
@@ -20,6 +20,7 @@ __all__ = [
     "generated",
     "graphml",
     "in_order",
+    "sparse",
     "synthetic",
     "to_dense",
     "to_networkx",

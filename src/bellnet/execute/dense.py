@@ -4,7 +4,7 @@ A folded tensor is (batch, one axis for each kept block, channels). A sum is a s
 broadcast; a diagonal is a view, its transpose an addition into that view.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -18,6 +18,11 @@ class Dense:
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
+
+    @property
+    def transposed(self) -> "Dense":
+        """The executor of the transposed program: the same."""
+        return self
 
     def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
         """Fold the parent once more."""
@@ -49,11 +54,48 @@ class Dense:
             total.add_(term)
         return total
 
-    def swap(self, tensor: Tensor, swap: Swap) -> Tensor:
+    def add(self, total: Tensor, terms: Sequence[Tensor]) -> Tensor:
+        """The total and tensors that broadcast to it."""
+        for term in terms:
+            total = total + term
+        return total
+
+    def divide(self, level: int, tensor: Tensor) -> Tensor:
+        """The tensor as it is: sums were divided when they were read, or will be when they are written."""
+        return tensor
+
+    def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+        """The reads of a level, axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
+        return self.swap(tensor, level, swap).reshape(-1, tensor.shape[-1])
+
+    def pieces(
+        self, tensor: Tensor, level: int, swap: Swap, spare: Tensor | None = None
+    ) -> Iterator[tuple[slice | None, Tensor]]:
+        """The same in one piece; the copy is written into `spare` if that is given."""
+        if spare is None:
+            yield None, self.rows(tensor, level, swap)
+        else:
+            swapped = self.swap(tensor, level, swap)
+            spare.view(swapped.shape).copy_(swapped)
+            yield None, spare
+
+    def spare(self, tensor: Tensor) -> Tensor | None:
+        """Memory for copies of the reads of a level."""
+        return tensor.new_empty(tensor.shape[:-1].numel(), tensor.shape[-1])
+
+    def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """Reorder the axes between batch and channels, as a view."""
-        if swap == tuple(range(len(swap))):
+        return self.in_order(tensor, swap)
+
+    def shape(self, tensor: Tensor, level: int) -> tuple[int, ...]:
+        """The shape, without channels, of what a level mixes from this tensor."""
+        return tensor.shape[:-1]
+
+    def in_order(self, tensor: Tensor, order: Swap) -> Tensor:
+        """The axes between batch and channels in this order, as a view."""
+        if order == tuple(range(len(order))):
             return tensor
-        return tensor.permute(0, *[axis + 1 for axis in swap], tensor.ndim - 1)
+        return tensor.permute(0, *[axis + 1 for axis in order], tensor.ndim - 1)
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
         """Zero what lies outside the nodes."""

@@ -5,13 +5,13 @@ or a diagonal is computed once, and what is written at low rank is added up befo
 gradient is the same loop on the transposed program.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from bellnet.execute import narrow
-from bellnet.execute.dense import Dense
+from bellnet.execute.executor import Executor
 from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
 
@@ -22,31 +22,39 @@ class Reader:
     Its axes are grouped by node set. `levels` are the reads of each level, side by side in the channels.
     """
 
-    def __init__(self, program: Program, backend: Dense, levels: list[Tensor]) -> None:
+    def __init__(self, program: Program, backend: Executor, levels: list[Tensor]) -> None:
         self.program = program
         self.backend = backend
         self.levels = levels
 
     @classmethod
-    def of(cls, program: Program, backend: Dense, tensor: Tensor) -> "Reader":
+    def of(cls, program: Program, backend: Executor, tensor: Tensor) -> "Reader":
         """Read a tensor."""
         folded = [tensor]
         for step in program.read_steps:
             folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
-        levels = [_side_by_side([folded[number] for number in reads], tensor) for reads in program.level_reads]
-        return cls(program, backend, levels)
+        levels = [_side_by_side([folded[number] for number in reads]) for reads in program.level_reads]
+        if program.mean == "reads":
+            levels = [backend.divide(number, level) for number, level in enumerate(levels)]
+        return cls(
+            program, backend, [level if level.dtype == tensor.dtype else level.to(tensor.dtype) for level in levels]
+        )
 
-    def rows(self, level: int, swap: int, spare: Tensor | None = None) -> Tensor:
-        """All reads of a level, its axes swapped, as the rows of a matrix; a copy unless nothing is swapped.
+    def own(self, level: int) -> Tensor:
+        """All reads of a level as the rows of a matrix, where they were read."""
+        return self.levels[level].reshape(-1, self.levels[level].shape[-1])
 
-        The copy is written into `spare` if that is given. It is not kept: r! copies of a tensor of full order would be
-        held at once.
+    def rows(self, level: int) -> Tensor:
+        """All reads of a level as the rows of a matrix, where they are to be written; the first swap is none."""
+        return self.backend.rows(self.levels[level], level, self.program.level_swaps[level][0])
+
+    def pieces(self, level: int, swap: int, spare: Tensor | None = None) -> Iterator[tuple[slice | None, Tensor]]:
+        """The same with the axes swapped, in one piece or in several, each with its place; a copy.
+
+        The copy may be written into `spare` if that is given. It is not kept: r! copies of a tensor of full order
+        would be held at once.
         """
-        swapped = self.backend.swap(self.levels[level], self.program.level_swaps[level][swap])
-        if spare is None:
-            return swapped.reshape(-1, swapped.shape[-1])
-        spare.view(swapped.shape).copy_(swapped)
-        return spare
+        return self.backend.pieces(self.levels[level], level, self.program.level_swaps[level][swap], spare)
 
 
 def apply(
@@ -74,11 +82,11 @@ def apply(
             level = mixed[step.level]
             if level is None:
                 level = _mix(reader, step.level, weights[step.level], bias, None, witness)
+                level = backend.divide(step.level, level) if program.mean == "writes" else level
                 mixed[step.level] = level
             width = level.shape[-1] // len(program.levels[step.level].writes)
             total = level.narrow(-1, step.column * width, width)
-            for term in terms:
-                total = total + term
+            total = backend.add(total, terms)
         else:
             total = backend.gather(step.sets, terms) if terms else None
             if step.level >= 0:
@@ -105,9 +113,11 @@ class WeightGradient:
         self.gradient = gradient
         self._products: dict[tuple[int, int], Tensor] = {}
 
-    def see(self, level: int, swap: int, rows: Tensor) -> None:
-        """Use a swapped copy of the gradient while it is there."""
-        self._products[level, swap] = narrow.columns_by_columns(self.reader.rows(level, 0), rows)
+    def see(self, level: int, swap: int, place: slice | None, rows: Tensor) -> None:
+        """Use a swapped copy of the gradient, or a piece of it, while it is there."""
+        product = narrow.columns_by_columns(_at(self.reader.own(level), place), rows)
+        before = self._products.get((level, swap))
+        self._products[level, swap] = product if before is None else before + product
 
     def levels(self) -> list[Tensor]:
         """For every level (swaps, reads * in_channels, writes * out_channels)."""
@@ -119,9 +129,14 @@ class WeightGradient:
         if (level, swap) in self._products:
             return self._products[level, swap]
         # Of the two sides the narrower one is copied into the swapped order. The first swap is the identity.
-        if self.reader.levels[level].shape[-1] <= self.gradient.levels[level].shape[-1]:
-            return narrow.columns_by_columns(self.reader.rows(level, swap), self.gradient.rows(level, 0))
-        return narrow.columns_by_columns(self.reader.rows(level, 0), self.gradient.rows(level, swap))
+        own, gradient = self.reader.own(level), self.gradient.own(level)
+        if own.shape[1] <= gradient.shape[1]:
+            pieces = self.reader.pieces(level, swap)
+            products = [narrow.columns_by_columns(rows, _at(gradient, place)) for place, rows in pieces]
+        else:
+            pieces = self.gradient.pieces(level, swap)
+            products = [narrow.columns_by_columns(_at(own, place), rows) for place, rows in pieces]
+        return sum(products[1:], products[0]) if products else own.new_zeros(own.shape[1], gradient.shape[1])
 
 
 def _mix(
@@ -136,38 +151,44 @@ def _mix(
 
     The bias belongs to level 0.
     """
-    shape = (*reader.levels[level].shape[:-1], weight.shape[-1])
-    swap_input = reader.levels[level].shape[-1] <= weight.shape[-1]
-    rows = reader.rows(level, 0)
+    backend, read = reader.backend, reader.levels[level]
+    rows, width = reader.rows(level), weight.shape[-1]
+    swap_input = read.shape[-1] <= width or rows.shape[0] != reader.own(level).shape[0]
     if level > 0:
         weight = narrow.widen(weight, rows.shape[0])
     if total is None:
         first = narrow.product(rows, weight[0]) if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
+        shape = (*backend.shape(read, level), width)
         total = first if first.shape == shape else first.reshape(shape)
     else:
-        total = _add_product(total, rows, weight[0])
+        total = _add_product(total, None, rows, weight[0])
+    del rows
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
     reuse = len(weight) > 2 and swap_input and not torch.is_grad_enabled() and not is_transformed()
-    spare = torch.empty_like(reader.rows(level, 0), memory_format=torch.contiguous_format) if reuse else None
+    spare = backend.spare(read) if reuse else None
     for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
         if swap_input:
-            rows = reader.rows(level, swap, spare)
-            total = _add_product(total, rows, weight[swap])
-            if witness is not None:
-                witness.see(level, swap, rows)
-            del rows  # two copies of a tensor of full order need not be held at once
+            for place, rows in reader.pieces(level, swap, spare):
+                total = _add_product(total, place, rows, weight[swap])
+                if witness is not None:
+                    witness.see(level, swap, place, rows)
+                del rows  # two copies of a tensor of full order need not be held at once
         else:
-            total.add_(reader.backend.swap(narrow.product(reader.rows(level, 0), weight[swap]).reshape(shape), order))
+            product = narrow.product(reader.own(level), weight[swap]).reshape(*read.shape[:-1], width)
+            total.add_(backend.swap(product, level, order))
     return total
 
 
-def _add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> Tensor:
+def _add_product(total: Tensor, place: slice | None, rows: Tensor, matrix: Tensor) -> Tensor:
     if may_write_in_place():
-        narrow.add_product(total, rows, matrix)
+        narrow.add_product(_at(total, place), rows, matrix)
         return total
     return total + narrow.product(rows, matrix).reshape(total.shape)
 
 
-def _side_by_side(tensors: list[Tensor], like: Tensor) -> Tensor:
-    tensors = [tensor if tensor.dtype == like.dtype else tensor.to(like.dtype) for tensor in tensors]
+def _at(rows: Tensor, place: slice | None) -> Tensor:
+    return rows if place is None else rows[place]
+
+
+def _side_by_side(tensors: list[Tensor]) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, -1)

@@ -17,6 +17,11 @@ class Nodes(NamedTuple):
     lengths: tuple[int, ...]
     counts: Tensor | None = None
 
+    @property
+    def common_lengths(self) -> tuple[int, ...] | None:
+        """The numbers of nodes that every mean divides by; None if graphs differ in them."""
+        return self.lengths if self.counts is None else None
+
     def divide(self, tensor: Tensor, node_set: int) -> Tensor:
         """Divide by the number of nodes, or by one where there are none; axis 0 of the tensor is the batch."""
         if self.counts is None:

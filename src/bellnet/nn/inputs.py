@@ -45,10 +45,9 @@ class Reception:
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
         values = given.values if isinstance(given, Padded) else given
-        self._check_tensor(values)
+        self.check(values)
         source = self.spec.source
         n_batch = values.ndim - len(source) - 1
-        self._check_axes(values)
         batch = tuple(values.shape[:n_batch])
         lengths = {name: values.shape[n_batch + axis] for axis, name in enumerate(source)}
         counts: dict[str, Tensor] = {}
@@ -61,12 +60,20 @@ class Reception:
             tensor = nodes.clean(tensor, self.source_sets)
         return Input(tensor, nodes, batch, tuple(counts))
 
+    def check(self, values: Tensor) -> None:
+        """Refuse what is no dense tensor, or has the wrong axes."""
+        self._check_tensor(values)
+        self._check_axes(values)
+
     def _check_tensor(self, values: object) -> None:
         if not isinstance(values, Tensor):
             kind = f"{type(values).__module__}.{type(values).__qualname__}"
-            raise TensorError(f"{self.call} takes a tensor or a bellnet.Padded, not {kind}.")
+            raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.")
         if values.layout != torch.strided:
-            raise TensorError(f"{self.call} takes a dense tensor, but this one is {values.layout}.\nPass x.to_dense().")
+            raise TensorError(
+                f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
+                "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
+            )
 
     def _check_axes(self, values: Tensor) -> None:
         source = self.spec.source

@@ -6,16 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError
-from bellnet.execute import change_of_basis, run
+from bellnet.execute import Nodes, Supports, change_of_basis, run
 from bellnet.nn.basis import change_basis
-from bellnet.nn.declared import check_declared
+from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
 from bellnet.nn.inputs import Input, Reception
+from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.plan import Entries, Plan, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse, Support
 
 
 class EquivariantLinear(nn.Module):
@@ -32,8 +33,9 @@ class EquivariantLinear(nn.Module):
         bias: Whether to add the constant maps, one for each equality pattern of the target.
         basis: What the weights are coefficients of: "diagram", at least these equalities, or "orbit", exactly these
             equalities (the orthogonal indicators of the paper).
-        normalize: "mean" divides every sum by the number of its terms, "sum" does not. The orbit basis goes with
-            "sum" only: between normalised sums it would need factors that depend on the number of nodes.
+        normalize: "mean" divides every sum by the number of its terms, "sum" does not. "listed" divides by the number
+            of terms that a `Sparse` lists, and is "mean" for tensors and `Padded`. The orbit basis goes with "sum"
+            only: between normalised sums it would need factors that depend on the number of nodes.
         symmetric: Declares inputs that do not change when slots of one node set are exchanged; fewer maps are left.
         hollow: Declares inputs that are zero wherever two slots of one node set coincide; fewer maps are left.
         device: Where the parameters live.
@@ -73,10 +75,11 @@ class EquivariantLinear(nn.Module):
         self.in_channels = check_channels(self._call, "in_channels", in_channels)
         self.out_channels = check_channels(self._call, "out_channels", out_channels)
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
-        self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "sum"))
+        self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "listed", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow)
         self._reception = Reception(self._call, self.spec, self.in_channels)
+        self._listed_reception = ListedReception(self._reception)
         self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
         self._bias_plan = plan(Spec((), self.spec.target))
         self._entries: tuple[Entries, Entries] = ((), ())
@@ -107,7 +110,7 @@ class EquivariantLinear(nn.Module):
         """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero."""
         with torch.no_grad():
             if not self.weight.is_meta:
-                weight = initial_weight(self.plan, self.in_channels, self.out_channels, mean=self.normalize == "mean")
+                weight = initial_weight(self.plan, self.in_channels, self.out_channels, mean=self.normalize != "sum")
                 if self.basis == "orbit":
                     weight = change_basis(
                         self.spec, weight, to="orbit", symmetric=self.plan.symmetric, hollow=self.plan.hollow
@@ -117,44 +120,85 @@ class EquivariantLinear(nn.Module):
                 self.bias.zero_()
 
     @overload
-    def forward(self, x: Tensor, *, sizes: GivenSizes = None, check: bool = False) -> Tensor: ...
+    def forward(self, x: Tensor, *, sizes: GivenSizes = None, support: None = None, check: bool = False) -> Tensor: ...
     @overload
-    def forward(self, x: Padded, *, sizes: GivenSizes = None, check: bool = False) -> Tensor | Padded: ...
-    def forward(self, x: Tensor | Padded, *, sizes: GivenSizes = None, check: bool = False) -> Tensor | Padded:
+    def forward(
+        self, x: Padded, *, sizes: GivenSizes = None, support: None = None, check: bool = False
+    ) -> Tensor | Padded: ...
+    @overload
+    def forward(
+        self, x: Sparse, *, sizes: GivenSizes = None, support: Sparse | Support | None = None, check: bool = False
+    ) -> Tensor | Sparse: ...
+    @overload
+    def forward(
+        self, x: Tensor | Padded, *, sizes: GivenSizes = None, support: Sparse | Support, check: bool = False
+    ) -> Tensor | Sparse: ...
+    def forward(
+        self,
+        x: Tensor | Padded | Sparse,
+        *,
+        sizes: GivenSizes = None,
+        support: Sparse | Support | None = None,
+        check: bool = False,
+    ) -> Tensor | Padded | Sparse:
         """Apply the layer.
 
         Args:
-            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`.
+            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`.
             sizes: The lengths of the node sets that only the target has, for instance {"i": 7}; a tensor gives every
                 graph its own.
+            support: A `Sparse`, or the support of one, whose tuples the result is to list. Without it, the result of
+                a `Sparse` lists the same tuples where the target has the slots of the source, and every node where
+                it has one slot.
             check: Whether to refuse an input that is not symmetric or hollow although that was declared.
 
         Returns:
-            (*batch, one axis for each target slot, out_channels): `Padded` if the graphs differ in the size of some
-            node set of the target, else a tensor.
+            (*batch, one axis for each target slot, out_channels): `Sparse` if x is, or a support was given, and the
+            target has slots; `Padded` if the graphs differ in the size of some node set of the target; else a tensor.
         """
+        if isinstance(x, Sparse) or support is not None:
+            return self._forward_listed(x, sizes, support, check=check)
         given = self._reception.receive(x, sizes)
-        self._check_device(given.tensor)
-        device_type = given.tensor.device.type
-        casts = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
-        self._check_dtype(given.tensor, casts=casts)
+        self._check_values(given.tensor)
         if check:
             check_declared(self._call, self.plan, given.tensor)
-        if casts:
-            with torch.autocast(device_type, enabled=False):
-                result = self._run(given, torch.get_autocast_dtype(device_type))
-        else:
-            result = self._run(given, self.weight.dtype)
+        result = self._run(given.nodes, given.tensor)
         result = result.reshape(*given.batch, *result.shape[1:])
         sizes_of_target = self._sizes_of_target(given)
         return result if sizes_of_target is None else Padded.clean(result, sizes_of_target, self.spec.target)
 
-    def _run(self, given: Input, dtype: torch.dtype) -> Tensor:
+    def _forward_listed(
+        self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
+    ) -> Tensor | Sparse:
+        values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "listed")
+        self._check_values(values)
+        if check:
+            check_declared_listed(self._call, self.plan, values, supports.source)
+        result = self._run(supports, values)
+        if self.spec.target:
+            return Sparse.on(supports.target, result)
+        return result if supports.source.counts.is_batch else result.squeeze(0)
+
+    def _run(self, nodes: Nodes | Supports, tensor: Tensor) -> Tensor:
+        device_type = tensor.device.type
+        if not self._casts(tensor):
+            return self._run_as(nodes, tensor, self.weight.dtype)
+        with torch.autocast(device_type, enabled=False):
+            return self._run_as(nodes, tensor, torch.get_autocast_dtype(device_type))
+
+    def _run_as(self, nodes: Nodes | Supports, tensor: Tensor, dtype: torch.dtype) -> Tensor:
         weight, bias = self.weight.to(dtype), None if self.bias is None else self.bias.to(dtype)
         if self.basis == "orbit":
             weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
-        return run(self.plan, given.nodes, given.tensor.to(dtype), weight, bias, mean=self.normalize == "mean")
+        return run(self.plan, nodes, tensor.to(dtype), weight, bias, mean=self.normalize != "sum")
+
+    def _casts(self, tensor: Tensor) -> bool:
+        return torch.amp.is_autocast_available(tensor.device.type) and torch.is_autocast_enabled(tensor.device.type)
+
+    def _check_values(self, tensor: Tensor) -> None:
+        self._check_device(tensor)
+        self._check_dtype(tensor, casts=self._casts(tensor))
 
     def _check_device(self, tensor: Tensor) -> None:
         if tensor.device != self.weight.device:

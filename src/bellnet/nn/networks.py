@@ -9,7 +9,7 @@ from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.stack import MakesActivation, StackOptions, check_stack
 from bellnet.spec import Spec, parse_shape, parse_spec
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse, Support
 
 
 class EquivariantNet(nn.Module):
@@ -70,14 +70,17 @@ class EquivariantNet(nn.Module):
         self.blocks = options.stack(self.spec.source, channels[:-1])
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
 
-    def forward(self, x: Tensor | Padded, *, sizes: GivenSizes = None) -> Tensor | Padded:
+    def forward(
+        self, x: Tensor | Padded | Sparse, *, sizes: GivenSizes = None, support: Sparse | Support | None = None
+    ) -> Tensor | Padded | Sparse:
         """From (*batch, one axis for each source slot, channels[0]) to (*batch, target slots, channels[-1]).
 
         Args:
-            x: A tensor or `Padded`.
+            x: A tensor, `Padded` or `Sparse`. All layers but the last list the tuples of a `Sparse`.
             sizes: The lengths of the node sets that only the target has.
+            support: The tuples that the result is to list, as in `EquivariantLinear`.
         """
-        result: Tensor | Padded = self.last(self.blocks(x), sizes=sizes)
+        result: Tensor | Padded | Sparse = self.last(self.blocks(x), sizes=sizes, support=support)
         return result
 
 
@@ -93,6 +96,7 @@ class InvariantNet(nn.Module):
         out_channels: The length of the vector that comes out.
         hidden: The widths of the fully connected layers before the last.
         reduce: What is taken of each orbit: "max", "sum" or "mean".
+        pool_over: "all" tuples of nodes, or those that are "listed" in a `Sparse`; see `InvariantPool`.
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
         norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
         dropout: The probability to drop a channel of a graph, or a hidden unit, after every activation.
@@ -116,6 +120,7 @@ class InvariantNet(nn.Module):
         *,
         hidden: Sequence[int] = (),
         reduce: str = "max",
+        pool_over: str = "all",
         activation: MakesActivation = "relu",
         norm: str | None = None,
         dropout: float = 0.0,
@@ -147,10 +152,10 @@ class InvariantNet(nn.Module):
             hollow=hollow,
         )
         self.blocks = options.stack(axes, channels)
-        self.pool = InvariantPool(" ".join(axes), reduce)
+        self.pool = InvariantPool(" ".join(axes), reduce, over=pool_over)
         self.head = options.fully_connected([self.pool.n_orbits * channels[-1], *widths, self.out_channels])
 
-    def forward(self, x: Tensor | Padded) -> Tensor:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
         """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
         result: Tensor = self.head(self.pool(self.blocks(x)))
         return result

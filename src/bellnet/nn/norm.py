@@ -4,15 +4,18 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.nn.inputs import Reception
+from bellnet.nn.listed import check_sparse, sums_by_graph
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.spec import Spec, parse_shape
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 OVER = ("batch", "graph", "channels")
 
 
 class EntryNorm(nn.Module):
     """Shift and scale every channel to mean zero and variance one, then by learned factors.
+
+    Padding is not counted, and of a `Sparse` the listed tuples alone are.
 
     Args:
         shape: The node set of every slot, for instance "n n".
@@ -43,16 +46,32 @@ class EntryNorm(nn.Module):
             self.register_buffer("running_var", torch.ones(channels))
         self._reception = Reception(call, Spec(self.axes, ()), self.channels)
 
-    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """Normalise the entries of (*batch, one axis for each slot, channels)."""
+        if isinstance(x, Sparse):
+            return x.with_values(self._normalise_listed(x))
         given = self._reception.receive(x)
         outside = given.nodes.outside(self._reception.source_sets)
-        mean, variance = self._statistics(given.tensor, outside)
-        result = (given.tensor - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        result = self._normalise(given.tensor, outside)
         if outside is not None:
             result = result.masked_fill(outside, 0)
         result = result.reshape(*given.batch, *result.shape[1:])
         return Padded.clean(result, x.sizes, self.axes) if isinstance(x, Padded) else result
+
+    def _normalise_listed(self, x: Sparse) -> Tensor:
+        """The values of a Sparse: its tuples are a batch of entries without node axes, unless graphs are apart."""
+        check_sparse(self._reception.call, x, self.axes, self.channels)
+        if self.over != "graph":
+            return self._normalise(x.values, None)
+        graphs = x.support.graphs
+        count = sums_by_graph(torch.ones_like(x.values[:, :1]), x.support).clamp(min=1)
+        centred = x.values - (sums_by_graph(x.values, x.support) / count)[graphs]
+        variance = sums_by_graph(centred.square(), x.support) / count
+        return centred * torch.rsqrt(variance + self.eps)[graphs] * self.weight + self.bias
+
+    def _normalise(self, tensor: Tensor, outside: Tensor | None) -> Tensor:
+        mean, variance = self._statistics(tensor, outside)
+        return (tensor - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
 
     def _statistics(self, tensor: Tensor, outside: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and variance, shaped to broadcast to the (batch, *axes, channels) tensor, which is zero outside."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU,
@@ -22,7 +22,9 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 class Pointwise(nn.Module):
-    """A module that acts on every entry alone, for tensors and for `Padded`: an activation, a linear layer.
+    """A module that acts on every entry alone, for tensors, `Padded` and `Sparse`: an activation, a linear layer.
+
+    On a `Sparse` it acts on the listed tuples; what is not listed stays zero.
 
     Args:
         module: Takes (..., channels) to (..., channels), entry by entry.
@@ -39,9 +41,9 @@ class Pointwise(nn.Module):
         super().__init__()
         self.module = module
 
-    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """Apply the module to every entry."""
-        if isinstance(x, Padded):
+        if isinstance(x, Padded | Sparse):
             return x.map(self.module)
         result: Tensor = self.module(x)
         return result
@@ -74,10 +76,14 @@ class ChannelDropout(nn.Module):
         self.p = p
         self.n_axes = n_axes
 
-    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """Drop channels in training mode; do nothing in evaluation mode."""
         if not self.training or self.p == 0:
             return x
+        if isinstance(x, Sparse):
+            ones = x.values.new_ones(x.support.counts.n_graphs, x.values.shape[1])
+            dropped = nn.functional.dropout(ones, self.p)
+            return x.with_values(x.values * (dropped[x.support.graphs] if len(dropped) > 1 else dropped))
         values = x.values if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - self.n_axes - 1]
         ones = torch.ones(*batch, *[1] * self.n_axes, values.shape[-1], dtype=values.dtype, device=values.device)

@@ -10,10 +10,12 @@ from bellnet.combinatorics import partitions
 from bellnet.errors import TensorError
 from bellnet.execute import Nodes
 from bellnet.nn.inputs import Reception
+from bellnet.nn.listed import check_sparse
+from bellnet.nn.listed_pool import pool_listed
 from bellnet.nn.options import check_choice
 from bellnet.plan import Fold, refuse_giants
 from bellnet.spec import Spec, parse_shape
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 
 class InvariantPool(nn.Module):
@@ -26,17 +28,20 @@ class InvariantPool(nn.Module):
     Args:
         spec: The node set of every slot, for instance "n n".
         reduce: "max", "sum" or "mean".
+        over: For a `Sparse`, "all" counts the tuples that are not listed as zeros, so that the result is that of the
+            dense tensor; "listed" leaves them out.
 
     >>> pool = InvariantPool("n n", reduce="max")
     >>> pool(torch.tensor([[1.0, 7.0], [2.0, 5.0]]).unsqueeze(-1))
     tensor([5., 7.])
     """
 
-    def __init__(self, spec: str, reduce: str = "max") -> None:
+    def __init__(self, spec: str, reduce: str = "max", *, over: str = "all") -> None:
         super().__init__()
         self.axes = parse_shape(spec)
         call = f'InvariantPool("{" ".join(self.axes)}")'
         self.reduce = check_choice(call, "reduce", reduce, ("max", "sum", "mean"))
+        self.over = check_choice(call, "over", over, ("all", "listed"))
         refuse_giants(Spec(self.axes, ()))
         self._reception = Reception(call, Spec(self.axes, ()), None)
         self._orbits = tuple(_orbit(pattern, self._reception.source_sets) for pattern in partitions(self.axes))
@@ -46,16 +51,23 @@ class InvariantPool(nn.Module):
         """By how much the number of channels grows."""
         return len(self._orbits)
 
-    def forward(self, x: Tensor | Padded) -> Tensor:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
         """From (*batch, one axis for each slot, channels) to (*batch, n_orbits * channels)."""
+        if isinstance(x, Sparse):
+            check_sparse(self._reception.call, x, self.axes, None)
+            self._check_dtype(x.values)
+            return pool_listed(x, self._reception.source_sets, self.reduce, unlisted=self.over == "all")
         given = self._reception.receive(x)
-        if not given.tensor.is_floating_point():
-            raise TensorError(
-                f"{self._reception.call} takes floating point numbers, but the input is {given.tensor.dtype}.\n"
-                "Convert it: x.to(torch.float32)."
-            )
+        self._check_dtype(given.tensor)
         pooled = torch.cat([self._pool(given.tensor, given.nodes, orbit) for orbit in self._orbits], -1)
         return pooled.reshape(*given.batch, pooled.shape[-1])
+
+    def _check_dtype(self, tensor: Tensor) -> None:
+        if not tensor.is_floating_point():
+            raise TensorError(
+                f"{self._reception.call} takes floating point numbers, but the input is {tensor.dtype}.\n"
+                "Convert it: x.to(torch.float32)."
+            )
 
     def _pool(self, tensor: Tensor, nodes: Nodes, orbit: "_Orbit") -> Tensor:
         """One orbit of a (batch, *axes, channels) tensor: (batch, channels)."""
@@ -81,7 +93,8 @@ class InvariantPool(nn.Module):
 
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
-        return f'"{" ".join(self.axes)}", reduce="{self.reduce}", n_orbits={self.n_orbits}'
+        over = "" if self.over == "all" else f', over="{self.over}"'
+        return f'"{" ".join(self.axes)}", reduce="{self.reduce}"{over}, n_orbits={self.n_orbits}'
 
 
 class _Orbit(NamedTuple):

@@ -12,7 +12,7 @@ from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.pointwise import ChannelDropout, make_activation
 from bellnet.spec import Spec
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 MakesActivation = str | Callable[[], nn.Module]
 
@@ -82,9 +82,9 @@ class Block(nn.Module):
         self.dropout = ChannelDropout(options.dropout, len(layer.spec.target))
         self.residual = options.residual and layer.in_channels == channels
 
-    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
+    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """From (*batch, node axes, channels) to the same with other channels."""
-        result: Tensor | Padded = self.dropout(self.activation(self.norm(self.layer(x))))
+        result: Tensor | Padded | Sparse = self.dropout(self.activation(self.norm(self.layer(x))))
         return _add(x, result) if self.residual else result
 
 
@@ -96,7 +96,9 @@ def check_stack(call: str, channels: Sequence[int], at_least: int, advice: str) 
     return checked
 
 
-def _add(one: Tensor | Padded, other: Tensor | Padded) -> Tensor | Padded:
+def _add(one: Tensor | Padded | Sparse, other: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
+    if isinstance(one, Sparse) and isinstance(other, Sparse):
+        return other.with_values(one.values + other.values)
     if isinstance(one, Padded) and isinstance(other, Padded):
         return Padded(one.values + other.values, other.sizes)
     assert isinstance(one, Tensor)

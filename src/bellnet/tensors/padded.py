@@ -1,4 +1,4 @@
-"""Tensors that know their nodes."""
+"""Graphs of different sizes in one tensor: padded values, and how many nodes there are."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.spec import parse_shape
+from bellnet.tensors.looking import can_look_at, kind_of
 
 Sizes = Tensor | Mapping[str, Tensor]
 
@@ -35,7 +36,7 @@ class Padded:
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, Tensor):
-            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {_kind(self.values)}.")
+            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {kind_of(self.values)}.")
         if isinstance(self.sizes, Mapping):
             checked = {name: self._checked(sizes, f"sizes[{name!r}]") for name, sizes in self.sizes.items()}
             object.__setattr__(self, "sizes", checked)
@@ -49,7 +50,7 @@ class Padded:
                 sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no type
             except (TypeError, ValueError, RuntimeError) as reason:
                 raise SizesError(
-                    f"Padded(values, sizes): {argument} must be a tensor of integers, not {_kind(sizes)}."
+                    f"Padded(values, sizes): {argument} must be a tensor of integers, not {kind_of(sizes)}."
                 ) from reason
         if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
             raise SizesError(
@@ -152,17 +153,10 @@ class Padded:
         return every
 
 
-def can_look_at(tensor: Tensor) -> bool:
-    """Whether the numbers in a tensor can be looked at: not while a graph is traced, nor on the meta device."""
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return False
-    return type(tensor) is Tensor and not tensor.is_meta
-
-
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:
     call = f'Padded.pack(graphs, "{" ".join(axes)}"): graphs[{number}]'
     if not isinstance(tensor, Tensor):
-        raise TensorError(f"{call} must be a tensor, not {_kind(tensor)}.")
+        raise TensorError(f"{call} must be a tensor, not {kind_of(tensor)}.")
     if tensor.ndim != len(axes) + 1:
         raise ShapeError(
             f"{call} must have {len(axes)} node axes and the channels, but its shape is {tuple(tensor.shape)}."
@@ -175,7 +169,3 @@ def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tens
                 f"{call} has axes of lengths {tensor.shape[axes.index(name)]} and {tensor.shape[axis]} "
                 f"for one node set {name!r}; its shape is {tuple(tensor.shape)}."
             )
-
-
-def _kind(thing: object) -> str:
-    return f"{type(thing).__module__}.{type(thing).__qualname__}"

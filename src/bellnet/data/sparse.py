@@ -1,0 +1,240 @@
+"""Graphs, hypergraphs and tables from elsewhere as `Sparse`: PyTorch Geometric, torch, scipy, networkx, plain lists."""
+
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from bellnet.errors import DataError
+from bellnet.extras import require
+from bellnet.tensors import Sparse
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = [
+    "from_edge_index",
+    "from_hyperedges",
+    "from_networkx",
+    "from_pyg",
+    "from_ratings",
+    "from_scipy",
+    "from_torch",
+]
+
+
+def from_edge_index(
+    edge_index: Tensor,
+    values: Tensor | None = None,
+    *,
+    n_nodes: int | None = None,
+    batch: Tensor | None = None,
+    duplicates: str = "refuse",
+) -> Sparse:
+    """Edges as a (2, edges) tensor, the form of PyTorch Geometric.
+
+    Args:
+        edge_index: The two nodes of every edge.
+        values: (edges, channels) or (edges,); ones if not given.
+        n_nodes: The number of nodes; without it, and without `batch`, the largest node that occurs is the last.
+        batch: (nodes,): the graph of every node, ascending, if nodes of several graphs are numbered through.
+        duplicates: What becomes of edges that are listed twice: "refuse" them, or "sum" their values.
+
+    >>> from_edge_index(torch.tensor([[0, 1, 2], [1, 0, 2]]), n_nodes=4)
+    Sparse("n n", 3 tuples, 1 channel, sizes=4)
+    """
+    call = "from_edge_index(edge_index)"
+    _check_choice(call, duplicates)
+    if edge_index.ndim != 2 or len(edge_index) != 2:
+        raise DataError(f"{call}: edge_index must have the shape (2, edges), not {tuple(edge_index.shape)}.")
+    values = _with_channels(values, edge_index)
+    if batch is None:
+        last = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        return _gathered(edge_index, values, last if n_nodes is None else n_nodes, duplicates)
+    if bool((batch[1:] < batch[:-1]).any()):
+        raise DataError(f"{call}: batch must be ascending, so that the nodes of a graph stand together.")
+    sizes = torch.bincount(batch)
+    graphs = batch[edge_index[0]]
+    if not torch.equal(graphs, batch[edge_index[1]]):
+        raise DataError(f"{call}: there is an edge between nodes of different graphs.")
+    within = edge_index - (sizes.cumsum(0) - sizes)[graphs]
+    return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
+
+
+def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
+    """A `Data` or `Batch` of PyTorch Geometric, also the mini-batches of its loaders.
+
+    The channels are those of `edge_attr`, or one channel of ones for a graph without it; then those of `x`, which
+    stand on the diagonal. A graph without `x` gets no diagonal.
+
+    Args:
+        data: The graph, or the batch of graphs.
+        duplicates: What becomes of edges that are listed twice: "refuse" them, or "sum" their values.
+    """
+    require("torch_geometric", extra="pyg", call="from_pyg(data)")
+    if getattr(data, "edge_index", None) is None:
+        raise DataError(f"from_pyg(data): data has no edge_index, so it is no graph: {data}.")
+    batch = getattr(data, "batch", None)
+    sizes: Tensor | None = None
+    if batch is not None:  # the last graphs of a batch may have no nodes, which the vector of graphs does not tell
+        sizes = torch.bincount(batch, minlength=int(data.num_graphs))
+    edges = from_edge_index(data.edge_index, data.edge_attr, n_nodes=data.num_nodes, batch=batch, duplicates=duplicates)
+    if sizes is not None:
+        edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
+    if data.x is None:
+        return edges
+    features = data.x if data.x.ndim > 1 else data.x.unsqueeze(-1)
+    placed = edges.with_diagonal()
+    nodes = placed.support.nodes
+    on_diagonal = (nodes[0] == nodes[1]).nonzero().flatten()  # ascending, as the nodes are
+    values = placed.values.new_zeros(placed.n_tuples, placed.values.shape[1] + features.shape[1])
+    values[:, : placed.values.shape[1]] = placed.values
+    values[on_diagonal, placed.values.shape[1] :] = features.to(values.dtype)
+    return placed.with_values(values)
+
+
+def from_torch(tensor: Tensor) -> Sparse:
+    """A sparse tensor of torch, COO or CSR; dense axes behind the sparse ones are the channels.
+
+    Its axes must have one length; a table of two node sets is for `from_ratings`.
+    """
+    call = "from_torch(tensor)"
+    if tensor.layout == torch.strided:
+        raise DataError(f"{call}: this tensor is dense.\nUse bellnet.Sparse.from_dense(x, shape).")
+    coo: Tensor = tensor.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
+    lengths = set(coo.shape[: coo.sparse_dim()])
+    if len(lengths) != 1 or coo.dense_dim() > 1:
+        raise DataError(
+            f"{call}: the sparse axes must have one length, and at most one dense axis, the channels, may follow; the "
+            f"shape is {tuple(coo.shape)} with {coo.dense_dim()} dense axes.\n"
+            "For several node sets use bellnet.Sparse(tensor.indices(), values, sizes)."
+        )
+    return Sparse(coo.indices(), _with_channels(coo.values(), coo.indices()), lengths.pop(), is_sorted=True)
+
+
+def from_scipy(matrix: Any) -> Sparse:
+    """A square sparse matrix or array of scipy, in any format; what is stored is listed."""
+    call = "from_scipy(matrix)"
+    require("scipy", extra="graphs", call=call)
+    coo = matrix.tocoo()
+    if coo.shape[0] != coo.shape[1]:
+        raise DataError(
+            f"{call}: the matrix must be square, but its shape is {coo.shape}.\n"
+            "For two node sets use from_ratings(rows, columns, values)."
+        )
+    index = torch.stack([torch.as_tensor(one, dtype=torch.int64) for one in (coo.row, coo.col)])
+    values = torch.as_tensor(coo.data)
+    values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
+    return _gathered(index, values.unsqueeze(-1), coo.shape[0], "sum")
+
+
+def from_networkx(graph: "networkx.Graph", *, weight: str | Sequence[str] | None = None) -> Sparse:
+    """A graph of networkx; its nodes are numbered in the order of `graph.nodes`.
+
+    An edge of an undirected graph is listed in both directions.
+
+    Args:
+        graph: A `Graph` or `DiGraph`; multigraphs have several values for a pair and are refused.
+        weight: The edge attribute, or attributes, that are the channels; ones if not given.
+    """
+    call = "from_networkx(graph)"
+    require("networkx", extra="graphs", call=call)
+    if graph.is_multigraph():
+        raise DataError(f"{call}: a multigraph has several edges between two nodes.\nPass networkx.Graph(graph).")
+    names = [] if weight is None else [weight] if isinstance(weight, str) else list(weight)
+    number = {node: place for place, node in enumerate(graph.nodes)}
+    pairs, rows = [], []
+    for one, other, attributes in graph.edges(data=True):
+        if missing := [name for name in names if name not in attributes]:
+            raise DataError(f"{call}: the edge ({one!r}, {other!r}) has no attribute {missing[0]!r}.")
+        row = [float(attributes[name]) for name in names] or [1.0]
+        pairs.append((number[one], number[other]))
+        rows.append(row)
+        if not graph.is_directed() and one != other:
+            pairs.append((number[other], number[one]))
+            rows.append(row)
+    index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T.contiguous()
+    values = torch.tensor(rows, dtype=torch.get_default_dtype()).reshape(len(rows), max(len(names), 1))
+    return Sparse(index, values, graph.number_of_nodes())
+
+
+def from_hyperedges(
+    hyperedges: Iterable[Sequence[int]], values: Tensor | None = None, *, n_nodes: int, ordered: bool = False
+) -> Sparse:
+    """Hyperedges of k nodes each as a tensor of order k.
+
+    Args:
+        hyperedges: The nodes of every hyperedge; all have as many.
+        values: (hyperedges, channels) or (hyperedges,); ones if not given.
+        n_nodes: The number of nodes.
+        ordered: Whether the order of the nodes means something. If not, all k! orders are listed, with one value.
+
+    >>> from_hyperedges([(0, 1, 2), (1, 2, 3)], n_nodes=5)
+    Sparse("n n n", 12 tuples, 1 channel, sizes=5)
+    """
+    edges = [tuple(edge) for edge in hyperedges]
+    lengths = {len(edge) for edge in edges}
+    if len(lengths) != 1:
+        raise DataError(
+            f"from_hyperedges(hyperedges): all must have one number of nodes, but there are {sorted(lengths)}.\n"
+            "Make a tensor of its own for each number of nodes."
+        )
+    index = torch.tensor(edges, dtype=torch.int64).T.contiguous()
+    values = _with_channels(values, index)
+    if not ordered:
+        orders = [list(order) for order in permutations(range(len(index)))]
+        index = torch.cat([index[order] for order in orders], 1)
+        values = values.repeat(len(orders), 1)
+    return Sparse(index, values, n_nodes)
+
+
+def from_ratings(
+    users: Tensor | Sequence[int],
+    items: Tensor | Sequence[int],
+    ratings: Tensor | Sequence[float],
+    *,
+    sizes: tuple[int, int] | None = None,
+    names: tuple[str, str] = ("u", "i"),
+    duplicates: str = "refuse",
+) -> Sparse:
+    """A table of ratings: who rated what, and how.
+
+    Args:
+        users: The user of every rating, from 0 up.
+        items: The item of every rating, from 0 up.
+        ratings: The rating, or (ratings, channels).
+        sizes: The numbers of users and of items; without them the largest that occurs is the last.
+        names: How specs name the two node sets.
+        duplicates: What becomes of pairs that are listed twice: "refuse" them, or "sum" their values.
+
+    >>> from_ratings([0, 0, 2], [1, 3, 0], [5.0, 3.0, 1.0])
+    Sparse("u i", 3 tuples, 1 channel, sizes={'u': 3, 'i': 4})
+    """
+    _check_choice("from_ratings(users, items, ratings)", duplicates)
+    index = torch.stack([torch.as_tensor(one, dtype=torch.int64) for one in (users, items)])
+    values = _with_channels(torch.as_tensor(ratings), index)
+    found = [int(one.max()) + 1 if len(one) else 0 for one in index]
+    n_users, n_items = found if sizes is None else sizes
+    return _gathered(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
+
+
+def _gathered(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
+    """A Sparse; values of equal tuples are added up first if that is asked for."""
+    if duplicates == "sum" and index.shape[1]:
+        index, places = torch.unique(index, dim=1, return_inverse=True)
+        values = values.new_zeros(index.shape[1], values.shape[1]).index_add(0, places, values)
+    return Sparse(index, values, sizes)
+
+
+def _with_channels(values: Tensor | None, index: Tensor) -> Tensor:
+    if values is None:
+        return torch.ones(index.shape[1], 1, device=index.device)
+    values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
+    return values if values.ndim > 1 else values.unsqueeze(-1)
+
+
+def _check_choice(call: str, duplicates: str) -> None:
+    if duplicates not in ("refuse", "sum"):
+        raise DataError(f"{call}: duplicates must be 'refuse' or 'sum', not {duplicates!r}.")

@@ -1,0 +1,57 @@
+"""What the loop asks of an executor: the moves that depend on how a tensor holds its values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from bellnet.plan import ReadStep, Swap, WriteStep
+
+
+class Executor(Protocol):
+    """The moves, for one kind of tensor. The first axis of a folded tensor, or all but the last, are its rows."""
+
+    @property
+    def transposed(self) -> "Executor":
+        """The executor of the transposed program."""
+
+    def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
+        """Fold the parent once more; `mean` divides a sum by the number of its terms, unless `divide` does."""
+
+    def divide(self, level: int, tensor: Tensor) -> Tensor:
+        """Divide the folds of a level, side by side in the channels, by what `read` and `write` have not yet."""
+
+    def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Any:
+        """The transpose of reading by a sum: a term that `gather` and `add` can add to the parent."""
+
+    def write_diagonal(self, step: WriteStep, child: Tensor, parent: Tensor) -> None:
+        """The transpose of reading a diagonal: add the child to the parent, in place."""
+
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Tensor:
+        """The sum of terms, as a new contiguous tensor with axes over these node sets."""
+
+    def add(self, total: Tensor, terms: Sequence[Any]) -> Tensor:
+        """The sum of a tensor and terms."""
+
+    def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+        """What was read on a level, at the places where the level writes, axes swapped: the rows of a matrix."""
+
+    def pieces(
+        self, tensor: Tensor, level: int, swap: Swap, spare: Tensor | None = None
+    ) -> Iterator[tuple[slice | None, Tensor]]:
+        """The same in pieces with their places, which are contiguous and begin at a multiple of 16; None is all."""
+
+    def spare(self, tensor: Tensor) -> Tensor | None:
+        """Memory for the pieces of one level, if they are large."""
+
+    def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+        """As `rows`, but with the axes of the tensor."""
+
+    def shape(self, tensor: Tensor, level: int) -> tuple[int, ...]:
+        """The shape, without channels, of what the level mixes from what was read."""
+
+    def in_order(self, tensor: Tensor, order: Swap) -> Tensor:
+        """The axes of input or output in another order."""
+
+    def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
+        """Zero what lies outside the nodes."""

@@ -1,0 +1,170 @@
+"""Which rows of one list belong to which row of another, and adding up or handing out along it.
+
+Every move of the sparse executor is one of these: tuples belong to the tuple that is left of them when a slot is
+dropped, diagonal tuples to the tuple with one slot less, a tuple to the same tuple elsewhere or in another order.
+Each row of the first list, a *part*, belongs to at most one row of the second, a *whole*.
+
+Without gradients both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the
+same order. Measured on a CPU it takes a fifth of the time of `index_add`, and no memory but for its result.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+
+import torch
+from torch import Tensor
+
+from bellnet.execute.transforms import is_transformed, making_constants
+
+LONG = 4096
+"""More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
+
+
+class Incidence:
+    """For each part the whole it belongs to.
+
+    Args:
+        whole: (parts,) integers, -1 for a part that belongs to none.
+        n_wholes: How many wholes there are.
+    """
+
+    def __init__(self, whole: Tensor, n_wholes: int) -> None:
+        self.n_parts, self.n_wholes = len(whole), n_wholes
+        belongs = whole >= 0
+        self.is_total = bool(belongs.all())
+        self.parts = None if self.is_total else belongs.nonzero().flatten()
+        self.whole = whole if self.is_total else whole[belongs]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no part belongs to any whole."""
+        return not len(self.whole)
+
+    def add_up(self, parts: Tensor) -> Tensor:
+        """(wholes, channels): the sum of the parts of every whole."""
+        if self.is_empty:
+            return parts.new_zeros(self.n_wholes, parts.shape[-1])
+        if _is_watched():
+            belonging = parts if self.parts is None else parts.index_select(0, self.parts)
+            return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
+        order, *stages = self._bags
+        for bounds in stages:
+            parts = _bags(parts, order, bounds)
+            order = torch.arange(len(parts), device=parts.device)
+        return parts
+
+    def hand_out(self, wholes: Tensor) -> Tensor:
+        """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
+        if self.is_empty:
+            return wholes.new_zeros(self.n_parts, wholes.shape[-1])
+        found = wholes.index_select(0, self.whole)
+        if self.parts is None:
+            return found
+        return found.new_zeros(self.n_parts, found.shape[-1]).index_copy(0, self.parts, found)
+
+    def hand_out_by_pieces(self, wholes: Tensor, n_rows: int) -> Iterator[tuple[slice, Tensor]]:
+        """The same, some rows after the other, each piece with its place."""
+        if self.is_empty:
+            return
+        if _is_watched():
+            yield slice(0, self.n_parts), self.hand_out(wholes)
+            return
+        one_each = _numbers(n_rows, wholes.device)
+        for start in range(0, self.n_parts, n_rows):
+            stop = min(start + n_rows, self.n_parts)
+            if self._found_before is None:
+                yield (
+                    slice(start, stop),
+                    _bags(wholes, self.whole[start:stop], one_each[: stop - start + 1]),
+                )
+            else:
+                bounds = self._found_before[start : stop + 1]
+                first, last = int(bounds[0]), int(bounds[-1])
+                if last > first:
+                    yield slice(start, stop), _bags(wholes, self.whole[first:last], bounds - first)
+
+    def add_to_parts(self, wholes: Tensor, parts: Tensor) -> None:
+        """Add to every part what its whole has, in place."""
+        if self.is_empty:
+            return
+        found = wholes.index_select(0, self.whole)
+        if self.parts is None:
+            parts.add_(found)
+        else:
+            parts.index_add_(0, self.parts, found)
+
+    @cached_property
+    def _found_before(self) -> Tensor | None:
+        """(parts + 1,): how many of the parts before belong to a whole; None if all do."""
+        if self.parts is None:
+            return None
+        with making_constants():
+            belongs = torch.zeros(self.n_parts + 1, dtype=torch.int64, device=self.whole.device)
+            belongs[self.parts + 1] = 1
+            return belongs.cumsum(0)
+
+    @cached_property
+    def _bags(self) -> tuple[Tensor, ...]:
+        """The parts, whole after whole, and where each whole begins; many parts of one whole go in several stages."""
+        with making_constants():
+            parts = torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
+            if not bool((self.whole[1:] >= self.whole[:-1]).all()):
+                parts = parts[self.whole.argsort(stable=True)]
+            counts = torch.bincount(self.whole, minlength=self.n_wholes)
+            stages = []
+            while int(counts.max()) > LONG:
+                portions = (counts + LONG - 1) // LONG
+                before, first = _bounds(counts), _bounds(portions)
+                within = torch.arange(int(first[-1]), device=counts.device) - torch.repeat_interleave(
+                    first[:-1], portions
+                )
+                starts = torch.repeat_interleave(before[:-1], portions) + within * LONG
+                stages.append(torch.cat([starts, before[-1:]]))
+                counts = portions
+            return parts, *stages, _bounds(counts)
+
+
+class JointIncidence:
+    """Several incidences of the same parts, each of which belongs to a whole of every one of them."""
+
+    def __init__(self, incidences: Sequence[Incidence]) -> None:
+        self.incidences = incidences
+
+    def hand_out(self, wholes: Sequence[Tensor]) -> Tensor:
+        """(parts, channels): for every part the sum of what its wholes have."""
+        n_parts = self.incidences[0].n_parts
+        if _is_watched() or not n_parts:
+            terms = [one.hand_out(rows) for one, rows in zip(self.incidences, wholes, strict=True)]
+            return sum(terms[1:], terms[0])
+        order, bounds = self._bags
+        return _bags(torch.cat(list(wholes)) if len(wholes) > 1 else wholes[0], order, bounds)
+
+    @cached_property
+    def _bags(self) -> tuple[Tensor, Tensor]:
+        with making_constants():
+            n_wholes = torch.tensor([0, *(one.n_wholes for one in self.incidences)]).cumsum(0).tolist()
+            shifted = [one.whole + start for one, start in zip(self.incidences, n_wholes, strict=False)]
+            order = torch.stack(shifted, 1).flatten()
+            return order, torch.arange(0, len(order) + 1, len(shifted), device=order.device)
+
+
+def _bounds(counts: Tensor) -> Tensor:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _bags(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
+    total: Tensor = torch.nn.functional.embedding_bag(
+        order, rows.detach(), bounds, mode="sum", include_last_offset=True
+    )
+    return total
+
+
+@lru_cache(maxsize=8)
+def _numbers(length: int, device: torch.device) -> Tensor:
+    with making_constants():
+        return torch.arange(length + 1, device=device)
+
+
+def _is_watched() -> bool:
+    """Whether somebody wants to differentiate or trace what is done."""
+    return torch.is_grad_enabled() or is_transformed()

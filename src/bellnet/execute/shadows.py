@@ -1,0 +1,212 @@
+"""The tuples that the folds of a support live on.
+
+The fold of a sparse tensor is sparse as well: it lives on what is left of the listed tuples when slots are dropped or
+made to agree. All folds of one rank share one list of tuples, their *shadow*, so that they can be put side by side.
+At rank 1 that is every node and at rank 0 every graph, because those are few; at higher rank it is the union of what
+the folds reach, never all tuples.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from bellnet.execute.incidence import Incidence
+from bellnet.plan import Program, ReadStep, Swap
+from bellnet.tensors.codes import encode, find
+from bellnet.tensors.support import Support
+
+Move = tuple[str, tuple[int, ...]]
+
+
+@dataclass(eq=False)
+class Shadow:
+    """Distinct tuples over some axes, each a row of the tensors that live on them.
+
+    Attributes:
+        totals: For every axis the number of nodes, all graphs together.
+        nodes: (axes, rows): the tuples, nodes numbered through all graphs.
+        is_every: Whether it is every node, or every graph for no axes, in their order.
+        n_rows: How many there are.
+        graph_of_node: For all nodes of the first axis the number of their graph.
+    """
+
+    totals: tuple[int, ...]
+    nodes: Tensor
+    is_every: bool
+    n_rows: int
+    graph_of_node: Tensor
+    _moves: dict[tuple[Move, "Shadow"], Incidence] = field(default_factory=dict, repr=False)
+    _lookups: "WeakKeyDictionary[Shadow, dict[Swap, Incidence | None]]" = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
+
+    @cached_property
+    def graphs(self) -> Tensor:
+        """(rows,): the graph of every tuple."""
+        return self.graph_of_node[self.nodes[0]] if self.totals else self.graph_of_node
+
+    def moved(self, move: Move) -> tuple[Tensor, Tensor | None]:
+        """The tuples with one axis less, and which tuples they come from; None for all, which then may repeat."""
+        kind, axes = move
+        left = [axis for axis in range(len(self.totals)) if axis != axes[-1]]
+        if kind == "sum":
+            return self.nodes[left], None
+        agree = (self.nodes[axes[0]] == self.nodes[axes[1]]).nonzero().flatten()
+        return self.nodes[left][:, agree], agree
+
+    def move(self, move: Move, onto: "Shadow") -> Incidence:
+        """Which tuples here belong to which tuple of the shadow that the move leads to."""
+        if (move, onto) not in self._moves:
+            tuples, agree = self.moved(move)
+            whole = onto.find(tuples) if onto.totals else self.graphs
+            if agree is not None:
+                everywhere = torch.full((self.n_rows,), -1, device=whole.device)
+                everywhere[agree] = whole
+                whole = everywhere
+            self._moves[move, onto] = Incidence(whole, onto.n_rows)
+        return self._moves[move, onto]
+
+    def lookup(self, swap: Swap, wanted: "Shadow") -> Incidence | None:
+        """Where the tuples of another shadow are found here, axes reordered; None if the rows are the same.
+
+        Axis j of a wanted tuple is axis swap[j] of the tuple here.
+        """
+        lookups = self._lookups.setdefault(wanted, {})
+        if swap not in lookups:
+            lookups[swap] = self._lookup(swap, wanted)
+        return lookups[swap]
+
+    def _lookup(self, swap: Swap, wanted: "Shadow") -> Incidence | None:
+        straight = swap == tuple(range(len(swap)))
+        if straight and (wanted is self or (self.is_every and wanted.is_every)):
+            return None
+        assert self.totals  # every shadow of rank 0 is every graph
+        place = [swap.index(axis) for axis in range(len(swap))]
+        found = self.find(wanted.nodes[place])
+        if straight and len(found) == self.n_rows and torch.equal(found, torch.arange(len(found), device=found.device)):
+            return None
+        return Incidence(found, self.n_rows)
+
+    def find(self, tuples: Tensor) -> Tensor:
+        """In which row each tuple stands, -1 for one that is not here."""
+        if self.is_every:
+            return tuples[0]
+        wanted, here = encode([tuples, self.nodes], self.totals)
+        return find(wanted, here)
+
+
+class Shadows:
+    """The shadows of all folds that a program reads from a support, and how to get from one to the next.
+
+    Attributes:
+        moves: For every read step which tuples belong to which.
+        levels: For every level the shadow that its reads live on.
+    """
+
+    def __init__(self, support: Support, program: Program) -> None:
+        axis_sets = [tuple(sorted(program.source))]
+        for step in program.read_steps:
+            parent = axis_sets[step.parent]
+            axis_sets.append(parent[: step.axes[-1]] + parent[step.axes[-1] + 1 :])
+        shadows: list[Shadow] = [_top(support, program.source_order)]
+        by_sets = {axis_sets[0]: shadows[0]}
+        steps = program.read_steps
+        self.moves: dict[ReadStep, Incidence] = {}
+        for number, step in enumerate(steps, 1):
+            sets = axis_sets[number]
+            if sets not in by_sets:  # steps come in the order of falling rank, so all shadows of higher rank are there
+                alike = [s for n, s in enumerate(steps, 1) if axis_sets[n] == sets]
+                by_sets[sets] = _shadow(support, program.source, sets, [(shadows[s.parent], _move(s)) for s in alike])
+            shadows.append(by_sets[sets])
+            self.moves[step] = shadows[step.parent].move(_move(step), shadows[-1])
+        self.levels = [shadows[reads[0]] for reads in program.level_reads]
+        self._program = program
+        self._n_listed = support.n_tuples
+        self._counts = {
+            node_set: support.counts.by_set[support.counts.key(name)]
+            for node_set, name in zip(program.source, support.slots, strict=True)
+        }
+
+    def dense_factors(self, level: int) -> Tensor | None:
+        """(rows, reads): one over the number of tuples of nodes that each read sums; None for one everywhere."""
+        reads = self._program.levels[level].reads
+        if not any(read.dropped for read in reads):
+            return None
+        graphs, columns = self.levels[level].graphs, []
+        for read in reads:
+            column = torch.ones(len(graphs), dtype=torch.float64, device=graphs.device)
+            for node_set in read.dropped_sets:
+                column = column / self._counts[node_set].clamp(min=1)[graphs]
+            columns.append(column)
+        return torch.stack(columns, 1)
+
+    def listed_factors(self, level: int) -> Tensor | None:
+        """(rows, reads): one over the number of listed tuples that each read sums, or over one where it sums none."""
+        program = self._program
+        if not any(read.dropped for read in program.levels[level].reads):
+            return None
+        folded = [torch.ones(self._n_listed, 1, dtype=torch.float64, device=self.levels[level].nodes.device)]
+        for step in program.read_steps:
+            folded.append(self.moves[step].add_up(folded[step.parent]))
+        counts = torch.cat([folded[number] for number in program.level_reads[level]], 1)
+        return 1 / counts.clamp(min=1)
+
+
+def _move(step: ReadStep) -> Move:
+    return step.kind, step.axes
+
+
+def _top(support: Support, order: Swap) -> Shadow:
+    """The listed tuples themselves, axes grouped by node set."""
+
+    def make() -> Shadow:
+        totals = tuple(support.totals[slot] for slot in order)
+        is_every = not totals or (len(totals) == 1 and support.n_tuples == totals[0])
+        nodes = support.nodes if order == tuple(range(len(order))) else support.nodes[list(order)]
+        graph_of_node = _graph_of_node(support, order[0]) if order else support.graphs
+        return Shadow(totals, nodes, is_every, support.n_tuples, graph_of_node)
+
+    return support.once(("top", order), make)
+
+
+def _shadow(
+    support: Support, source: tuple[int, ...], sets: tuple[int, ...], moves: Iterable[tuple[Shadow, Move]]
+) -> Shadow:
+    """What these moves reach together; every node or graph where there is at most one axis."""
+    slots = [source.index(node_set) for node_set in sets]
+    totals = tuple(support.totals[slot] for slot in slots)
+    if not sets:
+        return support.once("every graph", lambda: _every_graph(support))
+    if len(sets) == 1:
+        return support.once(("every node", slots[0]), lambda: _every_node(support, slots[0]))
+    moves = frozenset(moves)
+
+    def union() -> Shadow:
+        tuples = torch.cat([shadow.moved(move)[0] for shadow, move in moves], 1)
+        codes, places = torch.unique(encode([tuples], totals)[0], return_inverse=True)
+        nodes = tuples.new_empty(len(tuples), len(codes))
+        nodes[:, places] = tuples
+        return Shadow(totals, nodes, False, len(codes), _graph_of_node(support, slots[0]))
+
+    return support.once(("union", moves), union)
+
+
+def _every_graph(support: Support) -> Shadow:
+    number = torch.arange(support.counts.n_graphs, device=support.index.device)
+    return Shadow((), number.new_empty(0, len(number)), True, len(number), number)
+
+
+def _every_node(support: Support, slot: int) -> Shadow:
+    total = support.totals[slot]
+    nodes = torch.arange(total, device=support.index.device).unsqueeze(0)
+    return Shadow((total,), nodes, True, total, _graph_of_node(support, slot))
+
+
+def _graph_of_node(support: Support, slot: int) -> Tensor:
+    """For every node of the set of a slot the number of its graph."""
+    name = support.counts.key(support.slots[slot])
+    return support.once(("graphs", name), lambda: support.counts.graph_of_every_node(name))

@@ -1,0 +1,69 @@
+"""Pooling of listed tuples: one value for each orbit and graph."""
+
+import torch
+from torch import Tensor
+
+from bellnet.combinatorics import Partition, partitions
+from bellnet.nn.listed import sums_by_graph
+from bellnet.tensors import Sparse, Support
+
+
+def pool_listed(x: Sparse, sets: tuple[int, ...], reduce: str, *, unlisted: bool) -> Tensor:
+    """(*batch, n_orbits * channels): each orbit of a sparse tensor reduced.
+
+    Args:
+        x: The tensor.
+        sets: The node set of every slot, by number.
+        reduce: "max", "sum" or "mean".
+        unlisted: Whether tuples that are not listed count, as zeros.
+    """
+    orbits = x.support.once(("orbits", sets), lambda: _places_by_orbit(x.support, sets))
+    pooled = []
+    for pattern, places in zip(partitions(sets), orbits, strict=True):
+        values = x.values.index_select(0, places)
+        support = Support(x.index[:, places], x.support.counts, x.support.slots)
+        listed = sums_by_graph(torch.ones_like(values[:, :1]), support)
+        every = _n_tuples(x.support, sets, pattern).to(values.dtype).unsqueeze(-1)
+        pooled.append(_reduce(values, support, listed, every if unlisted else listed, reduce))
+    result = torch.cat(pooled, -1)
+    return result if x.support.counts.is_batch else result.squeeze(0)
+
+
+def _reduce(values: Tensor, support: Support, listed: Tensor, counted: Tensor, reduce: str) -> Tensor:
+    """(n_graphs, channels) from the values of one orbit; so many are listed, and so many count."""
+    if reduce == "sum":
+        return sums_by_graph(values, support)
+    if reduce == "mean":
+        dtype = torch.promote_types(values.dtype, torch.float32)  # sums of half-precision numbers overflow
+        return (sums_by_graph(values.to(dtype), support) / counted.clamp(min=1)).to(values.dtype)
+    # Like amax, this shares the gradient among equal entries.
+    lowest = values.new_full((support.counts.n_graphs, values.shape[1]), -torch.inf)
+    largest = lowest.scatter_reduce(0, support.graphs.unsqueeze(-1).expand_as(values), values, "amax")
+    return torch.where(counted > listed, largest.clamp(min=0), largest).masked_fill(listed == 0, 0)
+
+
+def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[Tensor]:
+    """For every equality pattern, in canonical order, where its tuples stand."""
+    orbits = []
+    for pattern in partitions(sets):
+        matches = torch.ones(support.n_tuples, dtype=torch.bool, device=support.index.device)
+        for slot, block in enumerate(pattern):
+            for other in range(slot):
+                if sets[other] == sets[slot]:
+                    agree = support.nodes[other] == support.nodes[slot]
+                    matches &= agree if pattern[other] == block else ~agree
+        orbits.append(matches.nonzero().flatten())
+    return orbits
+
+
+def _n_tuples(support: Support, sets: tuple[int, ...], pattern: Partition) -> Tensor:
+    """(n_graphs,): how many tuples of nodes have an equality pattern."""
+    found = torch.ones(support.counts.n_graphs, dtype=torch.float64, device=support.index.device)
+    blocks_of_set: dict[int, int] = {}
+    for block in dict.fromkeys(pattern):
+        slot = pattern.index(block)
+        before = blocks_of_set.get(sets[slot], 0)
+        counts = support.counts.by_set[support.counts.key(support.slots[slot])]
+        found = found * (counts - before).clamp(min=0)
+        blocks_of_set[sets[slot]] = before + 1
+    return found

@@ -1,0 +1,49 @@
+"""Tuples of nodes as single numbers, so that lists of tuples can be sorted and searched."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+LARGEST = 2**63 - 1
+
+
+def encode(lists: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:
+    """One number for each tuple, in all lists alike, and in the order of the tuples.
+
+    Args:
+        lists: (r, tuples) integers each.
+        lengths: What each of the r entries stays below.
+
+    >>> one, other = encode([torch.tensor([[0, 1], [2, 0]]), torch.tensor([[1], [0]])], (2, 3))
+    >>> one, other
+    (tensor([2, 3]), tensor([3]))
+    """
+    if not lengths:
+        return [tuples.new_zeros(tuples.shape[1]) for tuples in lists]
+    codes, most = [tuples[0] for tuples in lists], lengths[0]
+    for place, length in enumerate(lengths[1:], 1):
+        if most * length > LARGEST:
+            # The numbers would not fit: beginnings that occur are numbered anew, which are at most as many as tuples.
+            ranks = torch.unique(torch.cat(codes), return_inverse=True)[1]
+            codes, most = list(ranks.split([len(one) for one in codes])), len(ranks)
+        codes = [one * length + tuples[place] for one, tuples in zip(codes, lists, strict=True)]
+        most *= length
+    return codes
+
+
+def is_increasing(codes: Tensor) -> bool:
+    """Whether every number is larger than the one before."""
+    return bool((codes[1:] > codes[:-1]).all())
+
+
+def find(wanted: Tensor, codes: Tensor) -> Tensor:
+    """For every wanted number its place among the codes, which are unique; -1 for one that is not there."""
+    if not len(codes):
+        return torch.full_like(wanted, -1)
+    order = None
+    if not is_increasing(codes):
+        codes, order = codes.sort()
+    place = torch.searchsorted(codes, wanted).clamp(max=len(codes) - 1)
+    missing = codes[place] != wanted
+    return (place if order is None else order[place]).masked_fill(missing, -1)

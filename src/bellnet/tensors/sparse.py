@@ -1,0 +1,268 @@
+"""Values on listed tuples of nodes: a tensor that is zero everywhere else."""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from bellnet.errors import ShapeError, SupportError, TensorError
+from bellnet.spec import parse_shape
+from bellnet.tensors.looking import kind_of
+from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
+from bellnet.tensors.padded import Padded
+from bellnet.tensors.support import Support
+
+CALL = "Sparse(index, values, sizes)"
+
+
+class Sparse:
+    """The values of a tensor over tuples of nodes, listed tuple by tuple; what is not listed is zero.
+
+    A layer returns a `Sparse` for a `Sparse`: what the dense layer would give for the tensor with zeros at the tuples
+    that are not listed, at the tuples that the result lists. Tuples are kept in ascending order, so the values of a
+    new `Sparse` may stand in another order than they were given in; `at` finds them again.
+
+    Args:
+        index: int64, one row for each slot and one column for each tuple. For a batch of graphs a further row stands
+            first, the number of the graph. Nodes are numbered from 0 in every graph.
+        values: (number of tuples, channels).
+        sizes: The number of nodes: 5, or torch.tensor([5, 3]) for a batch of two graphs. With several node sets a dict
+            with one entry for each.
+        shape: The node set of every slot, for instance "u u i". It need not be given where sizes tell: with one size
+            for all slots, or with one name for each slot in their order.
+        is_sorted: Promises that the tuples are in ascending order. Then the values stay where they are.
+
+    Attributes:
+        support: The listed tuples. Tensors that share it share all that layers compute from it.
+        values: (number of tuples, channels).
+
+    >>> edges = Sparse(torch.tensor([[0, 1, 3], [1, 0, 2]]), torch.tensor([[1.0], [2.0], [3.0]]), sizes=4)
+    >>> edges
+    Sparse("n n", 3 tuples, 1 channel, sizes=4)
+    >>> edges.at(torch.tensor([[1, 2], [0, 2]]))
+    tensor([[2.],
+            [0.]])
+    """
+
+    support: Support
+    values: Tensor
+
+    def __init__(
+        self, index: Tensor, values: Tensor, sizes: NodeSizes, *, shape: str | None = None, is_sorted: bool = False
+    ) -> None:
+        if not isinstance(values, Tensor):
+            raise TensorError(f"{CALL}: values must be a tensor, not {kind_of(values)}.")
+        if getattr(index, "device", values.device) != values.device:
+            raise TensorError(
+                f"{CALL}: index is on {index.device}, but values are on {values.device}.\n"
+                f'Move one of them: index.to("{values.device}").'
+            )
+        counts = NodeCounts.parse(CALL, sizes, values.device)
+        self.support, order = Support.checked(CALL, index, counts, shape, is_sorted=is_sorted)
+        self.values = _checked_values(CALL, values, self.support)
+        if order is not None:
+            self.values = self.values[order]
+
+    @classmethod
+    def on(cls, support: Support, values: Tensor) -> "Sparse":
+        """Values on the tuples of a support, in their order."""
+        sparse = object.__new__(cls)
+        sparse.support = support
+        sparse.values = _checked_values("Sparse.on(support, values)", values, support)
+        return sparse
+
+    @classmethod
+    def of_nodes(cls, values: Tensor, sizes: NodeSizes) -> "Sparse":
+        """Features of every node: (nodes of all graphs one after the other, channels).
+
+        Args:
+            values: One row for each node.
+            sizes: The number of nodes, for a batch of every graph.
+
+        >>> Sparse.of_nodes(torch.randn(8, 2), sizes=torch.tensor([5, 3]))
+        Sparse("n", 8 tuples, 2 channels, sizes=tensor([5, 3]))
+        """
+        call = "Sparse.of_nodes(values, sizes)"
+        if not isinstance(values, Tensor):
+            raise TensorError(f"{call}: values must be a tensor, not {kind_of(values)}.")
+        counts = NodeCounts.parse(call, sizes, values.device)
+        if len(counts.by_set) > 1:
+            raise SupportError(f"{call}: sizes has {len(counts.by_set)} node sets, but nodes are of one.")
+        name = next(iter(counts.by_set))
+        support = Support.every_node(counts, "n" if name == ANY_SET else name)
+        return cls(support.index, _checked_values(call, values, support), sizes, is_sorted=True)
+
+    @classmethod
+    def from_dense(cls, x: Tensor | Padded, shape: str = "n n", *, keep_zeros: bool = False) -> "Sparse":
+        """The entries of a dense tensor that are not zero in all channels.
+
+        Args:
+            x: (node axes, channels), or with one batch axis in front, as a tensor or `Padded`.
+            shape: The node set of every node axis.
+            keep_zeros: Whether to list every tuple of nodes.
+        """
+        call, slots = f'Sparse.from_dense(x, "{shape}")', parse_shape(shape)
+        values = x.values if isinstance(x, Padded) else x
+        n_batch = values.ndim - len(slots) - 1
+        if not slots or n_batch not in (0, 1):
+            raise ShapeError(
+                f"{call}: x must have {len(slots)} node axes and channels, and at most one batch axis in front; "
+                f"its shape is {tuple(values.shape)}.\nA tensor without node axes has no tuples to list."
+            )
+        batch, lengths = values.shape[:n_batch], dict(zip(slots, values.shape[n_batch:-1], strict=True))
+        counts = {name: torch.full(batch, length, device=values.device) for name, length in lengths.items()}
+        listed = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
+        if isinstance(x, Padded):
+            for axis, name in enumerate(slots, n_batch):
+                counts[name] = _sizes_of(call, x, name, batch)
+                inside = torch.arange(lengths[name], device=values.device) < counts[name].unsqueeze(-1)
+                around = [length if other == axis else 1 for other, length in enumerate(listed.shape)]
+                listed &= inside.reshape(*batch, *around[n_batch:])
+        if not keep_zeros:
+            listed &= (values != 0).any(-1)
+        index = listed.nonzero().T.contiguous()
+        sizes: NodeSizes = counts if len(counts) > 1 else next(iter(counts.values()))
+        return cls(index, values[listed], sizes, shape=shape, is_sorted=True)
+
+    @property
+    def index(self) -> Tensor:
+        """The listed tuples in ascending order, one column for each."""
+        return self.support.index
+
+    @property
+    def sizes(self) -> int | Tensor | dict[str, int | Tensor]:
+        """The number of nodes, as it is given to `Sparse`."""
+        return self.support.counts.sizes
+
+    @property
+    def n_tuples(self) -> int:
+        """How many tuples are listed."""
+        return self.support.n_tuples
+
+    def with_values(self, values: Tensor) -> "Sparse":
+        """Other values on the same tuples, in the order of `index`."""
+        return Sparse.on(self.support, values)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Sparse":
+        """Apply a function to the values, one that acts on every tuple alone (an activation, a linear layer)."""
+        return self.with_values(function(self.values))
+
+    def at(self, index: Tensor) -> Tensor:
+        """The values at some tuples, in their order, zero for those that are not listed.
+
+        Args:
+            index: Tuples as in `Sparse`; they may repeat.
+        """
+        call = "Sparse.at(index)"
+        places = self.support.places(self.support.wanted(call, index).nodes)
+        if not self.n_tuples:
+            return self.values.new_zeros(index.shape[1], self.values.shape[1])
+        found = self.values.index_select(0, places.clamp(min=0))
+        return found.masked_fill((places < 0).unsqueeze(-1), 0)
+
+    def with_diagonal(self) -> "Sparse":
+        """The same tensor with all tuples (v, v, ...) listed too, so that features of nodes have a place.
+
+        What is new is zero. Tensors that share a support get one support again.
+        """
+        if len(set(self.support.slots)) != 1:
+            raise SupportError(
+                f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets and so no diagonal.'
+            )
+        support, places = self.support.with_diagonal()
+        values = self.values.new_zeros(support.n_tuples, self.values.shape[1]).index_copy(0, places, self.values)
+        return Sparse.on(support, values)
+
+    def to(self, *args: torch.device | str | torch.dtype) -> "Sparse":
+        """Move to a device, or convert the values to a dtype, or both."""
+        values = self.values
+        for arg in args:
+            values = values.to(arg)
+        return Sparse.on(self.support.to(values.device), values)
+
+    def to_dense(self) -> Tensor:
+        """(*batch, node axes, channels), for graphs of one size; graphs of different sizes need `to_padded`."""
+        common = [self.support.counts.common[self.support.counts.key(name)] for name in self.support.slots]
+        if None in common and self.support.counts.n_graphs:
+            raise SupportError(
+                "Sparse.to_dense(): the graphs of this batch differ in size.\nUse x.to_padded(), or x.unpack()."
+            )
+        return self._filled()
+
+    def to_padded(self) -> Padded:
+        """The batch as a `Padded`: zeros wherever nothing is listed."""
+        counts = self.support.counts
+        if not counts.is_batch:
+            raise SupportError("Sparse.to_padded(): this is one graph and not a batch.\nUse x.to_dense().")
+        names = tuple(dict.fromkeys(self.support.slots))
+        sizes = {name: counts.by_set[counts.key(name)] for name in names}
+        return Padded.clean(self._filled(), sizes if len(names) > 1 else sizes[names[0]], self.support.slots)
+
+    def _filled(self) -> Tensor:
+        counts = self.support.counts
+        longest = [counts.by_set[counts.key(name)] for name in self.support.slots]
+        lengths = [int(one.max()) if len(one) else 0 for one in longest]
+        batch = [counts.n_graphs] if counts.is_batch else []
+        dense = self.values.new_zeros(*batch, *lengths, self.values.shape[1])
+        return dense.index_put(tuple(self.index), self.values)
+
+    @staticmethod
+    def pack(graphs: Iterable["Sparse"]) -> "Sparse":
+        """Put graphs, none of them a batch, into one batch."""
+        several = list(graphs)
+        if not several:
+            raise SupportError("Sparse.pack(graphs): there is no graph.")
+        first = several[0].support
+        for number, graph in enumerate(several):
+            same = graph.support.slots == first.slots and graph.support.is_named == first.is_named
+            if graph.support.counts.is_batch or not same:
+                what = "is a batch" if graph.support.counts.is_batch else f'has the shape "{graph.support.shape}"'
+                raise SupportError(
+                    f"Sparse.pack(graphs): graphs[{number}] {what}; all must be single graphs of one shape, "
+                    f'here "{first.shape}".'
+                )
+        counts = NodeCounts(
+            {name: torch.cat([one.support.counts.by_set[name] for one in several]) for name in first.counts.by_set},
+            is_batch=True,
+        )
+        n_tuples = torch.tensor([one.n_tuples for one in several], device=first.index.device)
+        graphs_of = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), n_tuples)
+        index = torch.cat([graphs_of.unsqueeze(0), torch.cat([one.index for one in several], 1)])
+        return Sparse.on(Support(index, counts, first.slots), torch.cat([one.values for one in several]))
+
+    def unpack(self) -> list["Sparse"]:
+        """The graphs of a batch one by one."""
+        counts = self.support.counts
+        if not counts.is_batch:
+            return [self]
+        lengths = torch.bincount(self.support.graphs, minlength=counts.n_graphs).tolist()
+        parts = zip(torch.split(self.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
+        graphs = []
+        for number, (index, values) in enumerate(parts):
+            own = {name: one[number : number + 1] for name, one in counts.by_set.items()}
+            graphs.append(Sparse.on(Support(index, NodeCounts(own, is_batch=False), self.support.slots), values))
+        return graphs
+
+    def __repr__(self) -> str:
+        channels = self.values.shape[1]
+        return (
+            f'Sparse("{self.support.shape}", {self.n_tuples} tuple{"s" * (self.n_tuples != 1)}, '
+            f"{channels} channel{'s' * (channels != 1)}, sizes={self.sizes})"
+        )
+
+
+def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
+    if values.ndim == 2 and len(values) == support.n_tuples:
+        return values
+    advice = "\nValues without channels get them from values.unsqueeze(-1)." if values.ndim == 1 else ""
+    raise ShapeError(
+        f"{call}: values must have one row of channels for each of the {support.n_tuples} tuples; their shape is "
+        f"{tuple(values.shape)}.{advice}"
+    )
+
+
+def _sizes_of(call: str, padded: Padded, name: str, batch: torch.Size) -> Tensor:
+    sizes = padded.sizes_of(name)
+    if sizes is None:
+        raise SupportError(f"{call}: the Padded has no sizes for node set {name!r}.")
+    return sizes.expand(batch)

@@ -1,0 +1,195 @@
+"""What comes from elsewhere, as Sparse: the same tensor as by the definition of where it comes from."""
+
+import networkx as nx
+import pytest
+import scipy.sparse
+import torch
+
+import bellnet as bn
+from bellnet.data import sparse
+from bellnet.errors import DataError, SupportError
+
+
+def test_edges_become_a_matrix_with_their_values():
+    edges = torch.tensor([[2, 0, 1], [0, 1, 1]])
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    x = sparse.from_edge_index(edges, values, n_nodes=4)
+    wanted = torch.zeros(4, 4, 2)
+    wanted[tuple(edges)] = values
+    assert torch.equal(x.to_dense(), wanted)
+    assert torch.equal(x.at(edges), values)
+
+
+def test_edges_listed_twice_are_refused_or_added_up():
+    edges = torch.tensor([[0, 1, 0], [1, 0, 1]])
+    with pytest.raises(SupportError, match=r"the tuple \(0, 1\) is listed twice, at places 0 and 2"):
+        sparse.from_edge_index(edges)
+    x = sparse.from_edge_index(edges, torch.tensor([1.0, 2.0, 4.0]), duplicates="sum")
+    assert x.to_dense().squeeze(-1).tolist() == [[0, 5], [2, 0]]
+
+
+def _data(n, edges, generator):
+    from torch_geometric.data import Data
+
+    index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T
+    return Data(
+        x=torch.randn(n, 3, generator=generator),
+        edge_index=index,
+        edge_attr=torch.randn(index.shape[1], 2, generator=generator),
+    )
+
+
+def _dense(data):
+    """Edge features, then node features on the diagonal."""
+    n = data.num_nodes
+    wanted = torch.zeros(n, n, 5)
+    wanted[data.edge_index[0], data.edge_index[1], :2] = data.edge_attr
+    wanted[torch.arange(n), torch.arange(n), 2:] = data.x
+    return wanted
+
+
+def test_a_graph_of_pytorch_geometric_has_edge_features_and_node_features_on_the_diagonal():
+    data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
+    x = sparse.from_pyg(data)
+    assert torch.equal(x.to_dense(), _dense(data))
+    assert x.n_tuples == 6  # the loop is there already
+
+
+def test_a_batch_of_pytorch_geometric_is_its_graphs_one_by_one():
+    from torch_geometric.data import Batch
+
+    generator = torch.Generator().manual_seed(0)
+    graphs = [_data(3, [(0, 1), (2, 0)], generator), _data(1, [], generator), _data(4, [(3, 1)], generator)]
+    x = sparse.from_pyg(Batch.from_data_list(graphs))
+    assert x.sizes.tolist() == [3, 1, 4]
+    for one, graph in zip(x.unpack(), graphs, strict=True):
+        assert torch.equal(one.to_dense(), _dense(graph))
+
+
+def test_a_batch_that_ends_in_graphs_without_nodes_keeps_them():
+    from torch_geometric.data import Batch, Data
+
+    nothing = Data(edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=0)
+    pair = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    assert sparse.from_pyg(Batch.from_data_list([pair, nothing, nothing])).sizes.tolist() == [2, 0, 0]
+
+
+def test_a_layer_on_a_batch_of_pytorch_geometric_gives_one_row_for_each_of_its_nodes():
+    from torch_geometric.data import Batch
+
+    generator = torch.Generator().manual_seed(0)
+    batch = Batch.from_data_list([_data(3, [(0, 1)], generator), _data(2, [(1, 0)], generator)])
+    y = bn.EquivariantLinear("n n -> n", 5, 4)(sparse.from_pyg(batch))
+    assert y.values.shape == (batch.num_nodes, 4)
+    assert torch.equal(y.support.graphs, batch.batch)
+
+
+def test_the_mini_batches_of_a_random_node_loader_convert_directly():
+    from torch_geometric.loader import RandomNodeLoader
+
+    data = _data(12, [(i, (i * 5 + 1) % 12) for i in range(12)], torch.Generator().manual_seed(0))
+    seen = 0
+    for part in RandomNodeLoader(data, num_parts=3):
+        assert torch.equal(sparse.from_pyg(part).to_dense(), _dense(part))
+        seen += part.num_nodes
+    assert seen == 12
+
+
+def test_the_mini_batches_of_a_neighbor_loader_convert_directly():
+    from torch_geometric import typing
+
+    if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
+        pytest.skip("NeighborLoader needs pyg-lib or torch-sparse, and neither is installed")
+    from torch_geometric.loader import NeighborLoader
+
+    data = _data(12, [(i, (i * 5 + 1) % 12) for i in range(12)], torch.Generator().manual_seed(0))
+    for part in NeighborLoader(data, num_neighbors=[2, 2], batch_size=4):
+        assert torch.equal(sparse.from_pyg(part).to_dense(), _dense(part))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_sparse_tensors_of_torch_keep_their_values(layout):
+    dense = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
+    coo = dense.to_sparse_coo()
+    given = coo
+    if layout == "csr":
+        rows = torch.tensor([0, 1, 1, 3])
+        given = torch.sparse_csr_tensor(rows, coo.indices()[1], coo.values(), (3, 3), check_invariants=False)
+    assert torch.equal(sparse.from_torch(given).to_dense().squeeze(-1), dense)
+
+
+def test_dense_axes_of_a_sparse_tensor_are_channels_and_equal_indices_add_up():
+    index = torch.tensor([[0, 0, 2], [1, 1, 0], [2, 2, 1]])
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    given = torch.sparse_coo_tensor(index, values, (3, 3, 3, 2), check_invariants=False)
+    assert torch.equal(sparse.from_torch(given).to_dense(), given.to_dense())
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_sparse_matrices_of_scipy_keep_their_values(form):
+    dense = [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]
+    matrix = scipy.sparse.csr_array(dense).asformat(form)
+    assert sparse.from_scipy(matrix).to_dense().squeeze(-1).tolist() == dense
+
+
+def test_graphs_of_networkx_are_their_adjacency_matrices():
+    for graph in (nx.path_graph(4), nx.gn_graph(6, seed=0), nx.empty_graph(3), nx.Graph([(0, 0), (0, 1)])):
+        x = sparse.from_networkx(graph)
+        assert x.to_dense().squeeze(-1).tolist() == nx.to_numpy_array(graph).tolist()
+
+
+def test_edge_attributes_of_networkx_are_channels():
+    graph = nx.Graph()
+    graph.add_edge("b", "a", weight=2, length=0.5)
+    x = sparse.from_networkx(graph, weight=["weight", "length"])
+    assert x.to_dense().tolist() == [[[0, 0], [2, 0.5]], [[2, 0.5], [0, 0]]]
+
+
+def test_hyperedges_are_listed_in_all_orders_unless_they_are_ordered():
+    hyperedges, values = [(0, 1, 2), (1, 3, 2)], torch.tensor([2.0, 3.0])
+    dense = sparse.from_hyperedges(hyperedges, values, n_nodes=4).to_dense().squeeze(-1)
+    assert dense.count_nonzero() == 12
+    assert torch.equal(dense, dense.permute(2, 0, 1))
+    assert dense[2, 3, 1] == 3
+    ordered = sparse.from_hyperedges(hyperedges, values, n_nodes=4, ordered=True).to_dense().squeeze(-1)
+    assert ordered.nonzero().tolist() == [[0, 1, 2], [1, 3, 2]]
+
+
+def test_a_table_of_ratings_has_two_node_sets():
+    x = sparse.from_ratings([1, 0], [2, 0], [4.0, 5.0], sizes=(3, 4))
+    assert x.support.shape == "u i"
+    assert x.to_dense().shape == (3, 4, 1)
+    assert x.to_dense()[1, 2] == 4
+    assert bn.EquivariantLinear("u i -> i", 1, 2)(x).values.shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: sparse.from_edge_index(torch.zeros(3, 4)), "edge_index must have the shape (2, edges), not (3, 4)"),
+        (lambda: sparse.from_edge_index(torch.zeros(2, 0).long(), duplicates="max"), "'refuse' or 'sum', not 'max'"),
+        (
+            lambda: sparse.from_edge_index(torch.tensor([[0], [1]]), batch=torch.tensor([0, 1])),
+            "there is an edge between nodes of different graphs",
+        ),
+        (
+            lambda: sparse.from_edge_index(torch.tensor([[0], [1]]), batch=torch.tensor([1, 0])),
+            "batch must be ascending",
+        ),
+        (lambda: sparse.from_torch(torch.zeros(2, 2)), "this tensor is dense"),
+        (lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()), "the sparse axes must have one length"),
+        (lambda: sparse.from_scipy(scipy.sparse.csr_array((2, 3))), "must be square, but its shape is (2, 3)"),
+        (lambda: sparse.from_networkx(nx.MultiGraph()), "a multigraph has several edges between two nodes"),
+        (
+            lambda: sparse.from_networkx(nx.path_graph(2), weight="w"),
+            "the edge (0, 1) has no attribute 'w'",
+        ),
+        (lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3), "but there are [2, 3]"),
+        (lambda: sparse.from_pyg(object()), "data has no edge_index"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(call, words):
+    with pytest.raises(DataError) as caught:
+        call()
+    assert words in str(caught.value)

@@ -1,0 +1,441 @@
+"""Cases of tensors in listed tuples that are refused: the call, the class of the error, and its words."""
+
+import torch
+
+from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse
+from bellnet.errors import DeclarationError, OptionError, ShapeError, SizesError, SupportError, TensorError
+from tests.messages.case import Case
+
+PAIR = torch.tensor([[0, 1], [1, 0]])
+
+
+def _sparse(index=PAIR, values=None, sizes=3, **options):
+    return Sparse(index, torch.zeros(index.shape[1], 1) if values is None else values, sizes, **options)
+
+
+def _batch(n_graphs=2):
+    return _sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), sizes=torch.tensor([3] * n_graphs))
+
+
+def _ratings():
+    return _sparse(sizes={"u": 3, "i": 4})
+
+
+def _edges(spec="n n -> n n", **options):
+    return EquivariantLinear(spec, 1, 2, **options)
+
+
+SPARSE = [
+    Case(
+        "sizes are empty",
+        SizesError,
+        lambda: _sparse(sizes={}),
+        """\
+Sparse(index, values, sizes): sizes is empty.
+Give the number of nodes of every node set.""",
+    ),
+    Case(
+        "sizes of different kinds",
+        SizesError,
+        lambda: _sparse(sizes={"u": 3, "i": [3, 4]}),
+        """\
+Sparse(index, values, sizes): the sizes of node sets 'u' and 'i' have shapes () and (2,).
+Give all node sets one number each, or each of them one number for every graph.""",
+    ),
+    Case(
+        "sizes are fractions",
+        SizesError,
+        lambda: _sparse(sizes=2.5),
+        """\
+Sparse(index, values, sizes): sizes must be a whole number, or whole numbers for the graphs of a batch, not \
+builtins.float.
+Sizes are numbers of nodes: 5 for one graph, torch.tensor([5, 3]) for a batch of two.""",
+    ),
+    Case(
+        "sizes are a tensor of fractions",
+        SizesError,
+        lambda: _sparse(sizes=torch.tensor([2.5])),
+        """\
+Sparse(index, values, sizes): sizes must be a whole number, or whole numbers for the graphs of a batch, not a \
+torch.float32 tensor of shape (1,).
+Sizes are numbers of nodes: 5 for one graph, torch.tensor([5, 3]) for a batch of two.""",
+    ),
+    Case(
+        "a negative size",
+        SizesError,
+        lambda: _sparse(sizes={"n": -1}),
+        """\
+Sparse(index, values, sizes): sizes['n'] holds a negative number, -1.""",
+    ),
+    Case(
+        "values are a list",
+        TensorError,
+        lambda: Sparse(PAIR, [[1.0], [2.0]], 3),
+        """\
+Sparse(index, values, sizes): values must be a tensor, not builtins.list.""",
+    ),
+    Case(
+        "values without channels",
+        ShapeError,
+        lambda: _sparse(values=torch.zeros(2)),
+        """\
+Sparse(index, values, sizes): values must have one row of channels for each of the 2 tuples; their shape is (2,).
+Values without channels get them from values.unsqueeze(-1).""",
+    ),
+    Case(
+        "values for other tuples",
+        ShapeError,
+        lambda: _sparse(values=torch.zeros(3, 1)),
+        """\
+Sparse(index, values, sizes): values must have one row of channels for each of the 2 tuples; their shape is (3, \
+1).""",
+    ),
+    Case(
+        "values on another device",
+        TensorError,
+        lambda: Sparse(PAIR, torch.zeros(2, 1, device="meta"), torch.tensor(3)),
+        """\
+Sparse(index, values, sizes): index is on cpu, but values are on meta.
+Move one of them: index.to("meta").""",
+    ),
+    Case(
+        "index is a list",
+        SupportError,
+        lambda: Sparse([[0], [1]], torch.zeros(1, 1), 3),
+        """\
+Sparse(index, values, sizes): index must be an int64 tensor, not builtins.list.""",
+    ),
+    Case(
+        "index is not int64",
+        SupportError,
+        lambda: _sparse(PAIR.int()),
+        """\
+Sparse(index, values, sizes): index must be int64, not torch.int32.
+Convert it: index.to(torch.int64).""",
+    ),
+    Case(
+        "index has one axis",
+        SupportError,
+        lambda: Sparse(torch.zeros(2).long(), torch.zeros(2, 1), 3),
+        """\
+Sparse(index, values, sizes): index must have two axes, one row for each slot, and one column for each tuple; \
+its shape is (2,).""",
+    ),
+    Case(
+        "a batch without slots",
+        SupportError,
+        lambda: _sparse(torch.zeros(1, 2, dtype=torch.int64), sizes=[2, 2]),
+        """\
+Sparse(index, values, sizes): index must have two axes, the number of the graph and one row for each slot, and \
+one column for each tuple; its shape is (1, 2).""",
+    ),
+    Case(
+        "a node out of range",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, 1], [1, 3]])),
+        """\
+Sparse(index, values, sizes): index[1, 1] is node 3, but node set 'n' has 3 nodes.
+Nodes are numbered from 0 in every graph.""",
+    ),
+    Case(
+        "a negative node",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, -1], [1, 0]])),
+        """\
+Sparse(index, values, sizes): index[0, 1] is node -1, but node set 'n' has 3 nodes.
+Nodes are numbered from 0 in every graph.""",
+    ),
+    Case(
+        "a node out of range of its graph",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, 1], [2, 2], [1, 0]]), sizes=[3, 2]),
+        """\
+Sparse(index, values, sizes): index[1, 1] is node 2, but node set 'n' of graph 1 has 2 nodes.
+Nodes are numbered from 0 in every graph.""",
+    ),
+    Case(
+        "a graph out of range",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, 2], [0, 1], [1, 0]]), sizes=[3, 3]),
+        """\
+Sparse(index, values, sizes): index[0, 1] is graph 2, but sizes are given for 2 graphs.
+The first row of the index of a batch is the number of the graph.""",
+    ),
+    Case(
+        "a tuple listed twice",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, 1, 0], [1, 0, 1]])),
+        """\
+Sparse(index, values, sizes): the tuple (0, 1) is listed twice, at places 0 and 2.
+A tuple has one value. Add up or choose among values of equal tuples first, for instance by \
+bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").""",
+    ),
+    Case(
+        "a tuple of a batch listed twice",
+        SupportError,
+        lambda: _sparse(torch.tensor([[1, 1], [0, 0], [1, 1]]), sizes=[3, 3]),
+        """\
+Sparse(index, values, sizes): the tuple (0, 1) of graph 1 is listed twice, at places 0 and 1.
+A tuple has one value. Add up or choose among values of equal tuples first, for instance by \
+bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").""",
+    ),
+    Case(
+        "unsorted although sorted was promised",
+        SupportError,
+        lambda: _sparse(torch.tensor([[1, 0], [0, 1]]), is_sorted=True),
+        """\
+Sparse(index, values, sizes): is_sorted=True promises ascending tuples, but (1, 0) at place 0 comes before (0, \
+1) at place 1.
+Leave out is_sorted, and tuples and values are sorted for you.""",
+    ),
+    Case(
+        "a shape of another order",
+        SupportError,
+        lambda: _sparse(shape="n n n"),
+        """\
+Sparse(index, values, sizes): shape="n n n" has 3 slots, but the index has 2 rows.""",
+    ),
+    Case(
+        "a shape with a set without size",
+        SupportError,
+        lambda: _sparse(sizes={"u": 3, "i": 4}, shape="u v"),
+        """\
+Sparse(index, values, sizes): shape="u v" has node set 'v', but sizes has no entry for it.""",
+    ),
+    Case(
+        "slots that sizes do not tell",
+        SupportError,
+        lambda: _sparse(torch.zeros(3, 1).long(), sizes={"u": 3, "i": 4}),
+        """\
+Sparse(index, values, sizes): which slot runs over which node set? sizes names 'u', 'i', and the index has 3 slots.
+Pass the shape as well: shape="u i u".""",
+    ),
+    Case(
+        "nodes are a list",
+        TensorError,
+        lambda: Sparse.of_nodes([1.0], 1),
+        """\
+Sparse.of_nodes(values, sizes): values must be a tensor, not builtins.list.""",
+    ),
+    Case(
+        "nodes of two sets",
+        SupportError,
+        lambda: Sparse.of_nodes(torch.zeros(2, 1), {"u": 1, "i": 1}),
+        """\
+Sparse.of_nodes(values, sizes): sizes has 2 node sets, but nodes are of one.""",
+    ),
+    Case(
+        "a dense tensor with too many axes",
+        ShapeError,
+        lambda: Sparse.from_dense(torch.zeros(2, 2, 3, 3, 1)),
+        """\
+Sparse.from_dense(x, "n n"): x must have 2 node axes and channels, and at most one batch axis in front; its \
+shape is (2, 2, 3, 3, 1).
+A tensor without node axes has no tuples to list.""",
+    ),
+    Case(
+        "a padded tensor without sizes",
+        SupportError,
+        lambda: Sparse.from_dense(Padded(torch.zeros(2, 3, 3, 1), {"u": [3, 1]}), "u i"),
+        """\
+Sparse.from_dense(x, "u i"): the Padded has no sizes for node set 'i'.""",
+    ),
+    Case(
+        "at other rows",
+        SupportError,
+        lambda: _sparse().at(torch.tensor([[0], [0], [0]])),
+        """\
+Sparse.at(index): index has 3 rows, but that of the tensor has 2.""",
+    ),
+    Case(
+        "the diagonal of a table",
+        SupportError,
+        lambda: _ratings().with_diagonal(),
+        """\
+Sparse.with_diagonal(): "u i" has slots of different node sets and so no diagonal.""",
+    ),
+    Case(
+        "graphs of different sizes to dense",
+        SupportError,
+        lambda: _sparse(torch.zeros(3, 1).long(), sizes=[3, 2]).to_dense(),
+        """\
+Sparse.to_dense(): the graphs of this batch differ in size.
+Use x.to_padded(), or x.unpack().""",
+    ),
+    Case(
+        "one graph to padded",
+        SupportError,
+        lambda: _sparse().to_padded(),
+        """\
+Sparse.to_padded(): this is one graph and not a batch.
+Use x.to_dense().""",
+    ),
+    Case(
+        "no graphs to pack",
+        SupportError,
+        lambda: Sparse.pack([]),
+        """\
+Sparse.pack(graphs): there is no graph.""",
+    ),
+    Case(
+        "a batch to pack",
+        SupportError,
+        lambda: Sparse.pack([_sparse(), _batch()]),
+        """\
+Sparse.pack(graphs): graphs[1] is a batch; all must be single graphs of one shape, here "n n".""",
+    ),
+    Case(
+        "graphs of different shapes to pack",
+        SupportError,
+        lambda: Sparse.pack([_sparse(), _ratings()]),
+        """\
+Sparse.pack(graphs): graphs[1] has the shape "u i"; all must be single graphs of one shape, here "n n".""",
+    ),
+    Case(
+        "a layer over other slots",
+        SupportError,
+        lambda: _edges()(_ratings()),
+        """\
+EquivariantLinear("n n -> n n", 1, 2) takes a Sparse over "n n", but this one is over "u i".""",
+    ),
+    Case(
+        "a sparse tensor where a vector is expected",
+        SupportError,
+        lambda: _edges("-> n n")(_sparse(), support=_sparse()),
+        """\
+EquivariantLinear("-> n n", 1, 2) takes one vector for each graph, a plain tensor, but this is a Sparse.""",
+    ),
+    Case(
+        "listed values with other channels",
+        ShapeError,
+        lambda: _edges()(_sparse(values=torch.zeros(2, 5))),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): 1 channels were declared, but the values of this Sparse have 5.""",
+    ),
+    Case(
+        "a support that is none",
+        SupportError,
+        lambda: _edges()(_sparse(), support=PAIR),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): support must be a bellnet.Sparse, whose tuples the result is to list, \
+not Tensor.""",
+    ),
+    Case(
+        "a support for a vector",
+        SupportError,
+        lambda: _edges("n n ->")(_sparse(), support=_sparse()),
+        """\
+EquivariantLinear("n n ->", 1, 2): the target has no slots, so there are no tuples to list.
+Leave out support.""",
+    ),
+    Case(
+        "a support over other slots",
+        SupportError,
+        lambda: _edges()(_sparse(), support=_ratings()),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): the target is over "n n", but the support that was given is over "u i".""",
+    ),
+    Case(
+        "a support of other sizes",
+        SupportError,
+        lambda: _edges()(_sparse(), support=_sparse(sizes=4)),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): of node set 'n' graph 0 has 3 nodes by the input, but 4 by the support.
+Both must be about the same nodes.""",
+    ),
+    Case(
+        "sizes that the input has otherwise",
+        SupportError,
+        lambda: _edges()(_sparse(), sizes={"n": 5}),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): of node set 'n' graph 0 has 3 nodes by the input, but 5 by sizes.
+Both must be about the same nodes.""",
+    ),
+    Case(
+        "a support of a batch",
+        SupportError,
+        lambda: _edges()(_sparse(), support=_batch()),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): the input is one graph, but the support is that of a batch of 2.""",
+    ),
+    Case(
+        "a support of more graphs",
+        SupportError,
+        lambda: _edges()(_batch(), support=_batch(3)),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): the input is a batch of 2, but the support is that of a batch of 3.""",
+    ),
+    Case(
+        "no support",
+        SupportError,
+        lambda: _edges("n n -> n n n")(_sparse()),
+        """\
+EquivariantLinear("n n -> n n n", 1, 2): which tuples over "n n n" is the result to list? The input lists \
+tuples over "n n".
+Pass them in the call: layer(x, support=...), with a bellnet.Sparse whose tuples are taken and whose values are \
+not looked at.""",
+    ),
+    Case(
+        "a node set of the target without size",
+        SizesError,
+        lambda: _edges("n n -> m")(_sparse()),
+        """\
+EquivariantLinear("n n -> m", 1, 2): only the target has node set 'm', so the input cannot tell its length.
+Pass it in the call: layer(x, sizes={'m': 10}).""",
+    ),
+    Case(
+        "a dense batch for the support of one graph",
+        ShapeError,
+        lambda: _edges("n -> n n")(torch.zeros(2, 3, 1), support=_sparse()),
+        """\
+EquivariantLinear("n -> n n", 1, 2): the support is that of one graph, so the input must have no batch axis; \
+its shape is (2, 3, 1).""",
+    ),
+    Case(
+        "fewer vectors than graphs",
+        ShapeError,
+        lambda: _edges("-> n n")(torch.zeros(3, 1), support=_batch()),
+        """\
+EquivariantLinear("-> n n", 1, 2): the support has 2 graphs, but the input has 3.""",
+    ),
+    Case(
+        "pooling over other slots",
+        SupportError,
+        lambda: InvariantPool("n n n")(_sparse()),
+        """\
+InvariantPool("n n n") takes a Sparse over "n n n", but this one is over "n n".""",
+    ),
+    Case(
+        "pooling of listed whole numbers",
+        TensorError,
+        lambda: InvariantPool("n n")(_sparse(values=torch.zeros(2, 1).long())),
+        """\
+InvariantPool("n n") takes floating point numbers, but the input is torch.int64.
+Convert it: x.to(torch.float32).""",
+    ),
+    Case(
+        "listed values that are not symmetric",
+        DeclarationError,
+        lambda: _edges(symmetric=True)(_sparse(values=torch.tensor([[1.0], [2.0]])), check=True),
+        """\
+EquivariantLinear("n n -> n n", 1, 2) was told that its inputs are symmetric, but exchanging slots 0 and 1 of \
+node set 'n' changes this one by up to 1.
+Leave out symmetric=True to use all maps, or symmetrise the input: (x + x.transpose(-2, -3)) / 2 for order 2.""",
+    ),
+    Case(
+        "listed values on the diagonal",
+        DeclarationError,
+        lambda: _edges(hollow=True)(_sparse(torch.tensor([[1], [1]]), torch.tensor([[2.0]])), check=True),
+        """\
+EquivariantLinear("n n -> n n", 1, 2) was told that its inputs are hollow, but this one has values up to 2 \
+where slots 0 and 1 of node set 'n' coincide.
+Leave out hollow=True to use the maps that read this diagonal.""",
+    ),
+    Case(
+        "an unknown choice of tuples to pool",
+        OptionError,
+        lambda: InvariantPool("n n", over="some"),
+        """\
+InvariantPool("n n"): over must be one of 'all', 'listed', not 'some'.""",
+    ),
+]

@@ -1,0 +1,200 @@
+"""Modules on listed tuples: the dense modules where all tuples are listed, and graphs that do not see each other."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+import bellnet as bn
+from bellnet.nn.pointwise import ChannelDropout
+from tests.execute.listed import KINDS, sparse
+from tests.execute.subjects import randomise
+
+SIZES = {"n": [4, 1, 0, 3], "u": [2, 3, 1, 2], "i": [3, 1, 2, 4]}
+
+
+def _random(shape, kind="some", sizes=SIZES, channels=2, seed=0):
+    slots = tuple(shape.split())
+    return sparse(kind, slots, {name: sizes[name] for name in slots}, channels, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
+@pytest.mark.parametrize("shape", ["n", "n n", "n n n", "u i", "u u i"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pooling_over_all_tuples_is_that_of_the_dense_tensor(shape, kind, reduce):
+    pool = bn.InvariantPool(shape, reduce)
+    x = _random(shape, kind)
+    one, other = x.values.clone().requires_grad_(), x.values.clone().requires_grad_()
+    came, wanted = pool(x.with_values(one)), pool(x.with_values(other).to_padded())
+    assert_close(came, wanted)
+    pulled = torch.randn_like(wanted)
+    assert_close(torch.autograd.grad(came, one, pulled), torch.autograd.grad(wanted, other, pulled))
+
+
+@pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
+def test_pooling_over_listed_tuples_sees_no_others(reduce):
+    x = bn.Sparse(torch.tensor([[0, 0, 2], [1, 0, 1]]), torch.tensor([[-3.0], [-7.0], [-1.0]]), 4)
+    found = bn.InvariantPool("n n", reduce, over="listed")(x).tolist()
+    assert found == {"max": [-7, -1], "sum": [-7, -4], "mean": [-7, -2]}[reduce]
+    over_all = bn.InvariantPool("n n", "max")(x).tolist()
+    assert over_all == [0, 0]
+
+
+@pytest.mark.parametrize("over", ["batch", "graph", "channels"])
+@pytest.mark.parametrize("training", [True, False])
+def test_normalisation_of_all_tuples_is_that_of_the_dense_tensor(over, training):
+    norm = bn.EntryNorm("n n", 2, over=over).double().train(training)
+    with torch.no_grad():
+        norm.weight.copy_(torch.tensor([2.0, -1.0]))
+        norm.bias.copy_(torch.tensor([0.5, 3.0]))
+    twin = bn.EntryNorm("n n", 2, over=over).double().train(training)
+    twin.load_state_dict(norm.state_dict())
+    x = _random("n n", "full")
+    assert_close(norm(x).to_padded().values, twin(x.to_padded()).values)
+    assert_close(norm.state_dict(), twin.state_dict())
+
+
+@pytest.mark.parametrize("over", ["batch", "graph"])
+def test_statistics_are_those_of_the_listed_tuples(over):
+    norm = bn.EntryNorm("n n", 2, over=over).double()
+    x = _random("n n", "some", {"n": [5, 4]})
+    y = norm(x)
+    parts = [y.values] if over == "batch" else [one.values for one in y.unpack()]
+    for values in parts:
+        assert_close(values.mean(0), torch.zeros(2, dtype=torch.float64), atol=1e-6, rtol=0)
+        assert_close(values.var(0, unbiased=False), torch.ones(2, dtype=torch.float64), atol=1e-4, rtol=0)
+
+
+def test_dropout_drops_whole_channels_of_a_graph():
+    x = _random("n n", "full", {"n": [3, 2, 4]}, channels=50).map(torch.ones_like)
+    dropped = ChannelDropout(0.5, 2)(x)
+    for graph in dropped.unpack():
+        assert (graph.values == graph.values[:1]).all()
+        assert 0 < (graph.values[0] == 0).sum() < 50
+    assert not torch.equal(dropped.unpack()[0].values[0], dropped.unpack()[1].values[0])
+    one = bn.Sparse(x.index[1:, :9], x.values[:9], 3)
+    assert (ChannelDropout(0.5, 2)(one).values[0] == 0).any()
+
+
+OPTIONS = {
+    "plain": {},
+    "sums": {"normalize": "sum", "basis": "orbit"},
+    "everything": {"norm": "batch", "residual": True, "activation": nn.Tanh},
+    "graph": {"norm": "graph"},
+    "channels": {"norm": "channels", "bias": False},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_networks_on_all_tuples_are_those_on_the_dense_tensor(options):
+    x = _random("n n", "full")
+    nets = [bn.EquivariantNet(spec, [2, 4, 4, 3], **options).double() for spec in ("n n -> n n", "n n -> n")]
+    for net in nets:
+        assert_close(net(x).to_padded().values, net(x.to_padded()).values)
+    invariant = bn.InvariantNet("n n", [2, 4, 4], 3, hidden=[5], **options).double()
+    assert_close(invariant(x), invariant(x.to_padded()))
+    listed = bn.InvariantNet("n n", [2, 4, 4], 3, pool_over="listed", **options).double()
+    assert_close(listed(x), listed(x.to_padded()))
+
+
+def test_a_network_treats_the_graphs_of_a_batch_as_it_treats_them_one_by_one():
+    x = _random("n n")
+    net = bn.EquivariantNet("n n -> n", [2, 4, 3], normalize="listed").double()
+    together = net(x).unpack()
+    for one, graph in zip(together, x.unpack(), strict=True):
+        assert_close(one.values, net(graph).values)
+    invariant = bn.InvariantNet("n n", [2, 4], 3).double()
+    assert_close(invariant(x), torch.stack([invariant(graph) for graph in x.unpack()]))
+
+
+@pytest.mark.parametrize("normalize", ["mean", "listed", "sum"])
+def test_relabelling_the_nodes_commutes_with_a_network(normalize):
+    x = _random("n n", "some", {"n": 7})
+    order = torch.randperm(7)
+    net = bn.EquivariantNet("n n -> n n", [2, 4, 3], normalize=normalize).double()
+    moved = bn.Sparse(order[x.index], x.values, 7)
+    assert_close(net(moved).at(order[x.index]), net(x).values)
+
+
+def test_listed_means_are_means_for_tensors_and_padded():
+    listed = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, normalize="listed", dtype=torch.float64))
+    mean = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64))
+    padded = _random("n n", "full").to_padded()
+    assert_close(listed(padded).values, mean(padded).values)
+    x = torch.randn(5, 5, 2, dtype=torch.float64)
+    assert_close(listed(x), mean(x))
+    assert 'normalize="listed"' in repr(listed)
+
+
+@pytest.mark.parametrize("spec", ["n -> n n", "n n -> n n", "-> n n", "-> n"])
+def test_a_dense_input_with_a_support_gives_the_dense_result_at_its_tuples(spec):
+    layer = randomise(bn.EquivariantLinear(spec, 2, 3, dtype=torch.float64))
+    target = _random(" ".join(layer.spec.target), "some", {"n": [3, 3]})
+    x = torch.randn(2, *[3] * len(layer.spec.source), 2, dtype=torch.float64)
+    sizes = dict.fromkeys(layer.spec.target_only, 3)
+    assert_close(layer(x, support=target).values, layer(x, sizes=sizes)[tuple(target.index)])
+    single = target.unpack()[0]
+    assert_close(layer(x[0], support=single).values, layer(x[0], sizes=sizes)[tuple(single.index)])
+
+
+def test_node_features_of_a_batch_go_to_its_edges():
+    layer = randomise(bn.EquivariantLinear("n -> n n", 2, 3, dtype=torch.float64))
+    edges = _random("n n", "some", {"n": [4, 2]})
+    nodes = bn.Sparse.of_nodes(torch.randn(6, 2, dtype=torch.float64), {"n": [4, 2]})
+    came = layer(nodes, support=edges)
+    assert came.support is edges.support
+    wanted = layer(nodes.to_padded()).values
+    assert_close(came.values, wanted[tuple(edges.index)])
+
+
+@pytest.mark.parametrize("size", [3, torch.tensor([3, 1])])
+def test_a_node_set_that_only_the_target_has_gets_its_length_in_the_call(size):
+    layer = randomise(bn.EquivariantLinear("u -> i", 2, 3, dtype=torch.float64))
+    x = _random("u", "some", {"u": [4, 2]})
+    y = layer(x, sizes={"i": size})
+    assert_close(y.to_padded().values, layer(x.to_padded(), sizes={"i": torch.as_tensor(size).expand(2)}).values)
+
+
+def test_results_keep_the_support_where_the_spec_allows_it_and_list_every_node_otherwise():
+    x = _random("n n")
+    assert bn.EquivariantLinear("n n -> n n", 2, 3).double()(x).support is x.support
+    nodes = bn.EquivariantLinear("n n -> n", 2, 3).double()(x)
+    assert nodes.n_tuples == sum(SIZES["n"])
+    assert bn.EquivariantLinear("n n -> n", 2, 3).double()(x).support is nodes.support
+    assert bn.EquivariantLinear("n n ->", 2, 3).double()(x).shape == (4, 3)
+    assert bn.EquivariantLinear("n n ->", 2, 3).double()(x.unpack()[0]).shape == (3,)
+
+
+def test_sizes_without_names_fit_every_name_of_a_spec():
+    x = bn.Sparse(torch.tensor([[0, 1], [2, 0]]), torch.randn(2, 1), 3)
+    for spec in ("v v -> v v", "u i -> u i", "u i -> i"):
+        layer = bn.EquivariantLinear(spec, 1, 2)
+        y = layer(x)
+        assert_close(y.values, layer(x.to_dense())[tuple(y.index)])
+
+
+def test_declared_inputs_are_checked_where_that_is_asked_for():
+    index = torch.tensor([[0, 1, 2], [1, 0, 0]])
+    symmetric = bn.Sparse(index[:, :2], torch.ones(2, 1), 3)
+    layer = bn.EquivariantLinear("n n -> n n", 1, 2, symmetric=True, hollow=True)
+    layer(symmetric, check=True)
+    with pytest.raises(bn.errors.DeclarationError):
+        layer(bn.Sparse(index, torch.ones(3, 1), 3), check=True)  # (0, 2) is not listed, so it is zero
+    with pytest.raises(bn.errors.DeclarationError):
+        layer(symmetric.with_diagonal().map(torch.ones_like), check=True)
+
+
+def test_a_layer_trained_on_dense_tensors_serves_listed_tuples_with_the_same_weights():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3)
+    again = bn.EquivariantLinear("n n -> n n", 2, 3, normalize="listed")
+    again.load_state_dict(layer.state_dict())
+    assert_close(again.weight, layer.weight)
+
+
+def test_half_precision_sums_do_not_overflow():
+    n = 300
+    x = bn.Sparse.from_dense(torch.full((n, n, 1), 1000.0), "n n").to(torch.float16)
+    layer = bn.EquivariantLinear("n n -> n n", 1, 1, normalize="listed", dtype=torch.float16)
+    with torch.no_grad():
+        layer.weight.fill_(0.01)
+    assert layer(x).values.isfinite().all()

@@ -1,0 +1,142 @@
+"""Sparse: what it keeps, in which order, and the ways there and back."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+import bellnet as bn
+from bellnet.tensors import codes
+from bellnet.testing import strategies
+from tests.execute.listed import KINDS, sparse
+
+SHAPES = ["n", "n n", "n n n", "u i", "u u i", "u i u"]
+
+
+def _random(shape, kind, sizes, seed=0):
+    return sparse(kind, tuple(shape.split()), sizes, 2, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_graph_goes_to_a_dense_tensor_and_back(shape, kind):
+    x = _random(shape, kind, {"n": 4, "u": 3, "i": 2})
+    again = bn.Sparse.from_dense(x.to_dense(), shape)
+    assert torch.equal(again.index, x.index)
+    assert torch.equal(again.values, x.values)
+    assert again.sizes == x.sizes or again.sizes == next(iter(x.sizes.values()))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_goes_to_padded_and_back_and_to_its_graphs_and_back(shape, kind):
+    x = _random(shape, kind, {"n": [4, 0, 3], "u": [1, 3, 2], "i": [2, 2, 0]})
+    for again in (bn.Sparse.from_dense(x.to_padded(), shape), bn.Sparse.pack(x.unpack())):
+        assert torch.equal(again.index, x.index)
+        assert torch.equal(again.values, x.values)
+    for graph, padded in zip(x.unpack(), x.to_padded().unpack(shape), strict=True):
+        assert torch.equal(graph.to_dense(), padded)
+
+
+@given(padded=strategies.padded("n n", channels=2))
+def test_what_lies_outside_a_padded_batch_is_not_listed(padded):
+    x = bn.Sparse.from_dense(padded, keep_zeros=True)
+    assert x.n_tuples == int((padded.sizes**2).sum())
+    assert x.values.isfinite().all()
+    wanted = padded.unpack("n n")
+    assert all(torch.equal(one.to_dense(), other) for one, other in zip(x.unpack(), wanted, strict=True))
+
+
+@given(st.permutations(range(6)))
+def test_the_order_in_which_tuples_are_given_does_not_matter(order):
+    index = torch.tensor([[0, 0, 1, 2, 2, 3], [1, 3, 1, 0, 2, 0]])
+    values = torch.arange(6.0).unsqueeze(-1)
+    x = bn.Sparse(index[:, order], values[list(order)], 4)
+    assert torch.equal(x.index, index)
+    assert torch.equal(x.values, values)
+    assert torch.equal(x.at(index[:, order]), values[list(order)])
+
+
+def test_sorted_tuples_keep_their_values_as_they_are():
+    values = torch.randn(3, 2)
+    x = bn.Sparse(torch.tensor([[0, 0, 2], [0, 1, 1]]), values, 3, is_sorted=True)
+    assert x.values is values
+
+
+def test_at_gives_zero_for_what_is_not_listed_and_takes_tuples_repeatedly():
+    values = torch.tensor([[5.0], [7.0]], requires_grad=True)
+    x = bn.Sparse(torch.tensor([[0, 1], [1, 0]]), values, 3)
+    found = x.at(torch.tensor([[1, 2, 1], [0, 2, 0]]))
+    assert found.squeeze(-1).tolist() == [7, 0, 7]
+    found.sum().backward()
+    assert values.grad.squeeze(-1).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("shape", ["n", "n n", "n n n"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_diagonal_lists_every_node_and_changes_no_value(shape, kind):
+    for sizes in ({"n": 3}, {"n": [3, 0, 2]}):
+        x = _random(shape, kind, sizes)
+        wider = x.with_diagonal()
+        assert torch.equal(x._filled(), wider._filled())
+        every = x.support.every_node(x.support.counts, "n").index
+        diagonal = torch.cat([every[:-1], every[-1:].expand(x.support.order, -1)])
+        assert (wider.support.places(bn.tensors.Support(diagonal, x.support.counts, x.support.slots).nodes) >= 0).all()
+        assert x.map(torch.relu).with_diagonal().support is wider.support
+        assert wider.with_diagonal().n_tuples == wider.n_tuples
+
+
+def test_maps_share_the_support():
+    x = _random("n n", "some", {"n": 4})
+    assert x.map(torch.relu).support is x.support
+    assert x.with_values(torch.zeros(x.n_tuples, 7)).support is x.support
+
+
+def test_copies_and_pickles_are_equal_and_leave_behind_what_can_be_made_again():
+    x = _random("n n", "some", {"n": [4, 3]})
+    layer = bn.EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)
+    wanted = layer(x).values
+    for again in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert not again.support._made
+        assert_close(layer(again).values, wanted)
+
+
+def test_to_converts_values_and_moves_both():
+    x = _random("n n", "some", {"n": 4})
+    assert x.to(torch.float32).values.dtype == torch.float32
+    assert x.to(torch.float32).support is x.support
+    moved = x.to("meta")
+    assert moved.values.is_meta
+    assert moved.index.is_meta
+
+
+def test_numbers_too_large_for_one_integer_are_numbered_anew():
+    many = 2**31
+    index = torch.tensor([[0, 5, many - 1], [many - 1, 5, 0], [1, 5, many - 1]])
+    x = bn.Sparse(index, torch.arange(3.0).unsqueeze(-1), many)
+    assert x.at(index.flip(1)).squeeze(-1).tolist() == [2, 1, 0]
+    assert x.at(torch.tensor([[0], [many - 1], [2]])).tolist() == [[0]]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), unique=True), st.integers(1, 3))
+def test_encoding_keeps_the_order_of_tuples_with_and_without_numbering_anew(tuples, room):
+    nodes = torch.tensor(tuples, dtype=torch.int64).reshape(-1, 4).T
+    plain = codes.encode([nodes], (4, 4, 4, 4))[0]
+    largest, codes.LARGEST = codes.LARGEST, 4**room
+    try:
+        tight = codes.encode([nodes], (4, 4, 4, 4))[0]
+    finally:
+        codes.LARGEST = largest
+    assert torch.equal(plain.argsort(), tight.argsort())
+    assert len(tight.unique()) == len(tuples)
+
+
+def test_a_sparse_says_what_it_is():
+    assert (
+        repr(_random("u i", "full", {"u": 1, "i": 2}))
+        == "Sparse(\"u i\", 2 tuples, 2 channels, sizes={'u': 1, 'i': 2})"
+    )
