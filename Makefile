@@ -37,7 +37,7 @@ demo: $(VENV)/.with-experiments  ## run the demonstration
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
 test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/.with-dev  ## check style, formatting and types
 	$(BIN)/ruff check .
