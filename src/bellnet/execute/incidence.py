@@ -35,11 +35,14 @@ class Incidence:
         self.parts = None if self.is_total else belongs.nonzero().flatten()
         self.whole = whole if self.is_total else whole[belongs]
         self.is_empty = not len(self.whole)
+        self.is_one = self.is_total and n_wholes == 1 and not self.is_empty
 
     def add_up(self, parts: Tensor) -> Tensor:
         """(wholes, channels): the sum of the parts of every whole."""
         if self.is_empty:
             return parts.new_zeros(self.n_wholes, parts.shape[-1])
+        if self.is_one:
+            return parts.sum(0, keepdim=True)
         if _is_watched():
             belonging = parts if self.parts is None else parts.index_select(0, self.parts)
             return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
@@ -48,6 +51,10 @@ class Incidence:
         for bounds in further:
             total = _bags(total, torch.arange(len(total), device=total.device), bounds)
         return total
+
+    def add_handed_out(self, total: Tensor, wholes: Tensor) -> Tensor:
+        """The total (parts, channels) and for every part what its whole has, as a new tensor."""
+        return total + (wholes if self.is_one else self.hand_out(wholes))
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
