@@ -12,6 +12,8 @@ import torch
 from benchmarks.cases import CASES, QUICK_CASES, Case
 from benchmarks.goals import verdicts
 from benchmarks.imports import time_imports
+from benchmarks.listed import FULL, QUICK, listed_record, listed_table, measure_listed, verdicts_on_listed
+from benchmarks.listed import LEGEND as LISTED_LEGEND
 from benchmarks.measure import load_average
 from benchmarks.record import circumstances, record
 from benchmarks.report import ratio_tables, verdict_table
@@ -41,15 +43,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _warn(warnings, f"the load average is {load:.2f}: other work is running, timings will be distorted")
     rounds = QUICK_ROUNDS if options.quick else ROUNDS
     results: list[Result] = []
-    for case in options.case or (QUICK_CASES if options.quick else CASES):
+    cases = () if options.only == "listed" else options.case or (QUICK_CASES if options.quick else CASES)
+    for case in cases:
         print(f"measuring {case.spec} at batch,n,in,out = {str(case).partition(':')[2]}", file=sys.stderr, flush=True)
         results += measure(case, rounds=rounds)
     if unsteady := sum(not result.is_steady for result in results):
         _warn(warnings, f"fixed work did not take equally long in {unsteady} of {len(results)} races: a busy machine")
-    imports = time_imports(rounds=QUICK_IMPORT_ROUNDS if options.quick else IMPORT_ROUNDS)
+    listed = []
+    if options.only != "dense" and not options.case:
+        print("measuring listed tuples", file=sys.stderr, flush=True)
+        listed = measure_listed(QUICK if options.quick else FULL, rounds=rounds)
+        if unsteady := sum(not result.is_steady for result in listed):
+            _warn(
+                warnings, f"fixed work did not take equally long in {unsteady} of {len(listed)} races of listed tuples"
+            )
+    import_rounds = QUICK_IMPORT_ROUNDS if options.quick else IMPORT_ROUNDS
+    imports = {} if options.only == "listed" else time_imports(rounds=import_rounds)
     summary = verdicts(results, imports)
+    summary += verdicts_on_listed(listed) if listed else []
     about = circumstances(threads=options.threads, rounds=rounds, load=load)
-    parts = [LEGEND, ratio_tables(results), verdict_table(summary)]
+    parts = [LEGEND + ("\n" + LISTED_LEGEND if listed else "")]
+    parts += [ratio_tables(results)] * bool(results) + [listed_table(listed)] * bool(listed) + [verdict_table(summary)]
     if options.quick or options.case:
         parts.append(
             "The goals are set for a full run, without --quick and --case, on a machine that is idle otherwise."
@@ -58,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
     for warning in warnings:
         print(f"warning: {warning}")
-    _write(options, record(about, results, imports, summary, warnings), text)
+    found = record(about, results, imports, summary, warnings)
+    _write(options, {**found, "listed": listed_record(listed)} if listed else found, text)
 
 
 def _warn(warnings: list[str], text: str) -> None:
@@ -101,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ORDER:BATCH,N,IN,OUT",
         help=f"measure these cases instead of {' '.join(map(str, CASES))}",
     )
+    parser.add_argument("--only", choices=["dense", "listed"], help="measure dense tensors, or listed tuples, alone")
     parser.add_argument("--threads", type=int, default=2, help="threads that torch may use (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the record to this file")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latest.json and latest.md to this directory")

@@ -34,24 +34,27 @@ class Incidence:
         self.is_total = bool(belongs.all())
         self.parts = None if self.is_total else belongs.nonzero().flatten()
         self.whole = whole if self.is_total else whole[belongs]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no part belongs to any whole."""
-        return not len(self.whole)
+        self.is_empty = not len(self.whole)
+        self.is_one = self.is_total and n_wholes == 1 and not self.is_empty
 
     def add_up(self, parts: Tensor) -> Tensor:
         """(wholes, channels): the sum of the parts of every whole."""
         if self.is_empty:
             return parts.new_zeros(self.n_wholes, parts.shape[-1])
+        if self.is_one:
+            return parts.sum(0, keepdim=True)
         if _is_watched():
             belonging = parts if self.parts is None else parts.index_select(0, self.parts)
             return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
-        order, *stages = self._bags
-        for bounds in stages:
-            parts = _bags(parts, order, bounds)
-            order = torch.arange(len(parts), device=parts.device)
-        return parts
+        order, first, *further = self._bags
+        total = _bags(parts, order, first)
+        for bounds in further:
+            total = _bags(total, torch.arange(len(total), device=total.device), bounds)
+        return total
+
+    def add_handed_out(self, total: Tensor, wholes: Tensor) -> Tensor:
+        """The total (parts, channels) and for every part what its whole has, as a new tensor."""
+        return total + (wholes if self.is_one else self.hand_out(wholes))
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
@@ -153,10 +156,8 @@ def _bounds(counts: Tensor) -> Tensor:
 
 
 def _bags(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
-    total: Tensor = torch.nn.functional.embedding_bag(
-        order, rows.detach(), bounds, mode="sum", include_last_offset=True
-    )
-    return total
+    """Row i of the result is the sum of the rows that `order` names from bounds[i] on, up to bounds[i + 1]."""
+    return torch.embedding_bag(rows.detach(), order, bounds, mode=0, include_last_offset=True)[0]
 
 
 @lru_cache(maxsize=8)

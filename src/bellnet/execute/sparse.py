@@ -19,8 +19,8 @@ from bellnet.execute.transforms import making_constants
 from bellnet.plan import Program, ReadStep, Swap, WriteStep
 from bellnet.tensors import Support
 
-PIECE_BYTES = 2**19
-"""Reordered rows are made and used in pieces that stay in the cache; fresh memory for all would cost more."""
+PIECE_BYTES = 2**21
+"""Reordered rows are made and used in pieces of memory that is used again; fresh memory for all would cost more."""
 
 
 class Supports(NamedTuple):
@@ -127,7 +127,7 @@ class Listed:
     def add(self, total: Tensor, terms: Sequence[Written]) -> Tensor:
         """The total and what is handed out to it, as a new tensor."""
         for incidence, rows in terms:
-            total = total + incidence.hand_out(rows)
+            total = incidence.add_handed_out(total, rows)
         return total
 
     def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:

@@ -1,0 +1,173 @@
+"""Listed tuples: does the cost follow their number, against a graph convolution, and against our own dense layer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bellnet import EquivariantLinear, Sparse
+from benchmarks.goals import Goal, Verdict
+from benchmarks.measure import Timing, race
+from benchmarks.memory import peak_extra_bytes
+from benchmarks.report import MEGABYTE, table
+
+WIDTH = 16
+NODES_TO_EDGES = 10
+LEGEND = """\
+listed   EquivariantLinear("n n -> n n", 16, 16) on a Sparse, forward and backward, joins made before
+gine     GINEConv of PyTorch Geometric with edge features of the same width, on the same graph; listed with a diagonal
+dense    the same layer on the dense tensor of the same graph"""
+
+
+@dataclass(frozen=True)
+class ListedSizes:
+    """The number of edges of each size of graph, of the graph of the convolution, and the nodes of the dense one."""
+
+    growing: tuple[int, ...] = (10_000, 100_000, 1_000_000, 3_000_000)
+    convolution: int = 1_000_000
+    dense_nodes: int = 1000
+    density: float = 0.05
+
+
+FULL = ListedSizes()
+QUICK = ListedSizes((1_000, 10_000), 10_000, 100)
+
+
+@dataclass(frozen=True)
+class ListedResult:
+    """What was measured on one graph: time and memory of everyone, and how many tuples are listed."""
+
+    what: str
+    n_tuples: Mapping[str, int]
+    timings: Mapping[str, Timing]
+    peak_bytes: Mapping[str, int]
+    is_steady: bool
+
+
+def random_graph(n_nodes: int, n_edges: int) -> Tensor:
+    """(2, about n_edges): distinct pairs of nodes, each with its reverse."""
+    generator = torch.Generator().manual_seed(0)
+    half = torch.randint(n_nodes * n_nodes, (n_edges // 2,), generator=generator)
+    code = torch.cat([half, half % n_nodes * n_nodes + half // n_nodes]).unique()
+    return torch.stack([code // n_nodes, code % n_nodes])
+
+
+def measure_listed(sizes: ListedSizes, *, rounds: int) -> list[ListedResult]:
+    """All three comparisons, each in one race."""
+    growing = {f"{n_edges:.0e}": _listed(n_edges // NODES_TO_EDGES, n_edges) for n_edges in sizes.growing}
+    results = [_race("growing", growing, rounds)]
+    del growing
+    results.append(_race("convolution", _against_convolution(sizes.convolution), rounds))
+    results.append(_race("dense", _against_dense(sizes), rounds))
+    return results
+
+
+def verdicts_on_listed(results: list[ListedResult]) -> list[Verdict]:
+    """The goals of sparse tensors."""
+    growing, convolution, dense = results
+    time = [growing.timings[name].median / n for name, n in growing.n_tuples.items()]
+    memory = [growing.peak_bytes[name] / n for name, n in growing.n_tuples.items()]
+    return [
+        Verdict("time for one listed tuple, largest/smallest", max(time) / min(time), Goal("at most", 1.5)),
+        Verdict("memory for one listed tuple, largest/smallest", max(memory) / min(memory), Goal("at most", 1.5)),
+        Verdict("time, listed/gine", _ratio(convolution, "listed", "gine"), Goal("at most", 3)),
+        Verdict("time, dense/listed", _ratio(dense, "dense", "listed"), Goal("at least", 5)),
+    ]
+
+
+def listed_table(results: list[ListedResult]) -> str:
+    """One row for everyone in every race."""
+    rows = [["race", "who", "tuples", "ms", "ns a tuple", "MB", "bytes a tuple"]]
+    for result in results:
+        for name, timing in result.timings.items():
+            n, peak = result.n_tuples[name], result.peak_bytes[name]
+            cells = [f"{1e3 * timing.median:.2f}", f"{1e9 * timing.median / n:.0f}", f"{peak / MEGABYTE:.1f}"]
+            rows.append([result.what, name, str(n), *cells, f"{peak / n:.0f}"])
+    return table(rows)
+
+
+def listed_record(results: list[ListedResult]) -> list[dict[str, Any]]:
+    """Everything, as JSON takes it."""
+    return [
+        {
+            "race": result.what,
+            "is_steady": result.is_steady,
+            "contestants": {
+                name: {
+                    "median": timing.median,
+                    "samples": list(timing.samples),
+                    "repetitions": timing.repetitions,
+                    "n_tuples": result.n_tuples[name],
+                    "peak_extra_bytes": result.peak_bytes[name],
+                }
+                for name, timing in result.timings.items()
+            },
+        }
+        for result in results
+    ]
+
+
+Contestant = tuple[int, Callable[[], object]]
+
+
+def _race(what: str, contestants: dict[str, Contestant], rounds: int) -> ListedResult:
+    calls = {name: call for name, (_, call) in contestants.items()}
+    peaks = {name: peak_extra_bytes(call) for name, call in calls.items()}
+    outcome = race(calls, rounds=rounds)
+    tuples = {name: n_tuples for name, (n_tuples, _) in contestants.items()}
+    return ListedResult(what, tuples, outcome.timings, peaks, outcome.is_steady)
+
+
+def _listed(n_nodes: int, n_edges: int, *, diagonal: bool = False) -> Contestant:
+    index = random_graph(n_nodes, n_edges)
+    x = Sparse(index, torch.randn(index.shape[1], WIDTH), n_nodes, is_sorted=True)
+    return _on(x.with_diagonal() if diagonal else x)
+
+
+def _on(x: Sparse, layer: nn.Module | None = None) -> Contestant:
+    layer = EquivariantLinear("n n -> n n", WIDTH, WIDTH) if layer is None else layer
+    x = x.with_values(x.values.requires_grad_())
+    upstream = torch.randn(x.n_tuples, WIDTH)
+    return x.n_tuples, partial(_run, lambda: layer(x).values, upstream, [x.values, *layer.parameters()])
+
+
+def _against_convolution(n_edges: int) -> dict[str, Contestant]:
+    from torch_geometric.nn import GINEConv
+
+    n_nodes = n_edges // NODES_TO_EDGES
+    index = random_graph(n_nodes, n_edges)
+    nodes, edges = (torch.randn(n, WIDTH, requires_grad=True) for n in (n_nodes, index.shape[1]))
+    convolution = GINEConv(nn.Linear(WIDTH, WIDTH))
+    needed = [nodes, edges, *convolution.parameters()]
+    call = partial(_run, lambda: convolution(nodes, index, edges), torch.randn(n_nodes, WIDTH), needed)
+    return {"listed": _listed(n_nodes, n_edges, diagonal=True), "gine": (index.shape[1], call)}
+
+
+def _against_dense(sizes: ListedSizes) -> dict[str, Contestant]:
+    n = sizes.dense_nodes
+    index = random_graph(n, int(sizes.density * n * n))
+    x = Sparse(index, torch.randn(index.shape[1], WIDTH), n, is_sorted=True)
+    layer = EquivariantLinear("n n -> n n", WIDTH, WIDTH)
+    dense = x.to_dense()
+    with torch.no_grad():
+        if not torch.allclose(layer(x).values, layer(dense)[tuple(index)], rtol=1e-3, atol=1e-3):
+            raise ValueError(
+                "the listed layer does not compute what the dense one computes; there is nothing to compare"
+            )
+    needed = [dense.requires_grad_(), *layer.parameters()]
+    call = partial(_run, lambda: layer(dense), torch.randn(n, n, WIDTH), needed)
+    return {"listed": _on(x, layer), "dense": (n * n, call)}
+
+
+def _run(forward: Callable[[], Tensor], upstream: Tensor, needed: list[Tensor]) -> None:
+    """Forward and backward, and leave nothing behind."""
+    forward().backward(upstream)
+    for tensor in needed:
+        tensor.grad = None
+
+
+def _ratio(result: ListedResult, above: str, below: str) -> float:
+    return result.timings[above].median / result.timings[below].median

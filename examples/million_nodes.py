@@ -1,0 +1,52 @@
+"""Node classification on a large generated graph, in mini-batches of PyTorch Geometric.
+
+A small graph by default; --nodes 1000000 takes a million nodes and ten million edges, and prints the memory it took.
+"""
+
+import argparse
+import resource
+import sys
+
+import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import RandomNodeLoader
+
+import bellnet as bn
+from bellnet.data import sparse
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--nodes", type=int, default=8_000)
+parser.add_argument("--epochs", type=int, default=4)
+options = parser.parse_args()
+torch.manual_seed(0)
+n, n_classes, n_features = options.nodes, 5, 8
+
+# Ten edges for each node, most of them to its own class; features that tell the class only vaguely.
+label = torch.randint(n_classes, (n,)).sort()[0]
+count = torch.bincount(label, minlength=n_classes)
+one = torch.arange(n).repeat_interleave(10)
+same = (count.cumsum(0) - count)[label[one]] + (torch.rand(len(one)) * count[label[one]]).long()
+other = torch.where(torch.rand(len(one)) < 0.6, same, torch.randint(n, one.shape))
+code = torch.cat([one * n + other, other * n + one]).unique()
+centre = torch.randn(n_classes, n_features)
+x = centre[label] + 2 * torch.randn(n, n_features)
+graph = Data(x=x, y=label, edge_index=torch.stack([code // n, code % n]), test=torch.rand(n) < 0.2)
+del one, same, other, code
+from_features = torch.cdist(x, centre).argmin(1) == label
+print(f"{n} nodes, {graph.num_edges} listed edges; from features alone {from_features[graph.test].float().mean():.1%}")
+
+net = bn.EquivariantNet("n n -> n", [1 + n_features, 16, 16, n_classes], normalize="listed")
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+loader = RandomNodeLoader(graph, num_parts=4, shuffle=True)  # a part is a quarter of the nodes, with their edges
+for epoch in range(1, options.epochs + 1):
+    right = total = 0
+    for part in loader:
+        scores = net(sparse.from_pyg(part)).values  # one row for each node
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(scores[~part.test], part.y[~part.test]).backward()
+        optimizer.step()
+        right += int((scores.argmax(1) == part.y)[part.test].sum())
+        total += int(part.test.sum())
+    print(f"epoch {epoch}: {right / total:.1%} of the test nodes right")
+if sys.platform == "linux":
+    print(f"largest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB")

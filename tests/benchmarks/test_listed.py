@@ -1,0 +1,70 @@
+"""The race of listed tuples runs from end to end, and its figures are worked out from what was measured."""
+
+import json
+
+import pytest
+import torch
+
+from benchmarks.__main__ import main
+from benchmarks.listed import (
+    ListedResult,
+    ListedSizes,
+    listed_table,
+    measure_listed,
+    random_graph,
+    verdicts_on_listed,
+)
+from benchmarks.measure import Timing
+
+TINY = ListedSizes(growing=(100, 300), convolution=200, dense_nodes=12, density=0.2)
+
+
+@pytest.fixture(autouse=True)
+def same_number_of_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_the_graph_is_symmetric_sorted_and_has_about_so_many_edges():
+    index = random_graph(50, 200)
+    pairs = list(map(tuple, index.T.tolist()))
+    assert pairs == sorted(set(pairs))
+    assert {(b, a) for a, b in pairs} == set(pairs)
+    assert 150 < len(pairs) <= 200
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+def test_everyone_is_measured():
+    results = measure_listed(TINY, rounds=1)
+    assert [set(result.timings) for result in results] == [{"1e+02", "3e+02"}, {"listed", "gine"}, {"listed", "dense"}]
+    assert all(peak > 0 for result in results for peak in result.peak_bytes.values())
+    assert results[2].n_tuples["dense"] == 144
+    assert listed_table(results).count("\n") == 7
+
+
+def _result(what, tuples, seconds, peaks):
+    timings = {name: Timing((one,), 1) for name, one in seconds.items()}
+    return ListedResult(what, tuples, timings, peaks, is_steady=True)
+
+
+def test_the_verdicts_are_ratios_for_one_tuple():
+    results = [
+        _result("growing", {"a": 10, "b": 100}, {"a": 1.0, "b": 14.0}, {"a": 20, "b": 100}),
+        _result("convolution", {"listed": 11, "gine": 10}, {"listed": 4.0, "gine": 1.0}, {"listed": 1, "gine": 1}),
+        _result("dense", {"listed": 5, "dense": 100}, {"listed": 2.0, "dense": 12.0}, {"listed": 1, "dense": 1}),
+    ]
+    found = verdicts_on_listed(results)
+    assert [round(verdict.value, 6) for verdict in found] == [1.4, 2, 4, 6]
+    assert [verdict.reached for verdict in found] == [True, False, False, True]
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+def test_listed_tuples_can_be_measured_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.__main__.QUICK", TINY)
+    main(["--quick", "--only", "listed", "--threads", "1", "--json", str(tmp_path / "record.json")])
+    record = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    assert (record["results"], record["imports"]) == ([], {})
+    assert [race["race"] for race in record["listed"]] == ["growing", "convolution", "dense"]
+    assert len(record["summary"]) == 4
+    assert "time, listed/gine" in capsys.readouterr().out
