@@ -6,7 +6,7 @@ import scipy.sparse
 import torch
 
 import bellnet as bn
-from bellnet.data import sparse
+from bellnet.data import as_graph, sparse, to_networkx
 from bellnet.errors import DataError, SupportError
 
 
@@ -130,19 +130,25 @@ def test_dense_axes_of_a_sparse_tensor_are_channels_and_equal_indices_add_up():
 def test_sparse_matrices_of_scipy_keep_their_values(form):
     dense = [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]
     matrix = scipy.sparse.csr_array(dense).asformat(form)
-    assert sparse.from_scipy(matrix).to_dense().squeeze(-1).tolist() == dense
+    assert sparse.from_graph(matrix).to_dense().squeeze(-1).tolist() == dense
 
 
 def test_graphs_of_networkx_are_their_adjacency_matrices():
     for graph in (nx.path_graph(4), nx.gn_graph(6, seed=0), nx.empty_graph(3), nx.Graph([(0, 0), (0, 1)])):
-        x = sparse.from_networkx(graph)
+        x = sparse.from_graph(graph)
         assert x.to_dense().squeeze(-1).tolist() == nx.to_numpy_array(graph).tolist()
+
+
+def test_node_features_of_any_graph_stand_on_the_diagonal():
+    data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
+    for graph in (data, as_graph(data), to_networkx(as_graph(data))):
+        assert torch.equal(sparse.from_graph(graph).to_dense(), _dense(data))
 
 
 def test_edge_attributes_of_networkx_are_channels():
     graph = nx.Graph()
     graph.add_edge("b", "a", weight=2, length=0.5)
-    x = sparse.from_networkx(graph, weight=["weight", "length"])
+    x = sparse.from_graph(graph, edge=["weight", "length"])
     assert x.to_dense().tolist() == [[[0, 0], [2, 0.5]], [[2, 0.5], [0, 0]]]
 
 
@@ -179,11 +185,11 @@ def test_a_table_of_ratings_has_two_node_sets():
         ),
         (lambda: sparse.from_torch(torch.zeros(2, 2)), "this tensor is dense"),
         (lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()), "the sparse axes must have one length"),
-        (lambda: sparse.from_scipy(scipy.sparse.csr_array((2, 3))), "must be square, but its shape is (2, 3)"),
-        (lambda: sparse.from_networkx(nx.MultiGraph()), "a multigraph has several edges between two nodes"),
+        (lambda: sparse.from_graph(scipy.sparse.csr_array((2, 3))), "of shape (n, n), but its shape is (2, 3)"),
+        (lambda: sparse.from_graph(nx.MultiGraph()), "parallel edges have no place"),
         (
-            lambda: sparse.from_networkx(nx.path_graph(2), weight="w"),
-            "the edge (0, 1) has no attribute 'w'",
+            lambda: sparse.from_graph(nx.path_graph(2), edge="w"),
+            "the edge between node 0 and node 1 has no attribute 'w'",
         ),
         (lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3), "but there are [2, 3]"),
         (lambda: sparse.from_pyg(object()), "data has no edge_index"),

@@ -1,26 +1,26 @@
-"""Graphs, hypergraphs and tables from elsewhere as `Sparse`: PyTorch Geometric, torch, scipy, networkx, plain lists."""
+"""Graphs, hypergraphs and tables from elsewhere as `Sparse`: graphs of any kind, torch, plain lists.
+
+Many graphs at once, with chosen channels, are for `bellnet.data.to_sparse`.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from bellnet.data.convert import as_graph
 from bellnet.errors import DataError
 from bellnet.extras import require
 from bellnet.tensors import Sparse
 
-if TYPE_CHECKING:
-    import networkx
-
 __all__ = [
     "from_edge_index",
+    "from_graph",
     "from_hyperedges",
-    "from_networkx",
     "from_pyg",
     "from_ratings",
-    "from_scipy",
     "from_torch",
 ]
 
@@ -63,8 +63,31 @@ def from_edge_index(
     return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
+def from_graph(
+    graph: object, *, node: str | Sequence[str] | None = None, edge: str | Sequence[str] | None = None
+) -> Sparse:
+    """One graph of any kind that `as_graph` takes: networkx, scipy, `Graph`, PyTorch Geometric `Data`, arrays.
+
+    The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, which
+    stand on the diagonal. A graph without node features gets no diagonal. An edge of an undirected graph is listed in
+    both directions.
+
+    Args:
+        graph: The graph.
+        node: The name or names of the node features, see `as_graph`.
+        edge: Likewise of the edge features.
+
+    >>> from_graph(torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
+    Sparse("n n", 3 tuples, 1 channel, sizes=3)
+    """
+    known = as_graph(graph, node=node, edge=edge)
+    values = None if known.edge_features is None else known.edge_features.to(torch.get_default_dtype())
+    edges = from_edge_index(known.edge_index, values, n_nodes=known.n)
+    return edges if known.node_features is None else _with_node_features(edges, known.node_features)
+
+
 def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
-    """A `Data` or `Batch` of PyTorch Geometric, also the mini-batches of its loaders.
+    """A `Data` or `Batch` of PyTorch Geometric as it is, also the mini-batches of its loaders.
 
     The channels are those of `edge_attr`, or one channel of ones for a graph without it; then those of `x`, which
     stand on the diagonal. A graph without `x` gets no diagonal.
@@ -85,14 +108,7 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
         edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
     if data.x is None:
         return edges
-    features = data.x if data.x.ndim > 1 else data.x.unsqueeze(-1)
-    placed = edges.with_diagonal()
-    nodes = placed.support.nodes
-    on_diagonal = (nodes[0] == nodes[1]).nonzero().flatten()  # ascending, as the nodes are
-    values = placed.values.new_zeros(placed.n_tuples, placed.values.shape[1] + features.shape[1])
-    values[:, : placed.values.shape[1]] = placed.values
-    values[on_diagonal, placed.values.shape[1] :] = features.to(values.dtype)
-    return placed.with_values(values)
+    return _with_node_features(edges, data.x if data.x.ndim > 1 else data.x.unsqueeze(-1))
 
 
 def from_torch(tensor: Tensor) -> Sparse:
@@ -112,52 +128,6 @@ def from_torch(tensor: Tensor) -> Sparse:
             "For several node sets use bellnet.Sparse(tensor.indices(), values, sizes)."
         )
     return Sparse(coo.indices(), _with_channels(coo.values(), coo.indices()), lengths.pop(), is_sorted=True)
-
-
-def from_scipy(matrix: Any) -> Sparse:
-    """A square sparse matrix or array of scipy, in any format; what is stored is listed."""
-    call = "from_scipy(matrix)"
-    require("scipy", extra="graphs", call=call)
-    coo = matrix.tocoo()
-    if coo.shape[0] != coo.shape[1]:
-        raise DataError(
-            f"{call}: the matrix must be square, but its shape is {coo.shape}.\n"
-            "For two node sets use from_ratings(rows, columns, values)."
-        )
-    index = torch.stack([torch.as_tensor(one, dtype=torch.int64) for one in (coo.row, coo.col)])
-    values = torch.as_tensor(coo.data)
-    values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
-    return _gathered(index, values.unsqueeze(-1), coo.shape[0], "sum")
-
-
-def from_networkx(graph: "networkx.Graph", *, weight: str | Sequence[str] | None = None) -> Sparse:
-    """A graph of networkx; its nodes are numbered in the order of `graph.nodes`.
-
-    An edge of an undirected graph is listed in both directions.
-
-    Args:
-        graph: A `Graph` or `DiGraph`; multigraphs have several values for a pair and are refused.
-        weight: The edge attribute, or attributes, that are the channels; ones if not given.
-    """
-    call = "from_networkx(graph)"
-    require("networkx", extra="graphs", call=call)
-    if graph.is_multigraph():
-        raise DataError(f"{call}: a multigraph has several edges between two nodes.\nPass networkx.Graph(graph).")
-    names = [] if weight is None else [weight] if isinstance(weight, str) else list(weight)
-    number = {node: place for place, node in enumerate(graph.nodes)}
-    pairs, rows = [], []
-    for one, other, attributes in graph.edges(data=True):
-        if missing := [name for name in names if name not in attributes]:
-            raise DataError(f"{call}: the edge ({one!r}, {other!r}) has no attribute {missing[0]!r}.")
-        row = [float(attributes[name]) for name in names] or [1.0]
-        pairs.append((number[one], number[other]))
-        rows.append(row)
-        if not graph.is_directed() and one != other:
-            pairs.append((number[other], number[one]))
-            rows.append(row)
-    index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T.contiguous()
-    values = torch.tensor(rows, dtype=torch.get_default_dtype()).reshape(len(rows), max(len(names), 1))
-    return Sparse(index, values, graph.number_of_nodes())
 
 
 def from_hyperedges(
@@ -218,6 +188,18 @@ def from_ratings(
     found = [int(one.max()) + 1 if len(one) else 0 for one in index]
     n_users, n_items = found if sizes is None else sizes
     return _gathered(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
+
+
+def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
+    """Further channels on the diagonal: (nodes, channels), the nodes of all graphs one after the other."""
+    placed = edges.with_diagonal()
+    nodes = placed.support.nodes
+    on_diagonal = (nodes[0] == nodes[1]).nonzero().flatten()  # ascending, as the nodes are
+    n_edge = placed.values.shape[1]
+    values = placed.values.new_zeros(placed.n_tuples, n_edge + features.shape[1])
+    values[:, :n_edge] = placed.values
+    values[on_diagonal, n_edge:] = features.to(values.dtype)
+    return placed.with_values(values)
 
 
 def _gathered(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
