@@ -23,6 +23,7 @@ from bellnet.data import (
     at_edges,
     graphml,
     in_order,
+    sparse,
     to_scipy,
     tu,
     undirected,
@@ -120,6 +121,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
+    "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
     "a fit to different widths": lambda: Encoding.fit(
         [Graph(2, EDGES, node_features=torch.ones(2, 3)), Graph(2, EDGES, node_features=torch.ones(2, 1))]
     ),
@@ -139,10 +141,20 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "half a batch": lambda: Loader([PATH], batch_size=0.5),
     "no entries": lambda: Loader([PATH], batch_size=1, max_entries=0),
     "more than all is waste": lambda: Loader([PATH], batch_size=1, max_waste=2),
+    "a layout nobody knows for a loader": lambda: Loader([PATH], batch_size=1, layout="flat"),
     "edges of other graphs": lambda: at_edges(Padded(torch.zeros(1, 2, 2, 1), [2]), [PATH]),
     "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
     "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),
     "a set with too few labels": lambda: GraphSet("MINE", [PATH, PATH], torch.tensor([0])),
+    "edges in lists": lambda: sparse.from_edge_index(EDGES),
+    "edges of three nodes": lambda: sparse.from_edge_index(torch.zeros(3, 4, dtype=torch.int64)),
+    "the largest of equal edges": lambda: sparse.from_edge_index(torch.tensor(EDGES), duplicates="max"),
+    "an edge between the graphs of a batch": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([0, 1])),
+    "graphs that do not ascend": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([1, 0])),
+    "a dense tensor as a sparse one": lambda: sparse.from_torch(torch.zeros(2, 2)),
+    "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
+    "hyperedges of several lengths": lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
+    "no graph of PyTorch Geometric": lambda: sparse.from_pyg(None),
 }
 
 

@@ -74,6 +74,19 @@ def alike(draw):
 
 
 @given(alike())
+def test_both_layouts_hold_the_same_values(case):
+    members, options = case
+    encoding = Encoding.fit(members, **options)
+    padded = encoding.encode(members, dtype=torch.float64)
+    sparse = encoding.encode(members, layout="sparse", dtype=torch.float64)
+    assert torch.equal(sparse.to_padded().values, padded.values)
+    assert sparse.sizes.tolist() == [graph.n for graph in members]
+    for one, graph in zip(sparse.unpack(), members, strict=True):
+        pairs = {*map(tuple, graph.edge_index.T.tolist()), *((node, node) for node in range(graph.n))}
+        assert one.index.T.tolist() == sorted(map(list, pairs))
+
+
+@given(alike())
 def test_every_channel_holds_what_its_name_says(case):
     members, options = case
     encoding = Encoding.fit(members, **options)

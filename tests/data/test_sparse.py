@@ -7,7 +7,7 @@ import torch
 
 import bellnet as bn
 from bellnet.data import as_graph, sparse, to_networkx
-from bellnet.errors import DataError, SupportError
+from bellnet.errors import SupportError
 
 
 def test_edges_become_a_matrix_with_their_values():
@@ -168,34 +168,3 @@ def test_a_table_of_ratings_has_two_node_sets():
     assert x.to_dense().shape == (3, 4, 1)
     assert x.to_dense()[1, 2] == 4
     assert bn.EquivariantLinear("u i -> i", 1, 2)(x).values.shape == (4, 2)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: sparse.from_edge_index(torch.zeros(3, 4)), "edge_index must have the shape (2, edges), not (3, 4)"),
-        (lambda: sparse.from_edge_index(torch.zeros(2, 0).long(), duplicates="max"), "'refuse' or 'sum', not 'max'"),
-        (
-            lambda: sparse.from_edge_index(torch.tensor([[0], [1]]), batch=torch.tensor([0, 1])),
-            "there is an edge between nodes of different graphs",
-        ),
-        (
-            lambda: sparse.from_edge_index(torch.tensor([[0], [1]]), batch=torch.tensor([1, 0])),
-            "batch must be ascending",
-        ),
-        (lambda: sparse.from_torch(torch.zeros(2, 2)), "this tensor is dense"),
-        (lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()), "the sparse axes must have one length"),
-        (lambda: sparse.from_graph(scipy.sparse.csr_array((2, 3))), "of shape (n, n), but its shape is (2, 3)"),
-        (lambda: sparse.from_graph(nx.MultiGraph()), "parallel edges have no place"),
-        (
-            lambda: sparse.from_graph(nx.path_graph(2), edge="w"),
-            "the edge between node 0 and node 1 has no attribute 'w'",
-        ),
-        (lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3), "but there are [2, 3]"),
-        (lambda: sparse.from_pyg(object()), "data has no edge_index"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_the_reason(call, words):
-    with pytest.raises(DataError) as caught:
-        call()
-    assert words in str(caught.value)

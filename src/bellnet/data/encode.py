@@ -1,14 +1,14 @@
 """How graphs become channels.
 
-An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` with the
-same channels in the same order: the adjacency, edge features, and on the diagonal node labels (one channel for each
-label seen when it was fitted) and node features.
+An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` or a
+`Sparse` with the same channels in the same order: the adjacency, edge features, and on the diagonal node labels (one
+channel for each label seen when it was fitted) and node features.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch import Tensor
 from bellnet.data.convert import as_graphs
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError, OptionError
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 ADJACENCIES = {
     "plain": ("adjacency",),
@@ -24,6 +24,7 @@ ADJACENCIES = {
     "both": ("adjacency", "normalized adjacency"),
 }
 UNKNOWN = ("zero", "error")
+LAYOUTS = ("padded", "sparse")
 FORMAT = "bellnet encoding"
 VERSION = 1
 _NO_LABELS = torch.zeros(0, dtype=torch.int64)
@@ -127,35 +128,84 @@ class Encoding:
         """The number of channels."""
         return len(self.names)
 
+    @overload
     def encode(
-        self, graphs: Iterable[object], *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
-    ) -> Padded:
-        """The graphs as one `Padded` of shape (graphs, n, n, channels), n being the size of the largest.
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: Literal["padded"] = "padded",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Padded: ...
+    @overload
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: Literal["sparse"],
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Sparse: ...
+    @overload
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: str,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Padded | Sparse: ...
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: str = "padded",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Padded | Sparse:
+        """The graphs as one tensor.
 
         Args:
             graphs: Graphs of any kind that `as_graph` takes.
+            layout: "padded" for a `Padded` of shape (graphs, n, n, channels), n being the size of the largest;
+                "sparse" for a `Sparse` that lists the edges and, for every node v, (v, v).
             dtype: The type of the values.
             device: Where the values are.
         """
+        if layout not in LAYOUTS:
+            raise OptionError(f"Encoding.encode(graphs): layout must be 'padded' or 'sparse', not {layout!r}.")
         known = as_graphs(graphs)
         if not known:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
             self._check(graph, number)
-        longest = max(graph.n for graph in known)
-        values = torch.zeros(len(known), longest, longest, self.channels, dtype=dtype)
-        self._write_edges(values, known)
-        self._write_nodes(values, known)
-        sizes = torch.tensor([graph.n for graph in known])
-        return Padded.clean(values.to(device), sizes, ("n", "n"))
+        return (self._padded if layout == "padded" else self._sparse)(known, dtype, device)
 
-    def _write_edges(self, values: Tensor, graphs: list[Graph]) -> None:
-        owner = torch.repeat_interleave(torch.tensor([graph.n_edges for graph in graphs]))
-        source, target = torch.cat([graph.edge_index for graph in graphs], 1)
-        here = (owner, source, target)
+    def _padded(self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None) -> Padded:
+        longest = max(graph.n for graph in graphs)
+        values = torch.zeros(len(graphs), longest, longest, self.channels, dtype=dtype)
+        edges, nodes = _edges_and_diagonal(graphs)
+        self._write_edges(values, graphs, tuple(edges))
+        self._write_nodes(values, graphs, tuple(nodes))
+        return Padded.clean(values.to(device), torch.tensor([graph.n for graph in graphs]), ("n", "n"))
+
+    def _sparse(self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None) -> Sparse:
+        edges, nodes = _edges_and_diagonal(graphs)
+        tuples, sizes = torch.cat([edges, nodes], 1), torch.tensor([graph.n for graph in graphs])
+        before = sizes.square().cumsum(0) - sizes.square()
+        owner, source, target = tuples
+        codes, rows = (before[owner] + source * sizes[owner] + target).unique(return_inverse=True)
+        index = tuples.new_empty(3, len(codes))
+        index[:, rows] = tuples
+        values = torch.zeros(len(codes), self.channels, dtype=dtype)
+        self._write_edges(values, graphs, (rows[: edges.shape[1]],))
+        self._write_nodes(values, graphs, (rows[edges.shape[1] :],))
+        return Sparse(index.to(device), values.to(device), sizes.to(device), is_sorted=True)
+
+    def _write_edges(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
         columns = []
         if self.adjacency != "normalized":
-            columns.append(torch.ones(len(owner), 1, dtype=values.dtype))
+            columns.append(torch.ones(len(here[0]), 1, dtype=values.dtype))
         if self.adjacency != "plain":
             columns.append(_normalized(graphs).to(values.dtype).unsqueeze(-1))
         if self.edge_features:
@@ -167,19 +217,16 @@ class Encoding:
         row = torch.cat(columns, 1)
         values[..., : row.shape[1]][here] = row
 
-    def _write_nodes(self, values: Tensor, graphs: list[Graph]) -> None:
-        owner = torch.repeat_interleave(torch.tensor([graph.n for graph in graphs]))
-        node = torch.cat([torch.arange(graph.n) for graph in graphs])
+    def _write_nodes(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
         first = len(ADJACENCIES[self.adjacency]) + self.edge_features
         if self.node_labels:
             place, known = self._places(graphs)
-            owners, nodes = owner[known], node[known]
-            values[owners, nodes, nodes, first + place[known]] += 1
+            values[(*(axis[known] for axis in here), first + place[known])] += 1
         if self.node_features:
             features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
             nothing = torch.zeros(0, self.node_features, dtype=values.dtype)
             columns = torch.cat([nothing, *(part.to(values.dtype) for part in features)])
-            values[owner, node, node, first + len(self.node_labels) :] = columns
+            values[..., first + len(self.node_labels) :][here] = columns
 
     def _places(self, graphs: list[Graph]) -> tuple[Tensor, Tensor]:
         """For every node the place of its label among the known ones, and whether it is one of them."""
@@ -263,6 +310,38 @@ def to_padded(
     """
     known = as_graphs(graphs)
     return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device)
+
+
+def to_sparse(
+    graphs: Iterable[object],
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+    **options: Any,
+) -> Sparse:
+    """A list of graphs as one `Sparse` that lists their edges and diagonals; otherwise as `to_padded`.
+
+    Args:
+        graphs: Graphs of any kind that `as_graph` takes.
+        dtype: The type of the values.
+        device: Where the values are.
+        **options: Those of `Encoding.fit`, for instance adjacency="normalized".
+
+    >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
+    >>> to_sparse([path, edge])
+    Sparse("n n", 11 tuples, 1 channel, sizes=tensor([3, 2]))
+    """
+    known = as_graphs(graphs)
+    return Encoding.fit(known, **options).encode(known, layout="sparse", dtype=dtype, device=device)
+
+
+def _edges_and_diagonal(graphs: list[Graph]) -> tuple[Tensor, Tensor]:
+    """Graph, first and second node of every edge, and of (v, v) for every node v, one graph after the other."""
+    edge_owner = torch.repeat_interleave(torch.tensor([graph.n_edges for graph in graphs]))
+    node_owner = torch.repeat_interleave(torch.tensor([graph.n for graph in graphs]))
+    node = torch.cat([torch.arange(graph.n) for graph in graphs])
+    ends = torch.cat([graph.edge_index for graph in graphs], 1)
+    return torch.cat([edge_owner.unsqueeze(0), ends]), torch.stack([node_owner, node, node])
 
 
 def _common_width(graphs: list[Graph], name: str) -> int:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from bellnet.data.convert import as_graphs
-from bellnet.data.encode import Encoding
+from bellnet.data.encode import LAYOUTS, Encoding
 from bellnet.errors import DataError, OptionError
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
-Batch = tuple[Padded, Tensor | list[object] | None, Tensor]
+Batch = tuple[Padded | Sparse, Tensor | list[object] | None, Tensor]
 
 MIXING = 0.05
 """By which part of its size a graph may be taken for larger or smaller than it is, so that it meets others."""
@@ -21,10 +21,12 @@ class Loader:
 
     Every epoch holds every graph once. Graphs of about the same size come together; which ones is drawn anew in every
     epoch, and so is the order of the batches. Each time the loader is iterated, the next epoch begins; `set_epoch`
-    goes to any other. The order depends on `seed` and the epoch alone.
+    goes to any other. The order depends on `seed` and the epoch alone. Sparse batches need no padding: there graphs of
+    all sizes come together.
 
-    Iterating gives tuples: the `Padded` batch, its labels (None without labels), and the places of its graphs in
-    `graphs`. A few batches, mostly of very large graphs, have fewer graphs than `batch_size`: see `max_waste`.
+    Iterating gives tuples: the batch, a `Padded` or a `Sparse`, its labels (None without labels), and the places of
+    its graphs in `graphs`. A few batches, mostly of very large graphs, have fewer graphs than `batch_size`: see
+    `max_waste`.
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
@@ -32,11 +34,12 @@ class Loader:
             tensor for each graph; of such a list a batch gets a list.
         batch_size: The largest number of graphs in a batch.
         encoding: How graphs become channels; fitted to these graphs if None.
+        layout: What a batch is: "padded" or "sparse", see `Encoding.encode`.
         shuffle: Whether the order is random. If not, batches run from small graphs to large ones.
         seed: Where the random numbers come from.
         max_waste: A batch of which a larger part would be padding is cut in two where that saves most.
-        max_entries: The largest number of entries (graphs * n * n) of a batch, for graphs so large that `batch_size`
-            of them do not fit into memory. A graph that is larger by itself comes alone.
+        max_entries: The largest number of entries (graphs * n * n, or listed tuples) of a batch, for graphs so large
+            that `batch_size` of them do not fit into memory. A graph that is larger by itself comes alone.
         cache_bytes: Encoded graphs are kept if all of them take at most so much memory.
         dtype: The type of the values.
         device: Where the values and labels are.
@@ -57,6 +60,7 @@ class Loader:
         *,
         batch_size: int,
         encoding: Encoding | None = None,
+        layout: str = "padded",
         shuffle: bool = True,
         seed: int = 0,
         max_waste: float = 0.35,
@@ -70,11 +74,14 @@ class Loader:
                 raise OptionError(f"Loader: {name} must be a whole number from 1 up, not {value!r}.")
         if not 0 <= max_waste <= 1:
             raise OptionError(f"Loader: max_waste must be a part, from 0 to 1, not {max_waste!r}.")
+        if layout not in LAYOUTS:
+            raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
         self.graphs = as_graphs(graphs)
         if not self.graphs:
             raise DataError("Loader(graphs): there is no graph.\nGive at least one.")
         self.labels = _labels(labels, len(self.graphs))
         self.encoding = Encoding.fit(self.graphs) if encoding is None else encoding
+        self.layout = layout
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
@@ -84,8 +91,9 @@ class Loader:
         self.device = device
         self.epoch = 0
         self._sizes = torch.tensor([graph.n for graph in self.graphs])
-        needed = int(self._sizes.square().sum()) * self.encoding.channels * dtype.itemsize
-        self._kept: list[Tensor | None] | None = [None] * len(self.graphs) if needed <= cache_bytes else None
+        self._entries = [graph.n**2 if layout == "padded" else graph.n + graph.n_edges for graph in self.graphs]
+        needed = sum(self._entries) * self.encoding.channels * dtype.itemsize
+        self._kept: list[Padded | Sparse | None] | None = [None] * len(self.graphs) if needed <= cache_bytes else None
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch: the next iteration gives its batches."""
@@ -113,15 +121,19 @@ class Loader:
         # A random start makes ties random; a random factor moves the borders and lets neighbouring sizes meet.
         start = torch.randperm(count, generator=generator)
         factor = 1 + MIXING * (2 * torch.rand(count, generator=generator) - 1)
-        by_size = start[(self._sizes[start] * factor).argsort(stable=True)]
+        order = start if self.layout == "sparse" else start[(self._sizes[start] * factor).argsort(stable=True)]
         n_batches = -(-count // self.batch_size)
-        batches = self._cut(by_size.tolist(), short=int(torch.randint(n_batches, (), generator=generator)))
+        batches = self._cut(order.tolist(), short=int(torch.randint(n_batches, (), generator=generator)))
         return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
 
     def waste(self) -> float:
         """Which part of all entries of the epoch that comes next is padding, from 0 to 1."""
-        padded = sum(len(batch) * max(self.graphs[place].n for place in batch) ** 2 for batch in self._batches())
-        return 1 - int(self._sizes.square().sum()) / padded if padded else 0.0
+        held = sum(self._held([self._entries[place] for place in batch]) for batch in self._batches())
+        return 1 - sum(self._entries) / held if held else 0.0
+
+    def _held(self, entries: list[int]) -> int:
+        """How many entries a batch of graphs with so many entries each has."""
+        return sum(entries) if self.layout == "sparse" else len(entries) * max(entries)
 
     def _cut(self, order: list[int], *, short: int) -> list[list[int]]:
         """Cut an order into batches of `batch_size`, of which the one at place `short` may be smaller."""
@@ -132,33 +144,41 @@ class Loader:
         for place in range(n_batches):
             begin = end
             end += self.batch_size - (missing if place == short % n_batches else 0)
-            batches += self._cut_further(sorted(order[begin:end], key=lambda place: self.graphs[place].n))
+            batches += self._cut_further(sorted(order[begin:end], key=lambda place: self._entries[place]))
         return batches
 
     def _cut_further(self, batch: list[int]) -> list[list[int]]:
         """Cut a batch, sorted by size, into parts that are neither too wasteful nor too large."""
-        areas = [self.graphs[place].n ** 2 for place in batch]
-        count, entries = len(batch), len(batch) * areas[-1]
-        is_large = self.max_entries is not None and entries > self.max_entries
-        if count == 1 or (sum(areas) >= (1 - self.max_waste) * entries and not is_large):
+        entries = [self._entries[place] for place in batch]
+        count, held = len(batch), self._held(entries)
+        is_large = self.max_entries is not None and held > self.max_entries
+        if count == 1 or (sum(entries) >= (1 - self.max_waste) * held and not is_large):
             return [batch]
         # How much less the smaller ones need when they are padded to the largest of them only.
-        saved = [smaller * (areas[-1] - areas[smaller - 1]) for smaller in range(1, count)]
+        saved = [smaller * (entries[-1] - entries[smaller - 1]) for smaller in range(1, count)]
         middle = saved.index(max(saved)) + 1 if max(saved) else count // 2
         return [*self._cut_further(batch[:middle]), *self._cut_further(batch[middle:])]
 
-    def _encode(self, places: Tensor) -> Padded:
+    def _encode(self, places: Tensor) -> Padded | Sparse:
         if self._kept is None:
             graphs = [self.graphs[place] for place in places.tolist()]
-            return self.encoding.encode(graphs, dtype=self.dtype, device=self.device)
+            return self.encoding.encode(graphs, layout=self.layout, dtype=self.dtype, device=self.device)
+        kept = [self._encoded(self._kept, place) for place in places.tolist()]
+        if self.layout == "sparse":
+            return Sparse.pack(one for one in kept if isinstance(one, Sparse)).to(self.device or "cpu")
         longest = int(self._sizes[places].max())
         values = torch.zeros(len(places), longest, longest, self.encoding.channels, dtype=self.dtype)
-        for row, place in zip(values, places.tolist(), strict=True):
-            kept = self._kept[place]
-            if kept is None:
-                kept = self._kept[place] = self.encoding.encode([self.graphs[place]], dtype=self.dtype).values[0]
-            row[: len(kept), : len(kept)] = kept
+        for row, one in zip(values, kept, strict=True):
+            row[: one.values.shape[1], : one.values.shape[1]] = one.values[0]
         return Padded.clean(values.to(self.device), self._sizes[places], ("n", "n"))
+
+    def _encoded(self, kept: list[Padded | Sparse | None], place: int) -> Padded | Sparse:
+        """A graph by itself, encoded once."""
+        found = kept[place]
+        if found is None:
+            found = self.encoding.encode([self.graphs[place]], layout=self.layout, dtype=self.dtype)
+            found = kept[place] = found.unpack()[0] if isinstance(found, Sparse) else found
+        return found
 
     def _labels_at(self, places: Tensor) -> Tensor | list[object] | None:
         if self.labels is None:

@@ -11,16 +11,17 @@ from torch import Tensor
 
 from bellnet.data.convert import as_graphs
 from bellnet.errors import DataError
-from bellnet.tensors import Padded
+from bellnet.tensors import Padded, Sparse
 
 T = TypeVar("T")
 
 
-def at_edges(pairs: Padded, graphs: Iterable[object]) -> list[Tensor]:
-    """Of values on all pairs of nodes, those at the edges of each graph: (edges, channels), in the order of its edges.
+def at_edges(pairs: Padded | Sparse, graphs: Iterable[object]) -> list[Tensor]:
+    """Of values on pairs of nodes, those at the edges of each graph: (edges, channels), in the order of its edges.
 
     Args:
-        pairs: Values of shape (graphs, n, n, channels), for instance what a network "n n -> n n" returns.
+        pairs: Values of shape (graphs, n, n, channels), for instance what a network "n n -> n n" returns; or a batch of
+            listed pairs, of which those that are not listed are zero.
         graphs: The graphs of the batch, of any kind that `as_graph` takes.
 
     >>> path = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -28,14 +29,18 @@ def at_edges(pairs: Padded, graphs: Iterable[object]) -> list[Tensor]:
     tensor([1., 3., 5., 7.])
     """
     known = as_graphs(graphs)
-    apart = pairs.unpack("n n")
-    if [graph.n for graph in known] != [len(values) for values in apart]:
-        sizes, came = ([len(thing) for thing in apart], [graph.n for graph in known])
+    apart: Sequence[Tensor | Sparse] = pairs.unpack() if isinstance(pairs, Sparse) else pairs.unpack("n n")
+    sizes = [graph.sizes if isinstance(graph, Sparse) else len(graph) for graph in apart]
+    came = [graph.n for graph in known]
+    if came != sizes:
         raise DataError(
             f"at_edges(pairs, graphs): the values are of {len(sizes)} graphs with {_some(sizes)} nodes, but the graphs "
             f"are {len(came)} with {_some(came)} nodes.\nPass the graphs of this batch, in its order."
         )
-    return [values[graph.edge_index[0], graph.edge_index[1]] for values, graph in zip(apart, known, strict=True)]
+    return [
+        values.at(graph.edge_index) if isinstance(values, Sparse) else values[graph.edge_index[0], graph.edge_index[1]]
+        for values, graph in zip(apart, known, strict=True)
+    ]
 
 
 def in_order(batches: Iterable[tuple[Sequence[T], Tensor]]) -> list[T]:
@@ -58,5 +63,5 @@ def in_order(batches: Iterable[tuple[Sequence[T], Tensor]]) -> list[T]:
     return [found[place] for place in range(len(found))]
 
 
-def _some(sizes: list[int]) -> str:
+def _some(sizes: Sequence[object]) -> str:
     return ", ".join(map(str, sizes[:4])) + (", ..." if len(sizes) > 4 else "")

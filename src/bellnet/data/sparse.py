@@ -47,6 +47,8 @@ def from_edge_index(
     """
     call = "from_edge_index(edge_index)"
     _check_choice(call, duplicates)
+    if not isinstance(edge_index, Tensor):
+        raise DataError(f"{call}: edge_index must be a tensor, not {type(edge_index).__qualname__}.")
     if edge_index.ndim != 2 or len(edge_index) != 2:
         raise DataError(f"{call}: edge_index must have the shape (2, edges), not {tuple(edge_index.shape)}.")
     values = _with_channels(values, edge_index)
