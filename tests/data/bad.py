@@ -149,7 +149,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "edges in lists": lambda: sparse.from_edge_index(EDGES),
     "edges of three nodes": lambda: sparse.from_edge_index(torch.zeros(3, 4, dtype=torch.int64)),
     "the largest of equal edges": lambda: sparse.from_edge_index(torch.tensor(EDGES), duplicates="max"),
-    "an edge between the graphs of a batch": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([0, 1])),
+    "an edge between the graphs of a batch": lambda: sparse.from_edge_index(
+        torch.tensor(EDGES), batch=torch.tensor([0, 1])
+    ),
     "graphs that do not ascend": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([1, 0])),
     "a dense tensor as a sparse one": lambda: sparse.from_torch(torch.zeros(2, 2)),
     "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
