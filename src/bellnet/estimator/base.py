@@ -36,6 +36,7 @@ class GraphEstimator(ABC, BaseEstimator):
     hidden: Sequence[int]
     pool: str
     adjacency: str
+    layout: str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -92,6 +93,7 @@ class GraphEstimator(ABC, BaseEstimator):
             lesson = Lesson(
                 graphs=scaling.apply(graphs),
                 encoding=encoding,
+                layout=self.layout,
                 starts=np.concatenate([[0], np.cumsum(counts)]),
                 targets=targets.to(device),
                 weights=torch.from_numpy(weights).float().to(device),
@@ -154,6 +156,7 @@ class GraphEstimator(ABC, BaseEstimator):
             outputs=self._n_outputs(),
             pool=self.pool,
             dropout=self.dropout,
+            layout=self.layout,
         )
 
     @torch.no_grad()
@@ -172,6 +175,7 @@ class GraphEstimator(ABC, BaseEstimator):
             scaled,
             batch_size=ASKED_AT_ONCE,
             encoding=self.encoding_,
+            layout=self.layout,
             shuffle=False,
             max_entries=MAX_ENTRIES,
             dtype=torch.float64,

@@ -33,6 +33,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
+            and takes means over those.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
@@ -71,6 +73,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         hidden: Sequence[int] = (64,),
         pool: str = "max",
         adjacency: str = "both",
+        layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.001,
         weight_decay: float = 0.0,
@@ -88,6 +91,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.hidden = hidden
         self.pool = pool
         self.adjacency = adjacency
+        self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay

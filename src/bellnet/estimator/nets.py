@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantNet, InvariantNet, Padded, Pointwise
+from bellnet import EquivariantNet, InvariantNet, Padded, Pointwise, Sparse
 from bellnet.data import Graph
 
 SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
@@ -22,6 +23,7 @@ class LabelNet(nn.Module):
         outputs: The number of outputs for a label.
         pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
         dropout: The probability to drop a channel.
+        layout: What a batch is, "padded" or "sparse". On listed tuples sums and orbits are those of listed tuples.
     """
 
     def __init__(
@@ -33,20 +35,25 @@ class LabelNet(nn.Module):
         outputs: int,
         pool: str,
         dropout: float,
+        layout: str,
     ) -> None:
         super().__init__()
         self.target = target
+        options: dict[str, Any] = {"dropout": dropout, "normalize": "listed" if layout == "sparse" else "mean"}
         if target == "graph":
-            self.net: nn.Module = InvariantNet("n n", channels, outputs, hidden=hidden, reduce=pool, dropout=dropout)
+            over = "listed" if layout == "sparse" else "all"
+            self.net: nn.Module = InvariantNet(
+                "n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, **options
+            )
             return
         widths = [*hidden, outputs]
-        modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], dropout=dropout)]
+        modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], **options)]
         for before, after in pairwise(widths):
             modules += [Pointwise(nn.ReLU()), Pointwise(nn.Linear(before, after))]
         self.net = nn.Sequential(*modules)
 
-    def forward(self, batch: Tensor | Padded, graphs: Sequence[Graph]) -> Tensor:
-        """From (graphs, n, n, channels) to (labels, outputs).
+    def forward(self, batch: Tensor | Padded | Sparse, graphs: Sequence[Graph]) -> Tensor:
+        """From (graphs, n, n, channels), or listed pairs, to (labels, outputs).
 
         Args:
             batch: The graphs, encoded.
@@ -54,7 +61,9 @@ class LabelNet(nn.Module):
         """
         if isinstance(batch, Padded) and len({graph.n for graph in graphs}) == 1:
             batch = batch.values  # nothing is padded, and without sizes the layers do less
-        found: Tensor | Padded = self.net(batch)
+        found: Tensor | Padded | Sparse = self.net(batch)
+        if isinstance(found, Sparse):
+            return found.values if self.target == "node" else _of_listed_edges(found, graphs)
         values = found.values if isinstance(found, Padded) else found
         if self.target == "graph":
             return values
@@ -67,3 +76,14 @@ def _of_edges(pairs: Tensor, graph: Graph) -> Tensor:
     """The outputs for the listed edges; an edge of an undirected graph has no first node."""
     start, end = graph.edge_index.to(pairs.device)
     return pairs[start, end] if graph.directed else (pairs[start, end] + pairs[end, start]) / 2
+
+
+def _of_listed_edges(pairs: Sparse, graphs: Sequence[Graph]) -> Tensor:
+    """The same for a batch of listed pairs."""
+    counts = torch.tensor([graph.n_edges for graph in graphs])
+    owner = torch.repeat_interleave(counts)
+    undirected = torch.tensor([not graph.directed for graph in graphs])[owner]
+    start, end = torch.cat([graph.edge_index for graph in graphs], 1)
+    forwards = torch.stack([owner, start, end]).to(pairs.values.device)
+    backwards = torch.stack([owner, torch.where(undirected, end, start), torch.where(undirected, start, end)])
+    return (pairs.at(forwards) + pairs.at(backwards.to(pairs.values.device))) / 2

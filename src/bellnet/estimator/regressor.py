@@ -29,6 +29,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
+            and takes means over those.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
@@ -64,6 +66,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         hidden: Sequence[int] = (64,),
         pool: str = "max",
         adjacency: str = "both",
+        layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.001,
         weight_decay: float = 0.0,
@@ -80,6 +83,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.hidden = hidden
         self.pool = pool
         self.adjacency = adjacency
+        self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay

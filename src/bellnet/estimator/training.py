@@ -41,6 +41,7 @@ class Lesson:
 
     graphs: Sequence[Graph]
     encoding: Encoding
+    layout: str
     starts: NDArray[np.int64]
     targets: Tensor
     weights: Tensor
@@ -118,6 +119,7 @@ class _Part:
             [lesson.graphs[place] for place in self.places.tolist()],
             batch_size=batch_size,
             encoding=lesson.encoding,
+            layout=lesson.layout,
             shuffle=seed is not None,
             seed=seed or 0,
             max_entries=MAX_ENTRIES,
