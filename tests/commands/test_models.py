@@ -77,6 +77,14 @@ def model(folder, tmp_path, capsys):
     return path
 
 
+def test_a_model_is_fitted_to_listed_edges(folder, tmp_path, capsys):
+    path = tmp_path / "sparse.safetensors"
+    code, _, _ = outcome(capsys, "fit", folder, "--out", path, "--layout", "sparse", *QUICK)
+    assert code == 0
+    assert load(path).layout == "sparse"
+    assert outcome(capsys, "evaluate", path, folder)[0] == 0
+
+
 def test_fit_writes_a_model_and_says_what_it_did(folder, tmp_path, capsys):
     code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK)
     assert (code, complaint) == (0, "")
