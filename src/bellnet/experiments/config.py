@@ -48,7 +48,7 @@ TRAINING_MAX = Training(0.03, 20, 0.0, 0.0)
 """The trace read out by a maximum."""
 TRAINING_DEEP = {
     ("symmetric", 3): Training(0.003, 20, 10.0, 0.0),
-    ("singular", 4): Training(0.01, 80, 0.0, 0.0),
+    ("singular", 4): Training(0.01, 120, 0.0, 0.0),
 }
 """Where more layers need more care."""
 
