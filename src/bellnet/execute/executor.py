@@ -31,7 +31,7 @@ class Executor(Protocol):
         """The sum of terms, as a new contiguous tensor with axes over these node sets."""
 
     def add(self, total: Tensor, terms: Sequence[Any]) -> Tensor:
-        """The sum of a tensor and terms."""
+        """The sum of a tensor and terms; the tensor is nobody else's and may be written into."""
 
     def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """What was read on a level, at the places where the level writes, axes swapped: the rows of a matrix."""

@@ -53,8 +53,9 @@ class Incidence:
         return total
 
     def add_handed_out(self, total: Tensor, wholes: Tensor) -> Tensor:
-        """The total (parts, channels) and for every part what its whole has, as a new tensor."""
-        return total + (wholes if self.is_one else self.hand_out(wholes))
+        """The total (parts, channels) and for every part what its whole has, in place unless somebody is watching."""
+        terms = wholes if self.is_one else self.hand_out(wholes)
+        return total + terms if _is_watched() else total.add_(terms)
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""

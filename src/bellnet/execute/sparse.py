@@ -125,7 +125,7 @@ class Listed:
         return self._joints[incidences].hand_out([rows for _, rows in terms])
 
     def add(self, total: Tensor, terms: Sequence[Written]) -> Tensor:
-        """The total and what is handed out to it, as a new tensor."""
+        """The total and what is handed out to it; the total may be written into."""
         for incidence, rows in terms:
             total = incidence.add_handed_out(total, rows)
         return total
