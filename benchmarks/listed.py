@@ -1,6 +1,10 @@
 """Listed tuples: does the cost follow their number, against a graph convolution, and against our own dense layer."""
 
-from collections.abc import Callable, Mapping
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,17 +13,20 @@ import torch
 from torch import Tensor, nn
 
 from bellnet import EquivariantLinear, Sparse
-from benchmarks.fresh_memory import memory_kept
 from benchmarks.goals import Goal, Verdict
-from benchmarks.measure import Timing, race
+from benchmarks.measure import LEAST_SECONDS, Timing, race
 from benchmarks.memory import peak_extra_bytes
 from benchmarks.report import MEGABYTE, table
 
 WIDTH = 16
 NODES_TO_EDGES = 10
+LONG_SAMPLE = 0.5
+"""Seconds of a sample where graphs of very different size take turns."""
+HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1"}
+"""Torch then asks the system for pages of 2 MB. It reads this when a process first allocates."""
 LEGEND = """\
 listed   EquivariantLinear("n n -> n n", 16, 16) on a Sparse, forward and backward, joins made before
-growing  the same on larger and larger graphs; kept: the process keeps freed memory, and no fresh pages are zeroed
+growing  the same on larger and larger graphs; with huge pages: under THP_MEM_ALLOC_ENABLE=1, an option of torch
 gine     GINEConv of PyTorch Geometric with edge features of the same width, on the same graph; listed with a diagonal
 dense    the same layer on the dense tensor of the same graph"""
 
@@ -58,31 +65,27 @@ def random_graph(n_nodes: int, n_edges: int) -> Tensor:
 
 
 def measure_listed(sizes: ListedSizes, *, rounds: int) -> list[ListedResult]:
-    """All comparisons, each in one race; that of growing graphs also with freed memory kept, if possible."""
-    results = [
+    """All comparisons, each in one race."""
+    return [
         _race("convolution", _against_convolution(sizes.convolution), rounds),
         _race("dense", _against_dense(sizes), rounds),
+        _in_a_process("growing", sizes.growing, rounds, {}),
+        _in_a_process("growing, with huge pages", sizes.growing, rounds, HUGE_PAGES),
     ]
-    growing = {f"{n_edges:.0e}": _listed(n_edges // NODES_TO_EDGES, n_edges) for n_edges in sizes.growing}
-    results.append(_race("growing", growing, rounds))
-    with memory_kept() as is_kept:
-        if is_kept:
-            results.append(_race("growing, kept", growing, rounds))
-    return results
 
 
 def verdicts_on_listed(results: list[ListedResult]) -> list[Verdict]:
     """The goals of sparse tensors."""
-    convolution, dense, *growing = results
+    convolution, dense, *grown = results
     found = [
         Verdict("time, listed/gine", _ratio(convolution, "listed", "gine"), Goal("at most", 3)),
         Verdict("time, dense/listed", _ratio(dense, "dense", "listed"), Goal("at least", 5)),
     ]
-    for result in growing:
+    for result in grown:
         time = [result.timings[name].median / n for name, n in result.n_tuples.items()]
         what = f"{result.what}: time for one listed tuple, largest/smallest"
         found.append(Verdict(what, max(time) / min(time), Goal("at most", 1.5)))
-    memory = [growing[0].peak_bytes[name] / n for name, n in growing[0].n_tuples.items()]
+    memory = [grown[0].peak_bytes[name] / n for name, n in grown[0].n_tuples.items()]
     what = "growing: memory for one listed tuple, largest/smallest"
     return [*found, Verdict(what, max(memory) / min(memory), Goal("at most", 1.5))]
 
@@ -122,10 +125,44 @@ def listed_record(results: list[ListedResult]) -> list[dict[str, Any]]:
 Contestant = tuple[int, Callable[[], object]]
 
 
-def _race(what: str, contestants: dict[str, Contestant], rounds: int) -> ListedResult:
+def growing(edges: Sequence[int], *, rounds: int, what: str = "growing") -> ListedResult:
+    """The race of graphs with so many edges."""
+    contestants = {f"{n_edges:.0e}": _listed(n_edges // NODES_TO_EDGES, n_edges) for n_edges in edges}
+    return _race(what, contestants, rounds, least_seconds=LONG_SAMPLE if max(edges) > 100_000 else LEAST_SECONDS)
+
+
+def _in_a_process(what: str, edges: Sequence[int], rounds: int, environment: Mapping[str, str]) -> ListedResult:
+    """The race of growing graphs in a process of its own, whose memory is allocated as the environment says."""
+    code = f"""if True:
+        import json, torch
+        from benchmarks.listed import growing, listed_record
+        torch.set_num_threads({torch.get_num_threads()})
+        print(json.dumps(listed_record([growing({tuple(edges)}, rounds={rounds}, what={what!r})])))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return _from_record(json.loads(done.stdout)[0])
+
+
+def _from_record(found: Mapping[str, Any]) -> ListedResult:
+    """What `listed_record` has written."""
+    raced = found["contestants"]
+    return ListedResult(
+        found["race"],
+        {name: one["n_tuples"] for name, one in raced.items()},
+        {name: Timing(tuple(one["samples"]), one["repetitions"]) for name, one in raced.items()},
+        {name: one["peak_extra_bytes"] for name, one in raced.items()},
+        found["is_steady"],
+    )
+
+
+def _race(
+    what: str, contestants: dict[str, Contestant], rounds: int, *, least_seconds: float = LEAST_SECONDS
+) -> ListedResult:
     calls = {name: call for name, (_, call) in contestants.items()}
     peaks = {name: peak_extra_bytes(call) for name, call in calls.items()}
-    outcome = race(calls, rounds=rounds)
+    outcome = race(calls, rounds=rounds, least_seconds=least_seconds)
     tuples = {name: n_tuples for name, (n_tuples, _) in contestants.items()}
     return ListedResult(what, tuples, outcome.timings, peaks, outcome.is_steady)
 

@@ -1,7 +1,8 @@
 """Fair timing: contestants take turns, so that whatever else the machine does falls on all of them alike.
 
 A round is one sample of every contestant, and each round begins with another one. A sample repeats its call often
-enough to take `LEAST_SECONDS`, and counts seconds for one call. What is compared is the median over the rounds. The
+enough to take `LEAST_SECONDS` (or longer, where contestants of very different size take turns: the first calls find
+nothing of theirs in the caches), and counts seconds for one call. What is compared is the median over the rounds. The
 garbage collector is off meanwhile.
 
 A fixed piece of work is timed in every round as well. It always takes equally long on a machine that does nothing
@@ -54,10 +55,16 @@ class Race:
         return median(self.fixed_work) <= MOST_DRIFT * min(self.fixed_work)
 
 
-def race(contestants: Mapping[str, Callable[[], object]], *, rounds: int, warm_up: int = 2) -> Race:
+def race(
+    contestants: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    warm_up: int = 2,
+    least_seconds: float = LEAST_SECONDS,
+) -> Race:
     """Time every contestant once in every round."""
     names = list(contestants)
-    repetitions = {name: _repetitions(contestants[name], warm_up) for name in names}
+    repetitions = {name: _repetitions(contestants[name], warm_up, least_seconds) for name in names}
     samples: dict[str, list[float]] = {name: [] for name in names}
     fixed_work = []
     _time_fixed_work()
@@ -87,13 +94,13 @@ def load_average() -> float | None:
         return None
 
 
-def _repetitions(call: Callable[[], object], warm_up: int) -> int:
+def _repetitions(call: Callable[[], object], warm_up: int, least_seconds: float) -> int:
     for _ in range(warm_up):
         call()
     # Grow until a sample is long enough. The shortest of three counts: a single one may have been held up.
     repetitions = 1
-    while (seconds := repetitions * min(_sample(call, repetitions) for _ in range(3))) < LEAST_SECONDS:
-        repetitions = max(repetitions + 1, min(10 * repetitions, ceil(1.1 * repetitions * LEAST_SECONDS / seconds)))
+    while (seconds := repetitions * min(_sample(call, repetitions) for _ in range(3))) < least_seconds:
+        repetitions = max(repetitions + 1, min(10 * repetitions, ceil(1.1 * repetitions * least_seconds / seconds)))
     return repetitions
 
 
