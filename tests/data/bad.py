@@ -118,6 +118,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "labels to know in a list": lambda: Encoding(node_labels=[1]),
     "labels to know that are not sorted": lambda: Encoding(node_labels=(2, 1)),
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
+    "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
+    "degrees of another kind": lambda: Encoding(degrees=True),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
     "a fit to different widths": lambda: Encoding.fit(
@@ -133,7 +135,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "an encoding that is no JSON": lambda: Encoding.from_json("{"),
     "an encoding of something else": lambda: Encoding.from_json('{"format": "recipe"}'),
     "an encoding of the future": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
-    "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
+    "an encoding of the past": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
+    "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 2}'),
     "a loader without graphs": lambda: Loader([], batch_size=2),
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
     "half a batch": lambda: Loader([PATH], batch_size=0.5),

@@ -22,7 +22,12 @@ class LabelNet(nn.Module):
         outputs: The number of outputs for a label.
         pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
         dropout: The probability to drop a channel.
+
+    Attributes:
+        scale: What every channel of the input is multiplied by: ones, until `channel_scale` says better.
     """
+
+    scale: Tensor
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class LabelNet(nn.Module):
     ) -> None:
         super().__init__()
         self.target = target
+        self.register_buffer("scale", torch.ones(channels[0]))
         if target == "graph":
             self.net: nn.Module = InvariantNet("n n", channels, outputs, hidden=hidden, reduce=pool, dropout=dropout)
             return
@@ -52,9 +58,11 @@ class LabelNet(nn.Module):
             batch: The graphs, encoded.
             graphs: The same graphs: their sizes, and which edges have labels.
         """
-        if isinstance(batch, Padded) and len({graph.n for graph in graphs}) == 1:
-            batch = batch.values  # nothing is padded, and without sizes the layers do less
-        found: Tensor | Padded = self.net(batch)
+        values = (batch.values if isinstance(batch, Padded) else batch) * self.scale
+        if isinstance(batch, Padded) and len({graph.n for graph in graphs}) > 1:
+            found: Tensor | Padded = self.net(Padded(values, batch.sizes))
+        else:
+            found = self.net(values)  # nothing is padded, and without sizes the layers do less
         values = found.values if isinstance(found, Padded) else found
         if self.target == "graph":
             return values
