@@ -23,7 +23,7 @@ NODES_TO_EDGES = 10
 LONG_SAMPLE = 0.5
 """Seconds of a sample where graphs of very different size take turns."""
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**62)}
-"""Options of the C library of GNU: memory that was freed is kept for the next call, and not given back to the system."""
+"""Options of the C library of GNU: memory that was freed is kept for the next call and not given back."""
 LEGEND = """\
 listed   EquivariantLinear("n n -> n n", 16, 16) on a Sparse, forward and backward, joins made before
 growing  the same on ever larger graphs, one thread; memory kept: the process keeps what it frees for the next call

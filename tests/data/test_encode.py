@@ -44,6 +44,9 @@ def slowly(encoding, graph):
         channels.append(channel.reshape(a.shape) + (first[0] if encoding.adjacency_in_labels else 0))
     for number in range(encoding.node_features):
         channels.append(np.diag(graph.node_features[:, number].tolist()).reshape(a.shape))
+    if encoding.degrees:
+        mean, deviation = encoding.degrees
+        channels.append(np.diag((np.log(1 + (out + into) / 2) - mean) / deviation).reshape(a.shape))
     return torch.tensor(np.stack(channels, -1).reshape(graph.n, graph.n, len(channels)))
 
 
@@ -67,7 +70,11 @@ def alike(draw):
     ]
     options = draw(
         st.fixed_dictionaries(
-            {"adjacency": st.sampled_from(["plain", "normalized", "both"]), "adjacency_in_labels": st.booleans()}
+            {
+                "adjacency": st.sampled_from(["plain", "normalized", "both"]),
+                "adjacency_in_labels": st.booleans(),
+                "degrees": st.booleans(),
+            }
         )
     )
     return members, options
@@ -138,6 +145,7 @@ def test_the_channels_have_names():
         "node feature 0",
     )
     assert Encoding.fit([MOLECULE], edge_features=False, node_labels=False, node_features=False).names == ("adjacency",)
+    assert Encoding.fit([MOLECULE], degrees=True).names[-2:] == ("node feature 0", "degree")
 
 
 def test_all_kinds_of_graphs_become_one_batch_in_one_call():
@@ -154,6 +162,28 @@ def test_self_loops_count_in_the_degree_and_direction_is_kept():
     torch.testing.assert_close(values, torch.tensor([[1 / 2, 2**-0.5], [2**-0.5, 0]]))
     arrow = Graph(2, [[0], [1]], directed=True)
     assert to_padded([arrow]).values[0, :, :, 0].tolist() == [[0, 1], [0, 0]]
+
+
+def test_degrees_are_on_the_diagonal_as_logarithms():
+    path = undirected(3, [(0, 1), (1, 2)])
+    values = Encoding(degrees=(0, 1)).encode([path]).values[0, :, :, 1]
+    torch.testing.assert_close(values, torch.tensor([2.0, 3, 2]).log().diag())
+    arrow = Encoding(degrees=(0, 1)).encode([Graph(2, [[0], [1]], directed=True)]).values[0, :, :, 1]
+    torch.testing.assert_close(arrow, torch.full((2,), 1.5).log().diag())
+
+
+def test_degrees_have_mean_zero_and_variance_one_over_all_nodes_of_the_fit():
+    known = [undirected(3, [(0, 1), (1, 2)]), undirected(5, [(0, 1), (0, 2), (0, 3)]), Graph(0, [[], []])]
+    values = torch.cat([graph.diagonal()[1] for graph in to_padded(known, degrees=True).unpack("n n")])
+    assert len(values) == 8
+    torch.testing.assert_close(values.mean(), torch.tensor(0.0))
+    torch.testing.assert_close(values.square().mean(), torch.tensor(1.0))
+
+
+def test_degrees_that_are_all_the_same_become_zero():
+    triangle = undirected(3, [(0, 1), (1, 2), (2, 0)])
+    assert Encoding.fit([triangle], degrees=True).encode([triangle]).values[..., 1].count_nonzero() == 0
+    assert Encoding.fit([Graph(0, [[], []])], degrees=True).degrees == (0, 1)
 
 
 def test_an_unknown_label_is_no_label_or_an_error():
@@ -203,7 +233,8 @@ def test_unusual_labels_and_sizes_are_encoded():
 
 def test_a_stored_encoding_of_a_wrong_value_is_refused():
     stored = json.loads(Encoding.fit([MOLECULE]).to_json())
-    for change in ({"adjacency": "x"}, {"node_labels": [1.5]}, {"node_labels": None}, {"edge_features": "2"}):
+    changes = {"adjacency": ["x"], "node_labels": [[1.5], None], "edge_features": ["2"], "degrees": [[1], [0, "1"]]}
+    for change in ({name: value} for name, values in changes.items() for value in values):
         with pytest.raises(OptionError):
             Encoding.from_json(json.dumps({**stored, **change}))
 

@@ -110,6 +110,7 @@ def test_weights_that_cannot_be_are_refused(weights, words):
         ({"target": "world"}, "target must be one of 'graph', 'node', 'edge', not 'world'."),
         ({"pool": None}, "pool must be one of 'max', 'mean', 'sum', not None."),
         ({"adjacency": "laplacian"}, "adjacency must be one of 'plain', 'normalized', 'both', not 'laplacian'."),
+        ({"degrees": 1}, "degrees must be True or False, not 1."),
         ({"channels": ()}, "channels must be the widths of the layers, such as (16, 32), not ()."),
         ({"channels": 16}, "channels must be the widths of the layers, such as (16, 32), not 16."),
         ({"hidden": (8, 0)}, "hidden must be the widths of the layers, such as (16, 32), not (8, 0)."),

@@ -189,9 +189,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     ("change", "said"),
     [
         (
-            lambda d: d.update(version=2),
-            r"this file has version 2, but here only version 1 can be read; it was written",
+            lambda d: d.update(version=1),
+            r"this file has version 1, but here only version 2 can be read; it was written",
         ),
+        (lambda d: d.update(version=3), r"this file has version 3, but here only version 2 can be read"),
         (lambda d: d.update(format="other"), "not one of a bellnet estimator"),
         (lambda d: d.update(estimator="os.system"), "estimator must be one of GraphClassifier, GraphRegressor"),
         (lambda d: d.pop("encoding"), "it has no 'encoding'"),

@@ -104,6 +104,18 @@ def test_training_stops_when_nothing_gets_better_and_keeps_the_last_epoch_that_w
     assert not net.training
 
 
+@pytest.mark.parametrize("n_steps", [1, 2, 7, 30, 1000])
+def test_the_learning_rate_rises_and_then_falls_to_zero(n_steps):
+    pace = [training._pace(n_steps)(step) for step in range(n_steps + 1)]
+    top = pace.index(max(pace))
+    assert max(pace) == 1
+    assert pace[:top] == sorted(pace[:top])
+    assert pace[top:] == sorted(pace[top:], reverse=True)
+    assert top <= 0.1 * n_steps
+    assert pace[0] > 0
+    assert pace[-1] == pytest.approx(0)
+
+
 def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
     graphs, labels = leaves()
     with pytest.raises(

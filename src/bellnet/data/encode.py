@@ -2,10 +2,11 @@
 
 An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` or a
 `Sparse` with the same channels in the same order: the adjacency, edge features, and on the diagonal node labels (one
-channel for each label seen when it was fitted) and node features.
+channel for each label seen when it was fitted), node features and degrees.
 """
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, overload
@@ -26,7 +27,7 @@ ADJACENCIES = {
 UNKNOWN = ("zero", "error")
 LAYOUTS = ("padded", "sparse")
 FORMAT = "bellnet encoding"
-VERSION = 1
+VERSION = 2
 _NO_LABELS = torch.zeros(0, dtype=torch.int64)
 
 
@@ -45,6 +46,9 @@ class Encoding:
             refuses the graph.
         adjacency_in_labels: Whether the (first) adjacency channel is added to every label channel, as the paper's
             authors did.
+        degrees: None, or the mean and standard deviation of log(1 + degree) over all nodes of the graphs of the fit:
+            then there is a channel with log(1 + degree), less the mean and divided by the deviation, on the diagonal.
+            In a directed graph the degree is the mean of outgoing and incoming edges.
     """
 
     adjacency: str = "plain"
@@ -53,6 +57,7 @@ class Encoding:
     node_features: int = 0
     unknown: str = "zero"
     adjacency_in_labels: bool = False
+    degrees: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -72,6 +77,10 @@ class Encoding:
             raise OptionError(f"Encoding: node_labels must be sorted, each once, not {labels!r}.")
         if type(self.adjacency_in_labels) is not bool:
             raise OptionError(f"Encoding: adjacency_in_labels must be True or False, not {self.adjacency_in_labels!r}.")
+        if self.degrees is not None and not _is_scale(self.degrees):
+            raise OptionError(
+                f"Encoding: degrees must be None or a tuple of a mean and a positive deviation, not {self.degrees!r}."
+            )
 
     @classmethod
     def fit(
@@ -84,6 +93,7 @@ class Encoding:
         node_features: bool = True,
         unknown: str = "zero",
         adjacency_in_labels: bool = False,
+        degrees: bool = False,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
 
@@ -95,6 +105,7 @@ class Encoding:
             node_features: Whether node features become channels.
             unknown: See `Encoding`.
             adjacency_in_labels: See `Encoding`.
+            degrees: Whether the degrees of nodes become a channel.
 
         >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
         >>> Encoding.fit([triangle]).names
@@ -111,6 +122,7 @@ class Encoding:
             node_features=_common_width(known, "node_features") if node_features else 0,
             unknown=unknown,
             adjacency_in_labels=adjacency_in_labels,
+            degrees=_scale_of_degrees(known) if degrees else None,
         )
 
     @property
@@ -121,12 +133,18 @@ class Encoding:
             *(f"edge feature {number}" for number in range(self.edge_features)),
             *(f"label {label}" for label in self.node_labels),
             *(f"node feature {number}" for number in range(self.node_features)),
+            *(("degree",) if self.degrees else ()),
         )
 
     @property
     def channels(self) -> int:
         """The number of channels."""
         return len(self.names)
+
+    @property
+    def n_of_pairs(self) -> int:
+        """The number of channels that say something of pairs of nodes; they come first, those of nodes follow."""
+        return len(ADJACENCIES[self.adjacency]) + self.edge_features
 
     @overload
     def encode(
@@ -218,7 +236,7 @@ class Encoding:
         values[..., : row.shape[1]][here] = row
 
     def _write_nodes(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
-        first = len(ADJACENCIES[self.adjacency]) + self.edge_features
+        first = self.n_of_pairs
         if self.node_labels:
             place, known = self._places(graphs)
             values[(*(axis[known] for axis in here), first + place[known])] += 1
@@ -226,7 +244,11 @@ class Encoding:
             features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
             nothing = torch.zeros(0, self.node_features, dtype=values.dtype)
             columns = torch.cat([nothing, *(part.to(values.dtype) for part in features)])
-            values[..., first + len(self.node_labels) :][here] = columns
+            after_labels = first + len(self.node_labels)
+            values[..., after_labels : after_labels + self.node_features][here] = columns
+        if self.degrees:
+            mean, deviation = self.degrees
+            values[..., -1][here] = ((_log_degrees(graphs) - mean) / deviation).to(values.dtype)
 
     def _places(self, graphs: list[Graph]) -> tuple[Tensor, Tensor]:
         """For every node the place of its label among the known ones, and whether it is one of them."""
@@ -283,8 +305,10 @@ class Encoding:
                 f"Encoding.from_json(text): expected the fields {', '.join(sorted(expected))}; came "
                 f"{', '.join(sorted(stored)) or 'none'}."
             )
-        labels = stored.pop("node_labels")
-        return cls(node_labels=tuple(labels) if isinstance(labels, list) else labels, **stored)
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        return cls(**given)
 
 
 def to_padded(
@@ -376,8 +400,39 @@ def _edge_features(graph: Graph) -> Tensor:
 
 def _normalized(graphs: list[Graph]) -> Tensor:
     """For every edge one over the root of the product of the degrees of its ends."""
-    starts = torch.tensor([0, *(graph.n for graph in graphs)]).cumsum(0)
-    source, target = torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=False)], 1)
-    total = int(starts[-1])
-    leaving, coming = (torch.bincount(ends, minlength=total).double() for ends in (source, target))
+    source, target = _ends(graphs)
+    leaving, coming = _degrees(graphs)
     return (leaving[source] * coming[target]).rsqrt()
+
+
+def _degrees(graphs: list[Graph]) -> tuple[Tensor, Tensor]:
+    """For every node of all graphs how many edges leave it, and how many come to it."""
+    total = sum(graph.n for graph in graphs)
+    leaving, coming = (torch.bincount(ends, minlength=total).double() for ends in _ends(graphs))
+    return leaving, coming
+
+
+def _log_degrees(graphs: list[Graph]) -> Tensor:
+    leaving, coming = _degrees(graphs)
+    return ((leaving + coming) / 2).log1p()
+
+
+def _scale_of_degrees(graphs: list[Graph]) -> tuple[float, float]:
+    """Mean and standard deviation over all nodes; the deviation is 1 where all degrees are the same."""
+    degrees = _log_degrees(graphs)
+    if not len(degrees):
+        return 0.0, 1.0
+    deviation = float(degrees.std(correction=0))
+    return float(degrees.mean()), deviation if deviation > 1e-12 else 1.0
+
+
+def _is_scale(value: object) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2 or not all(type(number) in (int, float) for number in value):
+        return False
+    return all(map(math.isfinite, value)) and value[1] > 0
+
+
+def _ends(graphs: list[Graph]) -> Tensor:
+    """The ends of the edges of all graphs, whose nodes are numbered on from graph to graph."""
+    starts = torch.tensor([0, *(graph.n for graph in graphs)]).cumsum(0)
+    return torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=False)], 1)

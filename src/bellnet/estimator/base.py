@@ -23,7 +23,7 @@ from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
-from bellnet.estimator.scaling import FeatureScaling
+from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, MAX_ENTRIES, Lesson, Schedule, train
 from bellnet.estimator.weights import flat_weights
 
@@ -36,6 +36,7 @@ class GraphEstimator(ABC, BaseEstimator):
     hidden: Sequence[int]
     pool: str
     adjacency: str
+    degrees: bool
     layout: str
     dropout: float
     learning_rate: float
@@ -76,8 +77,9 @@ class GraphEstimator(ABC, BaseEstimator):
         targets, groups = self._learn_labels(call, flat)
         self._check_undirected(call, graphs, flat)
         weights = self._weights(call, sample_weight, counts, groups)
-        encoding = fit_encoding(call, graphs, self.adjacency)
+        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
         scaling = FeatureScaling.fit(graphs)
+        scaled = scaling.apply(graphs)
         seed, device = self._seed(), self._device()
         held = hold_out(
             groups,
@@ -89,9 +91,11 @@ class GraphEstimator(ABC, BaseEstimator):
             raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
         weights /= weights[~held].mean()
         with _seeded(seed, device):
-            net = self._make_net(encoding).to(device)
+            net = self._make_net(encoding)
+            net.scale.copy_(channel_scale(scaled, encoding, self.layout))
+            net.to(device)
             lesson = Lesson(
-                graphs=scaling.apply(graphs),
+                graphs=scaled,
                 encoding=encoding,
                 layout=self.layout,
                 starts=np.concatenate([[0], np.cumsum(counts)]),

@@ -33,6 +33,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
+        degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -69,17 +70,18 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
-        channels: Sequence[int] = (16, 32, 64),
+        channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
         adjacency: str = "both",
+        degrees: bool = True,
         layout: str = "padded",
         dropout: float = 0.0,
-        learning_rate: float = 0.001,
+        learning_rate: float = 0.005,
         weight_decay: float = 0.0,
-        batch_size: int = 5,
-        max_epochs: int = 40,
-        patience: int = 10,
+        batch_size: int = 32,
+        max_epochs: int = 30,
+        patience: int = 20,
         validation_fraction: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
@@ -91,6 +93,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.hidden = hidden
         self.pool = pool
         self.adjacency = adjacency
+        self.degrees = degrees
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate

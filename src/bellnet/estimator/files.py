@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 1
+VERSION = 2
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 

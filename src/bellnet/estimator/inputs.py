@@ -23,10 +23,10 @@ def read_graphs(call: str, given: Any) -> list[Graph]:
     return graphs
 
 
-def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str) -> Encoding:
+def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool) -> Encoding:
     """The encoding of everything these graphs have."""
     try:
-        return Encoding.fit(graphs, adjacency=adjacency)
+        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
 

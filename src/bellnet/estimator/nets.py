@@ -24,7 +24,12 @@ class LabelNet(nn.Module):
         pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
         dropout: The probability to drop a channel.
         layout: What a batch is, "padded" or "sparse". On listed tuples sums and orbits are those of listed tuples.
+
+    Attributes:
+        scale: What every channel of the input is multiplied by: ones, until `channel_scale` says better.
     """
+
+    scale: Tensor
 
     def __init__(
         self,
@@ -39,6 +44,7 @@ class LabelNet(nn.Module):
     ) -> None:
         super().__init__()
         self.target = target
+        self.register_buffer("scale", torch.ones(channels[0]))
         options: dict[str, Any] = {"dropout": dropout, "normalize": "listed" if layout == "sparse" else "mean"}
         if target == "graph":
             over = "listed" if layout == "sparse" else "all"
@@ -59,9 +65,12 @@ class LabelNet(nn.Module):
             batch: The graphs, encoded.
             graphs: The same graphs: their sizes, and which edges have labels.
         """
-        if isinstance(batch, Padded) and len({graph.n for graph in graphs}) == 1:
-            batch = batch.values  # nothing is padded, and without sizes the layers do less
-        found: Tensor | Padded | Sparse = self.net(batch)
+        if isinstance(batch, Sparse):
+            found: Tensor | Padded | Sparse = self.net(batch.map(lambda values: values * self.scale))
+        elif isinstance(batch, Padded) and len({graph.n for graph in graphs}) > 1:
+            found = self.net(Padded(batch.values * self.scale, batch.sizes))
+        else:  # nothing is padded, and without sizes the layers do less
+            found = self.net((batch.values if isinstance(batch, Padded) else batch) * self.scale)
         if isinstance(found, Sparse):
             return found.values if self.target == "node" else _of_listed_edges(found, graphs)
         values = found.values if isinstance(found, Padded) else found

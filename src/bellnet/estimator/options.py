@@ -32,6 +32,8 @@ def _mistake(name: str, value: Any) -> str | None:
     if name in CHOICES:
         known = isinstance(value, str) and value in CHOICES[name]
         return None if known else f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}, not {value!r}."
+    if name == "degrees":
+        return None if isinstance(value, bool) else f"degrees must be True or False, not {value!r}."
     if name in FROM_ONE:
         return None if _is_count(value) else f"{name} must be a whole number from 1 up, not {value!r}."
     if name in SHARES:

@@ -29,6 +29,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
+        degrees: Whether a channel says the degrees of nodes.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -62,17 +63,18 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
-        channels: Sequence[int] = (16, 32, 64),
+        channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
         adjacency: str = "both",
+        degrees: bool = True,
         layout: str = "padded",
         dropout: float = 0.0,
-        learning_rate: float = 0.001,
+        learning_rate: float = 0.005,
         weight_decay: float = 0.0,
-        batch_size: int = 5,
-        max_epochs: int = 40,
-        patience: int = 10,
+        batch_size: int = 32,
+        max_epochs: int = 30,
+        patience: int = 20,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         device: str | torch.device = "auto",
@@ -83,6 +85,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.hidden = hidden
         self.pool = pool
         self.adjacency = adjacency
+        self.degrees = degrees
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate

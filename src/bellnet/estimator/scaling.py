@@ -1,4 +1,4 @@
-"""Features and numeric targets brought to one scale: mean zero, variance one over what was learned from."""
+"""Features, numeric targets and channels brought to one scale by what was learned from."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.data import Graph
+from bellnet.data import Encoding, Graph
 from bellnet.errors import DataError
 
 
@@ -93,6 +93,22 @@ class FeatureScaling:
         if not isinstance(stored, dict) or stored.keys() != {"node", "edge"}:
             raise DataError(f"the scaling of features must be for node and edge, but this is {stored!r}.")
         return cls(*(None if stored[name] is None else Scaling.from_json(stored[name]) for name in ("node", "edge")))
+
+
+def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str) -> Tensor:
+    """For every channel of an encoding a factor, so that none is too faint to be learned from.
+
+    The layers take means over nodes, in which a few edges between many nodes hardly show. The channels of pairs of
+    nodes, adjacency and edge features, are brought to a mean square of one over all pairs that the layout holds. Those
+    of nodes stay what they are: zeros and ones for labels, and features and degrees of variance one.
+    """
+    squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
+    for graph in graphs:
+        rows = encoding.encode([graph], layout=layout).values.double().reshape(-1, encoding.channels)
+        squares += rows.square().sum(0)
+        n_pairs += len(rows)
+    squares[encoding.n_of_pairs :] = 0
+    return torch.where(squares > 0, n_pairs / squares, 1).sqrt().float()
 
 
 def _edge_features(graph: Graph) -> Tensor:

@@ -16,6 +16,8 @@ from bellnet.errors import OptionError
 from bellnet.estimator.progress import Bar
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+WARM_UP = 0.1
+"""The part of all steps in which the learning rate rises."""
 ASKED_AT_ONCE = 32
 MAX_ENTRIES = 2**19
 """The most entries of a batch: with 64 channels of single precision a layer then takes up to 128 MB."""
@@ -75,7 +77,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
     learned = _Part(lesson, ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
     optimizer = torch.optim.AdamW(net.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
-    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, schedule.max_epochs * learned.n_batches)
+    pace = torch.optim.lr_scheduler.LambdaLR(optimizer, _pace(schedule.max_epochs * learned.n_batches))
     history: list[dict[str, Any]] = []
     least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
     for epoch in range(schedule.max_epochs):
@@ -85,7 +87,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
             optimizer.zero_grad(set_to_none=True)
             losses.mean().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            slower.step()
+            pace.step()
             total, count = total + float(losses.detach().sum()), count + len(losses)
             bar.batch(epoch, done / learned.n_batches)
         if not math.isfinite(total):
@@ -106,6 +108,18 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
     net.load_state_dict(weights)
     net.eval()
     return Outcome(history, kept)
+
+
+def _pace(n_steps: int) -> Callable[[int], float]:
+    """The learning rate of every step, as a part of the greatest: up on a straight line, then down on a cosine."""
+    rising = WARM_UP * n_steps
+
+    def pace(step: int) -> float:
+        if step < rising:
+            return min((step + 1) / rising, 1.0)
+        return (1 + math.cos(math.pi * min((step - rising) / (n_steps - rising), 1))) / 2
+
+    return pace
 
 
 class _Part:
