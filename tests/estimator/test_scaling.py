@@ -22,24 +22,26 @@ GRAPHS = [
 @pytest.mark.parametrize("adjacency", ["plain", "normalized", "both"])
 def test_pairs_get_a_mean_square_of_one_and_nodes_stay(adjacency):
     encoding = Encoding.fit(GRAPHS, adjacency=adjacency, degrees=True)
-    scale = channel_scale(GRAPHS, encoding)
+    scale = channel_scale(GRAPHS, encoding, "padded")
     scaled = encoding.encode(GRAPHS).values * scale
     mean_squares = scaled.square().sum((0, 1, 2)) / sum(graph.n**2 for graph in GRAPHS)
     torch.testing.assert_close(mean_squares[:-4], torch.ones(encoding.channels - 4))
     assert encoding.names[-4:] == ("label 0", "label 1", "node feature 0", "degree")
     assert scale[-4:].tolist() == [1, 1, 1, 1]
+    listed = encoding.encode(GRAPHS, layout="sparse").values * channel_scale(GRAPHS, encoding, "sparse")
+    torch.testing.assert_close(listed.square().mean(0)[:-4], torch.ones(encoding.channels - 4))
 
 
 def test_channels_of_nothing_but_zeros_stay_what_they_are():
     lonely = [undirected(3, []), undirected(1, [])]
-    assert channel_scale(lonely, Encoding.fit(lonely, adjacency="both", degrees=True)).tolist() == [1, 1, 1]
+    assert channel_scale(lonely, Encoding.fit(lonely, adjacency="both", degrees=True), "padded").tolist() == [1, 1, 1]
 
 
 def test_the_network_has_the_scale_of_the_graphs_it_learned_from():
     graphs, labels = leaves()
     model = classifier().fit(graphs, labels)
     assert model.encoding_.names == ("adjacency", "normalized adjacency", "degree")
-    assert torch.equal(model.net_.scale, channel_scale(graphs, model.encoding_))
+    assert torch.equal(model.net_.scale, channel_scale(graphs, model.encoding_, "padded"))
 
 
 def test_degrees_are_a_channel_only_where_they_are_wanted():
