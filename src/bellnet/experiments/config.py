@@ -46,11 +46,12 @@ TRAINING = {
 }
 TRAINING_MAX = Training(0.03, 20, 0.0, 0.0)
 """The trace read out by a maximum."""
-TRAINING_DEEP = {
+TRAINING_OF_LAYERS = {
     ("symmetric", 3): Training(0.003, 20, 10.0, 0.0),
+    ("singular", 1): Training(0.01, 120, 0.0, 0.0),
     ("singular", 4): Training(0.01, 120, 0.0, 0.0),
 }
-"""Where more layers need more care."""
+"""Where one number of layers needs something else: a smaller rate, or more time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +232,7 @@ def _tried(
     found = []
     for readout in dict.fromkeys(readouts if task == "trace" else ("max",)):
         usual = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
-        training = TRAINING_DEEP.get((task, layers), usual)
+        training = TRAINING_OF_LAYERS.get((task, layers), usual)
         for rate in dict.fromkeys(rates) or (training.rate,):
             learned = replace(plain, **asdict(replace(training, rate=rate)))
             found.append(replace(learned, sizes=SIZES[table], readout=readout))
