@@ -163,5 +163,10 @@ def sums_by_graph(values: Tensor, support: Support) -> Tensor:
     return values.new_zeros(support.counts.n_graphs, values.shape[1]).index_add(0, support.graphs, values)
 
 
+def tuples_by_graph(support: Support) -> Tensor:
+    """(n_graphs, 1): how many tuples of every graph are listed."""
+    return torch.bincount(support.graphs, minlength=support.counts.n_graphs).unsqueeze(-1)
+
+
 def _misfit(support: Support, slots: tuple[str, ...]) -> bool:
     return support.slots != slots if support.is_named else support.order != len(slots)

@@ -5,7 +5,6 @@ computed once and kept with it; so tensors that share a support share that work.
 """
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
@@ -96,16 +95,22 @@ class Support:
         """The node set of every slot, as it would be written in a spec."""
         return " ".join(self.slots)
 
-    @cached_property
+    @property
     def graphs(self) -> Tensor:
         """(n_tuples,): the number of the graph of every tuple."""
+        return self.once("graph of every tuple", self._graphs)
+
+    def _graphs(self) -> Tensor:
         if not self.slots:
             return torch.arange(self.n_tuples, device=self.index.device)
         return self.index[0] if self.counts.is_batch else torch.zeros_like(self.index[0])
 
-    @cached_property
+    @property
     def nodes(self) -> Tensor:
         """(order, n_tuples): the tuples, with the nodes of all graphs numbered through."""
+        return self.once("nodes", self._nodes)
+
+    def _nodes(self) -> Tensor:
         if not self.counts.is_batch:
             return self.index
         starts = [self.counts.starts[self.counts.key(name)][self.index[0]] for name in self.slots]
