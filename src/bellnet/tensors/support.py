@@ -135,6 +135,8 @@ class Support:
         _check_index(call, index, self.counts)
         if len(index) != len(self.index):
             raise SupportError(f"{call}: index has {len(index)} rows, but that of the tensor has {len(self.index)}.")
+        if index.device != self.index.device:
+            raise SupportError(f"{call}: index is on {index.device}, but the tensor is on {self.index.device}.")
         wanted = Support(index, self.counts, self.slots)
         wanted._check_range(call)
         return wanted
