@@ -52,7 +52,8 @@ class Sparse:
     ) -> None:
         if not isinstance(values, Tensor):
             raise TensorError(f"{CALL}: values must be a tensor, not {kind_of(values)}.")
-        if isinstance(index, Tensor) and index.device != values.device:
+        device = getattr(index, "device", None)
+        if isinstance(device, torch.device) and device != values.device:  # arrays have devices of another kind
             raise TensorError(
                 f"{CALL}: index is on {index.device}, but values are on {values.device}.\n"
                 f'Move one of them: index.to("{values.device}").'
