@@ -160,7 +160,24 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
     "hyperedges of several lengths": lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
     "no graph of PyTorch Geometric": lambda: sparse.from_pyg(None),
+    "graphs that are floats": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.zeros(2)),
+    "graphs of other nodes": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([0])),
+    "graphs of another number of nodes": lambda: sparse.from_edge_index(
+        torch.tensor(EDGES), n_nodes=3, batch=torch.tensor([0, 0])
+    ),
+    "values of edges in a list": lambda: sparse.from_edge_index(torch.tensor(EDGES), [1.0, 2.0]),
+    "a list as a sparse tensor": lambda: sparse.from_torch([[1.0]]),
+    "hyperedges with values for others": lambda: sparse.from_hyperedges([(0, 1)], torch.ones(3), n_nodes=3),
+    "hyperedges of fractions": lambda: sparse.from_hyperedges([(0.5, 1.0)], n_nodes=3),
+    "more users than items": lambda: sparse.from_ratings([0, 1], [0], [5.0]),
+    "node features of other nodes": lambda: sparse.from_pyg(_data_with_features_of_other_nodes()),
 }
+
+
+def _data_with_features_of_other_nodes():
+    from torch_geometric.data import Data
+
+    return Data(edge_index=torch.tensor(EDGES), x=torch.zeros(3, 1), num_nodes=2)
 
 
 def _load(place: Path, **changes):

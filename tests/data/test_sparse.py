@@ -7,7 +7,7 @@ import torch
 
 import bellnet as bn
 from bellnet.data import as_graph, sparse, to_networkx
-from bellnet.errors import SupportError
+from bellnet.errors import DataError, SupportError
 
 
 def test_edges_become_a_matrix_with_their_values():
@@ -26,6 +26,17 @@ def test_edges_listed_twice_are_refused_or_added_up():
         sparse.from_edge_index(edges)
     x = sparse.from_edge_index(edges, torch.tensor([1.0, 2.0, 4.0]), duplicates="sum")
     assert x.to_dense().squeeze(-1).tolist() == [[0, 5], [2, 0]]
+
+
+def test_adding_up_many_equal_edges_is_adding_them_up_one_by_one():
+    edges = torch.randint(0, 9, (2, 500), generator=torch.Generator().manual_seed(0))
+    values = torch.arange(500.0).unsqueeze(-1)
+    wanted = torch.zeros(9, 9, 1).index_put(tuple(edges), values, accumulate=True)
+    assert torch.equal(sparse.from_edge_index(edges, values, n_nodes=9, duplicates="sum").to_dense(), wanted)
+    with pytest.raises(DataError, match="one row of channels for each of the 500 tuples"):
+        sparse.from_edge_index(edges, values[1:], n_nodes=9, duplicates="sum")
+    with pytest.raises(SupportError, match="is node -1"):
+        sparse.from_edge_index(edges - 1, values, n_nodes=9, duplicates="sum")
 
 
 def _data(n, edges, generator):

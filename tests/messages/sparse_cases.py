@@ -106,6 +106,27 @@ Move one of them: index.to("meta").""",
 Sparse(index, values, sizes): index must be an int64 tensor, not builtins.list.""",
     ),
     Case(
+        "index is an array",
+        SupportError,
+        lambda: Sparse(PAIR.numpy(), torch.zeros(2, 1), 3),
+        """\
+Sparse(index, values, sizes): index must be an int64 tensor, not numpy.ndarray.""",
+    ),
+    Case(
+        "other values are a list",
+        TensorError,
+        lambda: _sparse().with_values([[1.0], [2.0]]),
+        """\
+Sparse.on(support, values): values must be a tensor, not builtins.list.""",
+    ),
+    Case(
+        "other values on another device",
+        TensorError,
+        lambda: _sparse().with_values(torch.zeros(2, 1, device="meta")),
+        """\
+Sparse.on(support, values): the support is on cpu, but values are on meta.""",
+    ),
+    Case(
         "index is not int64",
         SupportError,
         lambda: _sparse(PAIR.int()),
@@ -234,6 +255,21 @@ shape is (2, 2, 3, 3, 1).
 A tensor without node axes has no tuples to list.""",
     ),
     Case(
+        "a dense tensor that is a list",
+        TensorError,
+        lambda: Sparse.from_dense([[1.0]]),
+        """\
+Sparse.from_dense(x, "n n"): x must be a tensor or a Padded, not builtins.list.""",
+    ),
+    Case(
+        "a dense tensor with two lengths for one set",
+        ShapeError,
+        lambda: Sparse.from_dense(torch.zeros(3, 4, 1)),
+        """\
+Sparse.from_dense(x, "n n"): the axes of node set 'n' have lengths 3 and 4; the shape of x is (3, 4, 1).
+If they are different node sets, name them apart, as in "u i".""",
+    ),
+    Case(
         "a padded tensor without sizes",
         SupportError,
         lambda: Sparse.from_dense(Padded(torch.zeros(2, 3, 3, 1), {"u": [3, 1]}), "u i"),
@@ -246,6 +282,13 @@ Sparse.from_dense(x, "u i"): the Padded has no sizes for node set 'i'.""",
         lambda: _sparse().at(torch.tensor([[0], [0], [0]])),
         """\
 Sparse.at(index): index has 3 rows, but that of the tensor has 2.""",
+    ),
+    Case(
+        "at tuples on another device",
+        SupportError,
+        lambda: _sparse().at(PAIR.to("meta")),
+        """\
+Sparse.at(index): index is on meta, but the tensor is on cpu.""",
     ),
     Case(
         "the diagonal of a table",
@@ -276,6 +319,27 @@ Use x.to_dense().""",
         lambda: Sparse.pack([]),
         """\
 Sparse.pack(graphs): there is no graph.""",
+    ),
+    Case(
+        "tensors to pack",
+        TensorError,
+        lambda: Sparse.pack([_sparse(), torch.zeros(3, 3, 1)]),
+        """\
+Sparse.pack(graphs): graphs[1] must be a Sparse, not torch.Tensor.""",
+    ),
+    Case(
+        "graphs with different channels to pack",
+        ShapeError,
+        lambda: Sparse.pack([_sparse(), _sparse(values=torch.zeros(2, 3))]),
+        """\
+Sparse.pack(graphs): graphs[1] has 3 channels, but graphs[0] has 1.""",
+    ),
+    Case(
+        "graphs on different devices to pack",
+        TensorError,
+        lambda: Sparse.pack([_sparse(), _sparse().to("meta")]),
+        """\
+Sparse.pack(graphs): graphs[1] is on meta, but graphs[0] is on cpu.""",
     ),
     Case(
         "a batch to pack",
@@ -350,6 +414,22 @@ Both must be about the same nodes.""",
         """\
 EquivariantLinear("n n -> n n", 1, 2): of node set 'n' graph 0 has 3 nodes by the input, but 5 by sizes.
 Both must be about the same nodes.""",
+    ),
+    Case(
+        "sizes for another number of graphs",
+        SizesError,
+        lambda: _edges("n n -> m")(_batch(), sizes={"m": torch.tensor([1, 2, 3])}),
+        """\
+EquivariantLinear("n n -> m", 1, 2): the input is a batch of 2, but sizes['m'] has the shape (3,).
+Give one number, or for a batch one for each graph.""",
+    ),
+    Case(
+        "a support on another device",
+        SupportError,
+        lambda: _edges()(_sparse(), support=_sparse().to("meta")),
+        """\
+EquivariantLinear("n n -> n n", 1, 2): the input is on cpu, but the support is on meta.
+Move one of them: support.to("cpu").""",
     ),
     Case(
         "a support of a batch",

@@ -198,3 +198,42 @@ def test_half_precision_sums_do_not_overflow():
     with torch.no_grad():
         layer.weight.fill_(0.01)
     assert layer(x).values.isfinite().all()
+
+
+@pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_pooling_in_half_precision_counts_tuples_exactly(dtype, reduce):
+    n = 300  # more pairs than half precision has numbers for
+    x = bn.Sparse.from_dense(-torch.rand(n, n, 1, generator=torch.Generator().manual_seed(0)) - 0.5).to(dtype)
+    almost = bn.Sparse(x.index[:, 1:-1], x.values[1:-1], n)
+    for sparse_one in (x, almost, bn.Sparse.pack([x, almost])):
+        for over in ("all", "listed"):
+            came = bn.InvariantPool("n n", reduce, over=over)(sparse_one)
+            wanted = bn.InvariantPool("n n", reduce, over=over)(sparse_one.to(torch.float32)).to(dtype)
+            assert_close(came, wanted, rtol=2e-2, atol=0)
+
+
+@pytest.mark.parametrize("over", ["batch", "graph"])
+def test_normalisation_in_half_precision_does_not_overflow(over):
+    n = 300
+    norm = bn.EntryNorm("n n", 1, over=over)
+    x = bn.Sparse.from_dense(torch.randn(n, n, 1, generator=torch.Generator().manual_seed(0)) + 5, keep_zeros=True)
+    wanted = norm(x).values
+    norm, half = norm.half(), x.to(torch.float16)
+    for values in (norm(half).values, norm(half.to_dense()).flatten(0, 1), norm(bn.Sparse.pack([half])).values):
+        assert values.dtype == torch.float16
+        assert_close(values.float(), wanted, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["unsorted", "with a diagonal", "of a batch"])
+def test_what_was_seen_in_inference_mode_can_be_trained_on(kind):
+    index = torch.tensor([[3, 1, 1, 0], [2, 2, 0, 1]])
+    x = bn.Sparse(index, torch.randn(4, 2, dtype=torch.float64), 4)
+    x = {"unsorted": x, "with a diagonal": x.with_diagonal(), "of a batch": bn.Sparse.pack([x, x]).unpack()[1]}[kind]
+    net = bn.InvariantNet("n n", [2, 4], 3, norm="graph", dropout=0.5).double()
+    with torch.inference_mode():
+        net(x)
+    values = x.values.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(net(x.with_values(values)).square().sum(), values, create_graph=True)
+    slope.square().sum().backward()
+    assert values.grad.isfinite().all()

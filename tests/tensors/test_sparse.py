@@ -140,3 +140,10 @@ def test_a_sparse_says_what_it_is():
         repr(_random("u i", "full", {"u": 1, "i": 2}))
         == "Sparse(\"u i\", 2 tuples, 2 channels, sizes={'u': 1, 'i': 2})"
     )
+
+
+def test_a_type_may_be_given_by_position_or_by_name():
+    x = bn.Sparse(torch.tensor([[0], [1]]), torch.ones(1, 1), 2)
+    for moved in (x.to(torch.float64), x.to("cpu", torch.float64), x.to(dtype=torch.float64, device="cpu")):
+        assert moved.values.dtype == torch.float64
+        assert moved.support is x.support

@@ -14,6 +14,7 @@ from bellnet.data.convert import as_graph
 from bellnet.errors import DataError
 from bellnet.extras import require
 from bellnet.tensors import Sparse
+from bellnet.tensors.codes import encode
 
 __all__ = [
     "from_edge_index",
@@ -51,12 +52,11 @@ def from_edge_index(
         raise DataError(f"{call}: edge_index must be a tensor, not {type(edge_index).__qualname__}.")
     if edge_index.ndim != 2 or len(edge_index) != 2:
         raise DataError(f"{call}: edge_index must have the shape (2, edges), not {tuple(edge_index.shape)}.")
-    values = _with_channels(values, edge_index)
+    values = _with_channels(call, values, edge_index)
     if batch is None:
         last = int(edge_index.max()) + 1 if edge_index.numel() else 0
         return _gathered(edge_index, values, last if n_nodes is None else n_nodes, duplicates)
-    if bool((batch[1:] < batch[:-1]).any()):
-        raise DataError(f"{call}: batch must be ascending, so that the nodes of a graph stand together.")
+    _check_batch(call, batch, edge_index, n_nodes)
     sizes = torch.bincount(batch)
     graphs = batch[edge_index[0]]
     if not torch.equal(graphs, batch[edge_index[1]]):
@@ -110,7 +110,13 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
         edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
     if data.x is None:
         return edges
-    return _with_node_features(edges, data.x if data.x.ndim > 1 else data.x.unsqueeze(-1))
+    features = data.x if data.x.ndim > 1 else data.x.unsqueeze(-1)
+    if features.ndim != 2 or len(features) != data.num_nodes:
+        raise DataError(
+            f"from_pyg(data): data.x must have one row of features for each of the {data.num_nodes} nodes; its shape "
+            f"is {tuple(data.x.shape)}."
+        )
+    return _with_node_features(edges, features)
 
 
 def from_torch(tensor: Tensor) -> Sparse:
@@ -119,6 +125,8 @@ def from_torch(tensor: Tensor) -> Sparse:
     Its axes must have one length; a table of two node sets is for `from_ratings`.
     """
     call = "from_torch(tensor)"
+    if not isinstance(tensor, Tensor):
+        raise DataError(f"{call}: expected a sparse tensor of torch, not {type(tensor).__qualname__}.")
     if tensor.layout == torch.strided:
         raise DataError(f"{call}: this tensor is dense.\nUse bellnet.Sparse.from_dense(x, shape).")
     coo: Tensor = tensor.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
@@ -129,7 +137,7 @@ def from_torch(tensor: Tensor) -> Sparse:
             f"shape is {tuple(coo.shape)} with {coo.dense_dim()} dense axes.\n"
             "For several node sets use bellnet.Sparse(tensor.indices(), values, sizes)."
         )
-    return Sparse(coo.indices(), _with_channels(coo.values(), coo.indices()), lengths.pop(), is_sorted=True)
+    return Sparse(coo.indices(), _with_channels(call, coo.values(), coo.indices()), lengths.pop(), is_sorted=True)
 
 
 def from_hyperedges(
@@ -146,15 +154,16 @@ def from_hyperedges(
     >>> from_hyperedges([(0, 1, 2), (1, 2, 3)], n_nodes=5)
     Sparse("n n n", 12 tuples, 1 channel, sizes=5)
     """
+    call = "from_hyperedges(hyperedges)"
     edges = [tuple(edge) for edge in hyperedges]
     lengths = {len(edge) for edge in edges}
     if len(lengths) != 1:
         raise DataError(
-            f"from_hyperedges(hyperedges): all must have one number of nodes, but there are {sorted(lengths)}.\n"
+            f"{call}: all must have one number of nodes, but there are {sorted(lengths)}.\n"
             "Make a tensor of its own for each number of nodes."
         )
-    index = torch.tensor(edges, dtype=torch.int64).T.contiguous()
-    values = _with_channels(values, index)
+    index = _whole_numbers(call, "hyperedges", edges).T.contiguous()
+    values = _with_channels(call, values, index)
     if not ordered:
         orders = [list(order) for order in permutations(range(len(index)))]
         index = torch.cat([index[order] for order in orders], 1)
@@ -184,9 +193,14 @@ def from_ratings(
     >>> from_ratings([0, 0, 2], [1, 3, 0], [5.0, 3.0, 1.0])
     Sparse("u i", 3 tuples, 1 channel, sizes={'u': 3, 'i': 4})
     """
-    _check_choice("from_ratings(users, items, ratings)", duplicates)
-    index = torch.stack([torch.as_tensor(one, dtype=torch.int64) for one in (users, items)])
-    values = _with_channels(torch.as_tensor(ratings), index)
+    call = "from_ratings(users, items, ratings)"
+    _check_choice(call, duplicates)
+    both = _whole_numbers(call, "users", users), _whole_numbers(call, "items", items)
+    values = torch.as_tensor(ratings)
+    if len({len(one) for one in (*both, values)}) > 1:
+        raise DataError(f"{call}: there are {len(both[0])} users, {len(both[1])} items and {len(values)} ratings.")
+    index = torch.stack(both)
+    values = _with_channels(call, values, index)
     found = [int(one.max()) + 1 if len(one) else 0 for one in index]
     n_users, n_items = found if sizes is None else sizes
     return _gathered(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
@@ -206,17 +220,56 @@ def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
 
 def _gathered(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
     """A Sparse; values of equal tuples are added up first if that is asked for."""
-    if duplicates == "sum" and index.shape[1]:
-        index, places = torch.unique(index, dim=1, return_inverse=True)
-        values = values.new_zeros(index.shape[1], values.shape[1]).index_add(0, places, values)
+    can_be_nodes = index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0  # others Sparse refuses
+    if duplicates == "sum" and can_be_nodes:
+        codes, places = torch.unique(encode([index], [int(row.max()) + 1 for row in index])[0], return_inverse=True)
+        tuples = index.new_empty(len(index), len(codes))
+        tuples[:, places] = index
+        index, values = tuples, values.new_zeros(len(codes), values.shape[1]).index_add(0, places, values)
     return Sparse(index, values, sizes)
 
 
-def _with_channels(values: Tensor | None, index: Tensor) -> Tensor:
+def _whole_numbers(call: str, argument: str, given: Any) -> Tensor:
+    """Nodes as an int64 tensor."""
+    try:
+        found = torch.as_tensor(given)
+        whole = not (found.is_floating_point() or found.is_complex()) or not found.numel()
+    except (TypeError, ValueError, RuntimeError):
+        whole = False
+    if not whole:
+        raise DataError(f"{call}: {argument} must be whole numbers: nodes are numbered from 0.")
+    return found.to(torch.int64)
+
+
+def _check_batch(call: str, batch: object, edge_index: Tensor, n_nodes: int | None) -> None:
+    """Refuse graphs of nodes that do not ascend from 0, or are of other nodes than the edges."""
+    if not isinstance(batch, Tensor) or batch.dtype != torch.int64 or batch.ndim != 1:
+        what = f"{batch.dtype} of shape {tuple(batch.shape)}" if isinstance(batch, Tensor) else type(batch).__qualname__
+        raise DataError(f"{call}: batch must be an int64 tensor with one graph for each node, not {what}.")
+    if bool((batch[1:] < batch[:-1]).any()) or (len(batch) and int(batch[0]) < 0):
+        raise DataError(f"{call}: batch must be ascending from 0 up, so that the nodes of a graph stand together.")
+    if n_nodes is not None and n_nodes != len(batch):
+        raise DataError(f"{call}: batch has {len(batch)} nodes, but n_nodes is {n_nodes}.")
+    if edge_index.numel() and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < len(batch):
+        raise DataError(
+            f"{call}: batch has {len(batch)} nodes, but edges go from node {int(edge_index.min())} to node "
+            f"{int(edge_index.max())}."
+        )
+
+
+def _with_channels(call: str, values: Tensor | None, index: Tensor) -> Tensor:
     if values is None:
         return torch.ones(index.shape[1], 1, device=index.device)
+    if not isinstance(values, Tensor):
+        raise DataError(f"{call}: values must be a tensor, not {type(values).__qualname__}.")
     values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
-    return values if values.ndim > 1 else values.unsqueeze(-1)
+    values = values if values.ndim > 1 else values.unsqueeze(-1)
+    if values.ndim != 2 or len(values) != index.shape[1]:
+        raise DataError(
+            f"{call}: values must have one row of channels for each of the {index.shape[1]} tuples; their shape is "
+            f"{tuple(values.shape)}."
+        )
+    return values
 
 
 def _check_choice(call: str, duplicates: str) -> None:

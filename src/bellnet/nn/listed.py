@@ -43,6 +43,11 @@ class ListedReception:
             source, values = x.support, x.values
         else:
             source, values = self._from_dense(x, given)
+        if given is not None and given.index.device != values.device:
+            raise SupportError(
+                f"{self.call}: the input is on {values.device}, but the support is on {given.index.device}.\n"
+                f'Move one of them: support.to("{values.device}").'
+            )
         counts = self._counts(source, given, sizes)
         target = self._default_support(source, counts) if given is None else given
         return ListedInput(values, Supports(source, target, self._lengths(source), listed))
@@ -93,8 +98,18 @@ class ListedReception:
             for name in dict.fromkeys(self.spec.target):
                 self._add(counts, name, given.counts.by_set[given.counts.key(name)], "the support")
         for name, size in check_given(self.call, sizes or {}, self.spec.node_sets, self.spec.target_only).items():
-            self._add(counts, name, torch.as_tensor(size, device=source.index.device).expand(like.n_graphs), "sizes")
+            self._add(counts, name, self._for_every_graph(name, size, like, source.index.device), "sizes")
         return counts
+
+    def _for_every_graph(self, name: str, size: int | Tensor, like: NodeCounts, device: torch.device) -> Tensor:
+        given = torch.as_tensor(size, device=device).to(torch.int64)
+        if given.ndim > like.is_batch or (given.ndim and len(given) != like.n_graphs):
+            what = f"a batch of {like.n_graphs}" if like.is_batch else "one graph"
+            raise SizesError(
+                f"{self.call}: the input is {what}, but sizes[{name!r}] has the shape {tuple(given.shape)}.\n"
+                "Give one number, or for a batch one for each graph."
+            )
+        return given.expand(like.n_graphs)
 
     def _add(self, counts: dict[str, Tensor], name: str, other: Tensor, origin: str) -> None:
         here = counts.setdefault(name, other)
@@ -161,6 +176,11 @@ def sums_by_graph(values: Tensor, support: Support) -> Tensor:
     if support.counts.n_graphs == 1:
         return values.sum(0, keepdim=True)
     return values.new_zeros(support.counts.n_graphs, values.shape[1]).index_add(0, support.graphs, values)
+
+
+def tuples_by_graph(support: Support) -> Tensor:
+    """(n_graphs, 1): how many tuples of every graph are listed."""
+    return torch.bincount(support.graphs, minlength=support.counts.n_graphs).unsqueeze(-1)
 
 
 def _misfit(support: Support, slots: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from bellnet.combinatorics import Partition, partitions
-from bellnet.nn.listed import sums_by_graph
+from bellnet.nn.listed import sums_by_graph, tuples_by_graph
 from bellnet.tensors import Sparse, Support
 
 
@@ -22,8 +22,8 @@ def pool_listed(x: Sparse, sets: tuple[int, ...], reduce: str, *, unlisted: bool
     for pattern, places in zip(partitions(sets), orbits, strict=True):
         values = x.values.index_select(0, places)
         support = Support(x.index[:, places], x.support.counts, x.support.slots)
-        listed = sums_by_graph(torch.ones_like(values[:, :1]), support)
-        every = _n_tuples(x.support, sets, pattern).to(values.dtype).unsqueeze(-1)
+        listed = tuples_by_graph(support)
+        every = _n_tuples(x.support, sets, pattern).unsqueeze(-1)
         pooled.append(_reduce(values, support, listed, every if unlisted else listed, reduce))
     result = torch.cat(pooled, -1)
     return result if x.support.counts.is_batch else result.squeeze(0)
@@ -35,7 +35,7 @@ def _reduce(values: Tensor, support: Support, listed: Tensor, counted: Tensor, r
         return sums_by_graph(values, support)
     if reduce == "mean":
         dtype = torch.promote_types(values.dtype, torch.float32)  # sums of half-precision numbers overflow
-        return (sums_by_graph(values.to(dtype), support) / counted.clamp(min=1)).to(values.dtype)
+        return (sums_by_graph(values.to(dtype), support) / counted.clamp(min=1).to(dtype)).to(values.dtype)
     # Like amax, this shares the gradient among equal entries.
     lowest = values.new_full((support.counts.n_graphs, values.shape[1]), -torch.inf)
     largest = lowest.scatter_reduce(0, support.graphs.unsqueeze(-1).expand_as(values), values, "amax")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.nn.inputs import Reception
-from bellnet.nn.listed import check_sparse, sums_by_graph
+from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
@@ -63,15 +63,20 @@ class EntryNorm(nn.Module):
         check_sparse(self._reception.call, x, self.axes, self.channels)
         if self.over != "graph":
             return self._normalise(x.values, None)
-        graphs = x.support.graphs
-        count = sums_by_graph(torch.ones_like(x.values[:, :1]), x.support).clamp(min=1)
-        centred = x.values - (sums_by_graph(x.values, x.support) / count)[graphs]
+        graphs, values = x.support.graphs, _widened(x.values)
+        count = tuples_by_graph(x.support).clamp(min=1)
+        centred = values - (sums_by_graph(values, x.support) / count)[graphs]
         variance = sums_by_graph(centred.square(), x.support) / count
-        return centred * torch.rsqrt(variance + self.eps)[graphs] * self.weight + self.bias
+        return self._scaled(centred * torch.rsqrt(variance + self.eps)[graphs], x.values.dtype)
 
     def _normalise(self, tensor: Tensor, outside: Tensor | None) -> Tensor:
-        mean, variance = self._statistics(tensor, outside)
-        return (tensor - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        wide = _widened(tensor)
+        mean, variance = self._statistics(wide, outside)
+        return self._scaled((wide - mean) * torch.rsqrt(variance + self.eps), tensor.dtype)
+
+    def _scaled(self, normalised: Tensor, dtype: torch.dtype) -> Tensor:
+        """The learned factors applied to what came from entries of a type."""
+        return (normalised * self.weight + self.bias).to(torch.promote_types(dtype, self.weight.dtype))
 
     def _statistics(self, tensor: Tensor, outside: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and variance, shaped to broadcast to the (batch, *axes, channels) tensor, which is zero outside."""
@@ -96,6 +101,11 @@ class EntryNorm(nn.Module):
     def extra_repr(self) -> str:
         """The options, as they would be written in a call."""
         return f'"{" ".join(self.axes)}", {self.channels}, over="{self.over}"'
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    """In single precision at least: half-precision sums and counts of many entries overflow."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 def _moments(tensor: Tensor, outside: Tensor | None, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:

@@ -52,7 +52,8 @@ class Sparse:
     ) -> None:
         if not isinstance(values, Tensor):
             raise TensorError(f"{CALL}: values must be a tensor, not {kind_of(values)}.")
-        if getattr(index, "device", values.device) != values.device:
+        device = getattr(index, "device", None)
+        if isinstance(device, torch.device) and device != values.device:  # arrays have devices of another kind
             raise TensorError(
                 f"{CALL}: index is on {index.device}, but values are on {values.device}.\n"
                 f'Move one of them: index.to("{values.device}").'
@@ -103,6 +104,8 @@ class Sparse:
         """
         call, slots = f'Sparse.from_dense(x, "{shape}")', parse_shape(shape)
         values = x.values if isinstance(x, Padded) else x
+        if not isinstance(values, Tensor):
+            raise TensorError(f"{call}: x must be a tensor or a Padded, not {kind_of(values)}.")
         n_batch = values.ndim - len(slots) - 1
         if not slots or n_batch not in (0, 1):
             raise ShapeError(
@@ -110,6 +113,12 @@ class Sparse:
                 f"its shape is {tuple(values.shape)}.\nA tensor without node axes has no tuples to list."
             )
         batch, lengths = values.shape[:n_batch], dict(zip(slots, values.shape[n_batch:-1], strict=True))
+        for name, length in zip(slots, values.shape[n_batch:-1], strict=True):
+            if length != lengths[name]:
+                raise ShapeError(
+                    f"{call}: the axes of node set {name!r} have lengths {length} and {lengths[name]}; the shape of x "
+                    f'is {tuple(values.shape)}.\nIf they are different node sets, name them apart, as in "u i".'
+                )
         counts = {name: torch.full(batch, length, device=values.device) for name, length in lengths.items()}
         listed = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
         if isinstance(x, Padded):
@@ -173,11 +182,16 @@ class Sparse:
         values = self.values.new_zeros(support.n_tuples, self.values.shape[1]).index_copy(0, places, self.values)
         return Sparse.on(support, values)
 
-    def to(self, *args: torch.device | str | torch.dtype) -> "Sparse":
-        """Move to a device, or convert the values to a dtype, or both."""
+    def to(
+        self,
+        *args: torch.device | str | torch.dtype | None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> "Sparse":
+        """Move to a device, or convert the values to a dtype, or both; also as keywords."""
         values = self.values
-        for arg in args:
-            values = values.to(arg)
+        for arg in (*args, device, dtype):
+            values = values if arg is None else values.to(arg)
         return Sparse.on(self.support.to(values.device), values)
 
     def to_dense(self) -> Tensor:
@@ -212,6 +226,10 @@ class Sparse:
         several = list(graphs)
         if not several:
             raise SupportError("Sparse.pack(graphs): there is no graph.")
+        for number, graph in enumerate(several):
+            if not isinstance(graph, Sparse):
+                raise TensorError(f"Sparse.pack(graphs): graphs[{number}] must be a Sparse, not {kind_of(graph)}.")
+            _check_like(graph.values, several[0].values, f"Sparse.pack(graphs): graphs[{number}]")
         first = several[0].support
         for number, graph in enumerate(several):
             same = graph.support.slots == first.slots and graph.support.is_named == first.is_named
@@ -251,7 +269,19 @@ class Sparse:
         )
 
 
+def _check_like(values: Tensor, first: Tensor, graph: str) -> None:
+    """Refuse values that cannot be put beside those of the first graph."""
+    if values.device != first.device:
+        raise TensorError(f"{graph} is on {values.device}, but graphs[0] is on {first.device}.")
+    if values.shape[1] != first.shape[1]:
+        raise ShapeError(f"{graph} has {values.shape[1]} channels, but graphs[0] has {first.shape[1]}.")
+
+
 def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
+    if not isinstance(values, Tensor):
+        raise TensorError(f"{call}: values must be a tensor, not {kind_of(values)}.")
+    if values.device != support.index.device:
+        raise TensorError(f"{call}: the support is on {support.index.device}, but values are on {values.device}.")
     if values.ndim == 2 and len(values) == support.n_tuples:
         return values
     advice = "\nValues without channels get them from values.unsqueeze(-1)." if values.ndim == 1 else ""

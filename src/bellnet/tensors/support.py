@@ -5,7 +5,6 @@ computed once and kept with it; so tensors that share a support share that work.
 """
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
@@ -96,16 +95,22 @@ class Support:
         """The node set of every slot, as it would be written in a spec."""
         return " ".join(self.slots)
 
-    @cached_property
+    @property
     def graphs(self) -> Tensor:
         """(n_tuples,): the number of the graph of every tuple."""
+        return self.once("graph of every tuple", self._graphs)
+
+    def _graphs(self) -> Tensor:
         if not self.slots:
             return torch.arange(self.n_tuples, device=self.index.device)
         return self.index[0] if self.counts.is_batch else torch.zeros_like(self.index[0])
 
-    @cached_property
+    @property
     def nodes(self) -> Tensor:
         """(order, n_tuples): the tuples, with the nodes of all graphs numbered through."""
+        return self.once("nodes", self._nodes)
+
+    def _nodes(self) -> Tensor:
         if not self.counts.is_batch:
             return self.index
         starts = [self.counts.starts[self.counts.key(name)][self.index[0]] for name in self.slots]
@@ -130,6 +135,8 @@ class Support:
         _check_index(call, index, self.counts)
         if len(index) != len(self.index):
             raise SupportError(f"{call}: index has {len(index)} rows, but that of the tensor has {len(self.index)}.")
+        if index.device != self.index.device:
+            raise SupportError(f"{call}: index is on {index.device}, but the tensor is on {self.index.device}.")
         wanted = Support(index, self.counts, self.slots)
         wanted._check_range(call)
         return wanted
