@@ -164,10 +164,11 @@ class Support:
         return Support(index, self.counts, self.slots), places[: self.n_tuples]
 
     def to(self, device: torch.device | str) -> "Support":
-        """The same on another device."""
-        if self.index.device == torch.empty(0, device=device).device:
+        """The same on another device; tensors that share a support share it there too."""
+        there = torch.empty(0, device=device).device
+        if self.index.device == there:
             return self
-        return Support(self.index.to(device), self.counts.to(device), self.slots)
+        return self.once(("to", there), lambda: Support(self.index.to(there), self.counts.to(there), self.slots))
 
     def show(self, place: int) -> str:
         """The tuple at a place, for messages."""
