@@ -16,7 +16,7 @@ from bellnet.data import sparse
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--nodes", type=int, default=8_000)
-parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--epochs", type=int, default=8)
 options = parser.parse_args()
 torch.manual_seed(0)
 n, n_classes, n_features = options.nodes, 5, 8
