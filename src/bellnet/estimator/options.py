@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from bellnet.data.encode import LAYOUTS
 from bellnet.errors import OptionError
 from bellnet.estimator.labels import TARGETS
 
@@ -15,7 +14,7 @@ CHOICES = {
     "target": TARGETS,
     "pool": ("max", "mean", "sum"),
     "adjacency": ("plain", "normalized", "both"),
-    "layout": LAYOUTS,
+    "layout": ("padded", "sparse"),
 }
 FROM_ONE = ("batch_size", "max_epochs", "patience")
 SHARES = ("dropout", "validation_fraction")
