@@ -77,6 +77,7 @@ def scripted(script, held=0.25):
     lesson = training.Lesson(
         graphs=graphs,
         encoding=Encoding.fit(graphs),
+        layout="padded",
         starts=np.arange(9),
         targets=torch.zeros(8),
         weights=torch.ones(8),
