@@ -60,6 +60,13 @@ def test_quick_cells_learn_from_less_and_have_other_keys():
         assert quick(cell).n in quick(cell).sizes
 
 
+def test_a_quick_cell_keeps_a_rate_that_was_asked_for():
+    asked = cells_of_table1(tasks=["diagonal"], layers=[3], methods=["ours"], rates=[0.02])
+    usual = cells_of_table1(tasks=["diagonal"], layers=[3], methods=["ours"])
+    assert [quick(cell).rate for cell in asked] == [0.02]
+    assert quick(usual[0]).rate < usual[0].rate
+
+
 def test_all_mistakes_of_a_cell_are_said_at_once():
     with pytest.raises(OptionError) as caught:
         small(task="rank", layers=0, seed=-1, rate=0.0)
