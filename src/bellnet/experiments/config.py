@@ -177,7 +177,7 @@ def quick(cell: Cell) -> Cell:
     """
     is_usual = cell.rate == _training(cell.task, cell.layers, cell.readout).rate
     rate = QUICK_RATES.get((cell.task, cell.layers), cell.rate) if is_usual else cell.rate
-    return replace(cell, train=2_000, validation=200, test=200, epochs=6, batch=4, rate=rate, decay=0.0)
+    return replace(cell, train=2_000, validation=200, test=200, epochs=5, batch=4, rate=rate, decay=0.0)
 
 
 def cells_of_table1(
