@@ -170,13 +170,16 @@ QUICK_RATES = {("diagonal", 3): 0.005, ("singular", 1): 0.03}
 """Learning rates for the few steps of quick runs, where the usual ones are too large or too small for so few."""
 
 
-def quick(cell: Cell) -> Cell:
+def quick(cell: Cell, *, keep_rate: bool = False) -> Cell:
     """The same cell with a fifth of the examples and few epochs: seconds instead of minutes, too few for a decay.
 
-    Smaller batches make up for a part of the steps. A rate that was asked for stays.
+    Smaller batches make up for a part of the steps.
+
+    Args:
+        cell: A cell of a full run.
+        keep_rate: Whether its learning rate was asked for, and stays.
     """
-    is_usual = cell.rate == _training(cell.task, cell.layers, cell.readout).rate
-    rate = QUICK_RATES.get((cell.task, cell.layers), cell.rate) if is_usual else cell.rate
+    rate = cell.rate if keep_rate else QUICK_RATES.get((cell.task, cell.layers), cell.rate)
     return replace(cell, train=2_000, validation=200, test=200, epochs=5, batch=4, rate=rate, decay=0.0)
 
 
@@ -240,16 +243,12 @@ def _tried(
         return [plain]
     found = []
     for readout in dict.fromkeys(readouts if task == "trace" else ("max",)):
-        training = _training(task, layers, readout)
+        usual = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
+        training = TRAINING_OF_LAYERS.get((task, layers), usual)
         for rate in dict.fromkeys(rates) or (training.rate,):
             learned = replace(plain, **asdict(replace(training, rate=rate)))
             found.append(replace(learned, sizes=SIZES[table], readout=readout))
     return found
-
-
-def _training(task: str, layers: int, readout: str) -> Training:
-    usual = TRAINING_MAX if task == "trace" and readout == "max" else TRAINING[task]
-    return TRAINING_OF_LAYERS.get((task, layers), usual)
 
 
 def _nonempty(cells: Iterable[Cell]) -> list[Cell]:
