@@ -1,7 +1,6 @@
 """Listed tuples: does the cost follow their number, against a graph convolution, and against our own dense layer."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +21,9 @@ WIDTH = 16
 NODES_TO_EDGES = 10
 LONG_SAMPLE = 0.5
 """Seconds of a sample where graphs of very different size take turns."""
-KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**62)}
-"""Options of the C library of GNU: memory that was freed is kept for the next call and not given back."""
 LEGEND = """\
 listed   EquivariantLinear("n n -> n n", 16, 16) on a Sparse, forward and backward, joins made before
-growing  the same on ever larger graphs, one thread; memory kept: the process keeps what it frees for the next call
+growing  the same on ever larger graphs, one thread; memory kept: after bellnet.keep_freed_memory()
 gine     GINEConv of PyTorch Geometric with edge features of the same width, on the same graph; listed with a diagonal
 dense    the same layer on the dense tensor of the same graph"""
 
@@ -69,8 +66,8 @@ def measure_listed(sizes: ListedSizes, *, rounds: int) -> list[ListedResult]:
     return [
         _race("convolution", _against_convolution(sizes.convolution), rounds),
         _race("dense", _against_dense(sizes), rounds),
-        _in_a_process("growing", sizes.growing, rounds, {}),
-        _in_a_process("growing, memory kept", sizes.growing, rounds, KEPT),
+        _in_a_process("growing", sizes.growing, rounds, keep=False),
+        _in_a_process("growing, memory kept", sizes.growing, rounds, keep=True),
     ]
 
 
@@ -131,20 +128,21 @@ def growing(edges: Sequence[int], *, rounds: int, what: str = "growing") -> List
     return _race(what, contestants, rounds, least_seconds=LONG_SAMPLE if max(edges) > 100_000 else LEAST_SECONDS)
 
 
-def _in_a_process(what: str, edges: Sequence[int], rounds: int, environment: Mapping[str, str]) -> ListedResult:
-    """The race of growing graphs in a process of its own, whose memory is allocated as the environment says.
+def _in_a_process(what: str, edges: Sequence[int], rounds: int, *, keep: bool) -> ListedResult:
+    """The race of growing graphs in a process of its own, which may keep the memory that it frees.
 
     It has one thread: a small graph cannot use a second one as well as a large graph can, and this is about cost.
     """
     code = f"""if True:
         import json, torch
+        import bellnet
         from benchmarks.listed import growing, listed_record
+        if {keep}:
+            bellnet.keep_freed_memory()
         torch.set_num_threads(1)
         print(json.dumps(listed_record([growing({tuple(edges)}, rounds={rounds}, what={what!r})])))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return _from_record(json.loads(done.stdout)[0])
 
 

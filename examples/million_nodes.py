@@ -19,6 +19,7 @@ parser.add_argument("--nodes", type=int, default=8_000)
 parser.add_argument("--epochs", type=int, default=8)
 options = parser.parse_args()
 torch.manual_seed(0)
+bn.keep_freed_memory()
 n, n_classes, n_features = options.nodes, 5, 8
 
 # Ten edges for each node, most of them to its own class; features that tell the class only vaguely.

@@ -2,6 +2,7 @@
 
 from bellnet import data, errors, testing
 from bellnet.combinatorics import bell
+from bellnet.memory import keep_freed_memory
 from bellnet.nn import (
     EntryNorm,
     EquivariantLinear,
@@ -35,6 +36,7 @@ __all__ = [
     "data",
     "errors",
     "from_message_passing",
+    "keep_freed_memory",
     "plan",
     "testing",
 ]

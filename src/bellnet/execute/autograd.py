@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bellnet.execute.absent import leave_out
 from bellnet.execute.dense import Dense
 from bellnet.execute.executor import Executor
 from bellnet.execute.loop import Reader, WeightGradient, apply
@@ -35,6 +36,8 @@ def run(
     Returns:
         (batch, *axes, out_channels), zero outside the nodes, or (tuples, out_channels).
     """
+    if isinstance(nodes, Supports) and not is_transformed():
+        plan, weight, bias = leave_out(plan, nodes, weight, bias)
     lengths = nodes.common_lengths
     if mean and lengths is not None and not is_transformed() and tensor.dtype in (torch.float32, torch.float64):
         # All graphs divide by the same numbers, so the small weights can do it, once, instead of everything read.

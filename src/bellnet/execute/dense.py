@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from bellnet.execute.column import Column
 from bellnet.execute.nodes import Nodes
 from bellnet.plan import ReadStep, Swap, WriteStep
 
@@ -24,24 +25,31 @@ class Dense:
         """The executor of the transposed program: the same."""
         return self
 
-    def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
+    def read(self, step: ReadStep, parent: Column, *, mean: bool) -> Tensor:
         """Fold the parent once more."""
+        whole = parent.tensor
         if step.kind == "diagonal":
-            return _diagonal(parent, step.axes)
-        axis, dtype = step.axes[0] + 1, _summing_dtype(parent.dtype)
+            return _diagonal(whole, step.axes)
+        axis, dtype = step.axes[0] + 1, _summing_dtype(whole.dtype)
         if not mean:
-            return parent.sum(axis, dtype=dtype)
+            return whole.sum(axis, dtype=dtype)
         if self.nodes.counts is None and self.nodes.lengths[step.node_set] > 0:
-            return parent.mean(axis, dtype=dtype)
-        return self.nodes.divide(parent.sum(axis, dtype=dtype), step.node_set)
+            return whole.mean(axis, dtype=dtype)
+        return self.nodes.divide(whole.sum(axis, dtype=dtype), step.node_set)
 
-    def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Tensor:
+    def side_by_side(self, reads: Sequence[Tensor]) -> tuple[Tensor, list[Column]]:
+        """Folds in one tensor; they go on being read from where they are, which is faster."""
+        together = reads[0] if len(reads) == 1 else torch.cat(list(reads), -1)
+        return together, [Column(fold) for fold in reads]
+
+    def write(self, step: WriteStep, child: Column, *, mean: bool) -> Tensor:
         """The transpose of reading by a sum: a tensor that broadcasts to the parent."""
-        return (self.nodes.divide(child, step.node_set) if mean else child).unsqueeze(step.axes[0] + 1)
+        folded = child.tensor
+        return (self.nodes.divide(folded, step.node_set) if mean else folded).unsqueeze(step.axes[0] + 1)
 
-    def write_diagonal(self, step: WriteStep, child: Tensor, parent: Tensor) -> None:
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
         """The transpose of reading a diagonal: add the child into the diagonal of the parent, in place."""
-        _diagonal(parent, step.axes).add_(child)
+        _diagonal(parent, step.axes).add_(child.tensor)
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Tensor:
         """The sum of tensors that broadcast to axes over these node sets, as a new contiguous tensor."""
@@ -54,11 +62,9 @@ class Dense:
             total.add_(term)
         return total
 
-    def add(self, total: Tensor, terms: Sequence[Tensor]) -> Tensor:
+    def add(self, total: Column, terms: Sequence[Tensor]) -> Column:
         """The total and tensors that broadcast to it."""
-        for term in terms:
-            total = total + term
-        return total
+        return Column(sum(terms, total.tensor)) if terms else total
 
     def divide(self, level: int, tensor: Tensor) -> Tensor:
         """The tensor as it is: sums were divided when they were read, or will be when they are written."""

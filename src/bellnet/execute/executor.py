@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from bellnet.execute.column import Column
 from bellnet.plan import ReadStep, Swap, WriteStep
 
 
@@ -15,23 +16,29 @@ class Executor(Protocol):
     def transposed(self) -> "Executor":
         """The executor of the transposed program."""
 
-    def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
-        """Fold the parent once more; `mean` divides a sum by the number of its terms, unless `divide` does."""
+    def read(self, step: ReadStep, parent: Column, *, mean: bool) -> Any:
+        """Fold the parent once more; `mean` divides a sum by the number of its terms, unless `divide` does.
+
+        What comes back is for `side_by_side`.
+        """
+
+    def side_by_side(self, reads: Sequence[Any]) -> tuple[Tensor, list[Column]]:
+        """Folds that have the same axes, in one tensor, and where each is to be read from."""
 
     def divide(self, level: int, tensor: Tensor) -> Tensor:
         """Divide the folds of a level, side by side in the channels, by what `read` and `write` have not yet."""
 
-    def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Any:
+    def write(self, step: WriteStep, child: Column, *, mean: bool) -> Any:
         """The transpose of reading by a sum: a term that `gather` and `add` can add to the parent."""
 
-    def write_diagonal(self, step: WriteStep, child: Tensor, parent: Tensor) -> None:
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
         """The transpose of reading a diagonal: add the child to the parent, in place."""
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Tensor:
         """The sum of terms, as a new contiguous tensor with axes over these node sets."""
 
-    def add(self, total: Tensor, terms: Sequence[Any]) -> Tensor:
-        """The sum of a tensor and terms; the tensor is nobody else's and may be written into."""
+    def add(self, total: Column, terms: Sequence[Any]) -> Column:
+        """The sum of a fold and terms; the fold is nobody else's and may be written into."""
 
     def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """What was read on a level, at the places where the level writes, axes swapped: the rows of a matrix."""

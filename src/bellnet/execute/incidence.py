@@ -9,6 +9,7 @@ same order. Measured on a CPU it takes a fifth of the time of `index_add`, and n
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import torch
@@ -43,19 +44,15 @@ class Incidence:
             return parts.new_zeros(self.n_wholes, parts.shape[-1])
         if self.is_one:
             return parts.sum(0, keepdim=True)
-        if _is_watched():
+        if is_watched():
             belonging = parts if self.parts is None else parts.index_select(0, self.parts)
             return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
-        order, first, *further = self._bags
-        total = _bags(parts, order, first)
-        for bounds in further:
-            total = _bags(total, torch.arange(len(total), device=total.device), bounds)
-        return total
+        return self._bags.add_up(parts)
 
     def add_handed_out(self, total: Tensor, wholes: Tensor) -> Tensor:
         """The total (parts, channels) and for every part what its whole has, in place unless somebody is watching."""
         terms = wholes if self.is_one else self.hand_out(wholes)
-        return total + terms if _is_watched() else total.add_(terms)
+        return total + terms if is_watched() else total.add_(terms)
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
@@ -70,7 +67,7 @@ class Incidence:
         """The same, some rows after the other, each piece with its place."""
         if self.is_empty:
             return
-        if _is_watched():
+        if is_watched():
             yield slice(0, self.n_parts), self.hand_out(wholes)
             return
         one_each = _numbers(n_rows, wholes.device)
@@ -108,13 +105,79 @@ class Incidence:
             return belongs.cumsum(0)
 
     @cached_property
-    def _bags(self) -> tuple[Tensor, ...]:
-        """The parts, whole after whole, and where each whole begins; many parts of one whole go in several stages."""
+    def _bags(self) -> "Bags":
+        return Bags.of(self._parts, self.whole, self.n_wholes)
+
+    @property
+    def _parts(self) -> Tensor:
+        """The parts that belong to a whole."""
+        if self.parts is not None:
+            return self.parts
         with making_constants():
-            parts = torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
-            if not bool((self.whole[1:] >= self.whole[:-1]).all()):
-                parts = parts[self.whole.argsort(stable=True)]
-            counts = torch.bincount(self.whole, minlength=self.n_wholes)
+            return torch.arange(self.n_parts, device=self.whole.device)
+
+
+class JointSum:
+    """Several incidences with the same wholes, all parts in one matrix.
+
+    Args:
+        incidences: What belongs to what.
+        starts: For each the row of its first part.
+        step: From the row of a part to that of the next.
+    """
+
+    def __init__(self, incidences: Sequence[Incidence], starts: Sequence[int], step: int) -> None:
+        self.n_wholes = incidences[0].n_wholes
+        several = len(incidences)
+        with making_constants():
+            parts = [one._parts * step + start for one, start in zip(incidences, starts, strict=True)]
+            wholes = [one.whole * several + number for number, one in enumerate(incidences)]
+            self._bags = Bags.of(torch.cat(parts), torch.cat(wholes), self.n_wholes * several)
+
+    def add_up(self, rows: Tensor) -> Tensor:
+        """(wholes, incidences * channels): the sum of the parts of every whole, incidences side by side."""
+        return self._bags.add_up(rows).view(self.n_wholes, -1)
+
+
+class JointIncidence:
+    """Several incidences of the same parts, each of which belongs to a whole of every one; all wholes in one matrix.
+
+    Args:
+        incidences: What belongs to what.
+        starts: For each the row of its first whole.
+        step: From the row of a whole to that of the next.
+    """
+
+    def __init__(self, incidences: Sequence[Incidence], starts: Sequence[int], step: int) -> None:
+        with making_constants():
+            wholes = [one.whole * step + start for one, start in zip(incidences, starts, strict=True)]
+            self._order = torch.stack(wholes, 1).flatten()
+            self._bounds = torch.arange(0, len(self._order) + 1, len(wholes), device=self._order.device)
+
+    def hand_out(self, rows: Tensor) -> Tensor:
+        """(parts, channels): for every part the sum of what its wholes have."""
+        return _bags(rows, self._order, self._bounds)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """What belongs together, one whole after the other; many parts of one whole are added up in several stages.
+
+    Attributes:
+        order: The parts, whole after whole.
+        stages: Where each whole, or each portion of one, begins in the stage before; the end comes last.
+    """
+
+    order: Tensor
+    stages: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, parts: Tensor, whole: Tensor, n_wholes: int) -> "Bags":
+        """From the parts, in any order, and the whole of each."""
+        with making_constants():
+            if not bool((whole[1:] >= whole[:-1]).all()):
+                parts = parts[whole.argsort(stable=True)]
+            counts = torch.bincount(whole, minlength=n_wholes)
             stages = []
             while int(counts.max()) > LONG:
                 portions = (counts + LONG - 1) // LONG
@@ -125,31 +188,15 @@ class Incidence:
                 starts = torch.repeat_interleave(before[:-1], portions) + within * LONG
                 stages.append(torch.cat([starts, before[-1:]]))
                 counts = portions
-            return parts, *stages, _bounds(counts)
+            return cls(parts, (*stages, _bounds(counts)))
 
-
-class JointIncidence:
-    """Several incidences of the same parts, each of which belongs to a whole of every one of them."""
-
-    def __init__(self, incidences: Sequence[Incidence]) -> None:
-        self.incidences = incidences
-
-    def hand_out(self, wholes: Sequence[Tensor]) -> Tensor:
-        """(parts, channels): for every part the sum of what its wholes have."""
-        n_parts = self.incidences[0].n_parts
-        if _is_watched() or not n_parts:
-            terms = [one.hand_out(rows) for one, rows in zip(self.incidences, wholes, strict=True)]
-            return sum(terms[1:], terms[0])
-        order, bounds = self._bags
-        return _bags(torch.cat(list(wholes)) if len(wholes) > 1 else wholes[0], order, bounds)
-
-    @cached_property
-    def _bags(self) -> tuple[Tensor, Tensor]:
-        with making_constants():
-            n_wholes = torch.tensor([0, *(one.n_wholes for one in self.incidences)]).cumsum(0).tolist()
-            shifted = [one.whole + start for one, start in zip(self.incidences, n_wholes, strict=False)]
-            order = torch.stack(shifted, 1).flatten()
-            return order, torch.arange(0, len(order) + 1, len(shifted), device=order.device)
+    def add_up(self, parts: Tensor) -> Tensor:
+        """(wholes, channels): the sum of the parts of every whole."""
+        first, *further = self.stages
+        total = _bags(parts, self.order, first)
+        for bounds in further:
+            total = _bags(total, torch.arange(len(total), device=total.device), bounds)
+        return total
 
 
 def _bounds(counts: Tensor) -> Tensor:
@@ -167,6 +214,6 @@ def _numbers(length: int, device: torch.device) -> Tensor:
         return torch.arange(length + 1, device=device)
 
 
-def _is_watched() -> bool:
+def is_watched() -> bool:
     """Whether somebody wants to differentiate or trace what is done."""
     return torch.is_grad_enabled() or is_transformed()

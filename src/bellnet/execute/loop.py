@@ -6,11 +6,13 @@ gradient is the same loop on the transposed program.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bellnet.execute import narrow
+from bellnet.execute.column import Column
 from bellnet.execute.executor import Executor
 from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
@@ -30,10 +32,7 @@ class Reader:
     @classmethod
     def of(cls, program: Program, backend: Executor, tensor: Tensor) -> "Reader":
         """Read a tensor."""
-        folded = [tensor]
-        for step in program.read_steps:
-            folded.append(backend.read(step, folded[step.parent], mean=program.mean == "reads"))
-        levels = [_side_by_side([folded[number] for number in reads]) for reads in program.level_reads]
+        levels = _levels(program, backend, tensor)
         if program.mean == "reads":
             levels = [backend.divide(number, level) for number, level in enumerate(levels)]
         return cls(
@@ -73,9 +72,8 @@ def apply(
     """
     program, backend = reader.program, reader.backend
     mixed: list[Tensor | None] = [None] * len(program.levels)
-    arriving: list[list[Tensor]] = [[] for _ in program.write_steps]
-    on_diagonal: list[list[tuple[int, Tensor]]] = [[] for _ in program.write_steps]
-    total: Tensor | None = None
+    arriving: list[list[Any]] = [[] for _ in program.write_steps]
+    on_diagonal: list[list[tuple[int, Column]]] = [[] for _ in program.write_steps]
     for number, step in enumerate(program.write_steps):
         terms = arriving[number]
         if step.kind != "done" and step.level >= 0:
@@ -84,22 +82,20 @@ def apply(
                 level = _mix(reader, step.level, weights[step.level], bias, None, witness)
                 level = backend.divide(step.level, level) if program.mean == "writes" else level
                 mixed[step.level] = level
-            width = level.shape[-1] // len(program.levels[step.level].writes)
-            total = level.narrow(-1, step.column * width, width)
-            total = backend.add(total, terms)
+            fold = backend.add(Column(level, step.column, len(program.levels[step.level].writes)), terms)
         else:
             total = backend.gather(step.sets, terms) if terms else None
             if step.level >= 0:
                 total = _mix(reader, step.level, weights[step.level], bias, total, witness)
             assert total is not None
-        for child, tensor in on_diagonal[number]:
-            backend.write_diagonal(program.write_steps[child], tensor, total)
+            fold = Column(total)
+        for child, column in on_diagonal[number]:
+            backend.write_diagonal(program.write_steps[child], column, fold.tensor)
         if step.kind == "diagonal":
-            on_diagonal[step.parent].append((number, total))
+            on_diagonal[step.parent].append((number, fold))
         elif step.kind == "sum":
-            arriving[step.parent].append(backend.write(step, total, mean=program.mean == "writes"))
-    assert total is not None
-    return backend.clean(total, program.target_axes)
+            arriving[step.parent].append(backend.write(step, fold, mean=program.mean == "writes"))
+    return backend.clean(fold.tensor, program.target_axes)
 
 
 class WeightGradient:
@@ -137,6 +133,18 @@ class WeightGradient:
             pieces = self.gradient.pieces(level, swap)
             products = [narrow.columns_by_columns(_at(own, place), rows) for place, rows in pieces]
         return sum(products[1:], products[0]) if products else own.new_zeros(own.shape[1], gradient.shape[1])
+
+
+def _levels(program: Program, backend: Executor, tensor: Tensor) -> list[Tensor]:
+    """The reads of every level side by side, and on the way what they are read from."""
+    folds = {0: Column(tensor)}
+    levels: dict[tuple[int, ...], Tensor] = {(0,): tensor}
+    for numbers in program.read_together:
+        steps = [program.read_steps[number - 1] for number in numbers]
+        reads = [backend.read(step, folds[step.parent], mean=program.mean == "reads") for step in steps]
+        levels[numbers], columns = backend.side_by_side(reads)
+        folds.update(zip(numbers, columns, strict=True))
+    return [levels[numbers] for numbers in program.level_reads]
 
 
 def _mix(
@@ -188,7 +196,3 @@ def _add_product(total: Tensor, place: slice | None, rows: Tensor, matrix: Tenso
 
 def _at(rows: Tensor, place: slice | None) -> Tensor:
     return rows if place is None else rows[place]
-
-
-def _side_by_side(tensors: list[Tensor]) -> Tensor:
-    return tensors[0] if len(tensors) == 1 else torch.cat(tensors, -1)

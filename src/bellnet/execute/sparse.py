@@ -7,18 +7,22 @@ order, and what is not listed is zero. Where everything stands depends on the su
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-from bellnet.execute.incidence import Incidence, JointIncidence
+from bellnet.execute.column import Column
+from bellnet.execute.incidence import Incidence, JointIncidence, JointSum, is_watched
 from bellnet.execute.shadows import Shadows
 from bellnet.execute.transforms import making_constants
 from bellnet.plan import Program, ReadStep, Swap, WriteStep
 from bellnet.tensors import Support
 
+_Joint = tuple[tuple[Incidence, ...], tuple[int, ...], int]
+"""Incidences whose rows stand in one matrix: for each its first row there, and the step from each row to its next."""
 PIECE_BYTES = 2**21
 """Reordered rows are made and used in pieces of memory that is used again; fresh memory for all would cost more."""
 
@@ -42,11 +46,11 @@ class Supports(NamedTuple):
         return None if self.listed else self.lengths
 
 
-class Written(NamedTuple):
-    """What arrives at a fold of the target: rows, and which tuples of the fold they are handed out to."""
+class Moved(NamedTuple):
+    """A fold that is to be read or written: its rows, and which tuples of the other fold they belong to."""
 
     incidence: Incidence
-    rows: Tensor
+    rows: Column
 
 
 class Listed:
@@ -67,7 +71,8 @@ class Listed:
         places = zip(program.write_steps, reversed(program.transposed.read_steps), strict=False)
         self._writes: dict[WriteStep, Incidence] = {step: target.moves[read] for step, read in places}
         self._factors: dict[tuple[int, torch.dtype], Tensor | None] = {}
-        self._joints: dict[tuple[Incidence, ...], JointIncidence] = {}
+        self._joint_sums: dict[_Joint, JointSum] = {}
+        self._joints: dict[_Joint, JointIncidence] = {}
         self._lookups: dict[tuple[int, Swap], Incidence | None] = {}
 
     @classmethod
@@ -90,11 +95,23 @@ class Listed:
         """The executor of the transposed program."""
         return Listed(self.program.transposed, self.target, self.source, self.summed, listed=self.listed)
 
-    def read(self, step: ReadStep, parent: Tensor, *, mean: bool) -> Tensor:
-        """Fold the parent once more."""
-        if parent.dtype in (torch.float16, torch.bfloat16):
-            parent = parent.float()  # sums of many such numbers overflow or lose their small terms
-        return self.source.moves[step].add_up(parent)
+    def read(self, step: ReadStep, parent: Column, *, mean: bool) -> Moved:
+        """What folds the parent once more."""
+        return Moved(self.source.moves[step], parent)
+
+    def side_by_side(self, reads: Sequence[Moved]) -> tuple[Tensor, list[Column]]:
+        """Folds in one tensor, added up in one pass where they are read from one tensor."""
+        incidences = [read.incidence for read in reads]
+        apart = is_watched() or any(one.is_one for one in incidences) or all(one.is_empty for one in incidences)
+        if apart or len(reads) == 1 or not _is_one_tensor(reads):
+            folds = [read.incidence.add_up(_summable(read.rows.tensor)) for read in reads]
+            together = folds[0] if len(folds) == 1 else torch.cat(folds, -1)
+        else:
+            rows, joint = _one_below_the_other(reads)
+            if joint not in self._joint_sums:
+                self._joint_sums[joint] = JointSum(*joint)
+            together = self._joint_sums[joint].add_up(_summable(rows))
+        return together, [Column(together, place, len(reads)) for place in range(len(reads))]
 
     def divide(self, level: int, tensor: Tensor) -> Tensor:
         """Turn the sums side by side on a level into means."""
@@ -109,25 +126,29 @@ class Listed:
         apart = tensor.reshape(*factors.shape, tensor.shape[-1] // factors.shape[-1])
         return (apart * factors.unsqueeze(-1)).reshape(tensor.shape)
 
-    def write(self, step: WriteStep, child: Tensor, *, mean: bool) -> Written:
+    def write(self, step: WriteStep, child: Column, *, mean: bool) -> Moved:
         """The transpose of reading by a sum: what is to be handed out to the parent."""
-        return Written(self._writes[step], child)
+        return Moved(self._writes[step], child)
 
-    def write_diagonal(self, step: WriteStep, child: Tensor, parent: Tensor) -> None:
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
         """The transpose of reading a diagonal: add the child to the tuples on the diagonal, in place."""
-        self._writes[step].add_to_parts(child, parent)
+        self._writes[step].add_to_parts(child.tensor, parent)
 
-    def gather(self, sets: tuple[int, ...], terms: Sequence[Written]) -> Tensor:
-        """The sum of what is handed out to a fold, as a new tensor."""
-        incidences = tuple(incidence for incidence, _ in terms)
-        if incidences not in self._joints:
-            self._joints[incidences] = JointIncidence(incidences)
-        return self._joints[incidences].hand_out([rows for _, rows in terms])
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Moved]) -> Tensor:
+        """The sum of what is handed out to a fold, in one pass, as a new tensor."""
+        if is_watched() or terms[0].incidence.is_empty:
+            handed = [term.incidence.hand_out(term.rows.tensor) for term in terms]
+            return sum(handed[1:], handed[0])
+        rows, joint = _one_below_the_other(terms)
+        if joint not in self._joints:
+            self._joints[joint] = JointIncidence(*joint)
+        return self._joints[joint].hand_out(rows)
 
-    def add(self, total: Tensor, terms: Sequence[Written]) -> Tensor:
+    def add(self, total: Column, terms: Sequence[Moved]) -> Column:
         """The total and what is handed out to it; the total may be written into."""
         for incidence, rows in terms:
-            total = incidence.add_handed_out(total, rows)
+            added = incidence.add_handed_out(total.tensor, rows.tensor)
+            total = Column(added) if is_watched() else total
         return total
 
     def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
@@ -172,6 +193,26 @@ class Listed:
             with making_constants():
                 self._lookups[key] = self.source.levels[level].lookup(swap, self.target.levels[level])
         return self._lookups[key]
+
+
+def _is_one_tensor(moved: Sequence[Moved]) -> bool:
+    return all(one.rows.together is moved[0].rows.together for one in moved)
+
+
+def _one_below_the_other(moved: Sequence[Moved]) -> tuple[Tensor, _Joint]:
+    """Folds as the rows of one matrix, and where each stands in it; nothing is copied if they are in one tensor."""
+    incidences, columns = tuple(one.incidence for one in moved), [one.rows for one in moved]
+    if _is_one_tensor(moved):
+        together, _, several = columns[0]
+        rows = together.view(len(together) * several, together.shape[-1] // several)
+        return rows, (incidences, tuple(column.place for column in columns), several)
+    starts = accumulate((len(column.together) for column in columns[:-1]), initial=0)
+    return torch.cat([column.tensor for column in columns]), (incidences, tuple(starts), 1)
+
+
+def _summable(rows: Tensor) -> Tensor:
+    """Sums of many half-precision numbers overflow or lose their small terms."""
+    return rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
 
 
 def _shadows(support: Support, program: Program) -> Shadows:

@@ -11,7 +11,7 @@ from bellnet.plan import Entries, Level, Plan
 
 def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
     """For every level (swaps, reads * in_channels, writes * out_channels), from (n_maps, in, out) for diagrams."""
-    index = _constant(("positions", plan), weight, lambda: torch.tensor(plan.positions, device=weight.device))
+    index = constant(("positions", plan), weight, lambda: torch.tensor(plan.positions, device=weight.device))
     if plan.symmetric:
         # Swaps that a symmetry makes equal are missing from some reads of a level: a matrix of zeros stands for them.
         weight = torch.cat([weight, torch.zeros_like(weight[:1])])
@@ -23,7 +23,7 @@ def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
 
 def from_levels(plan: Plan, matrices: list[Tensor], like: Tensor) -> Tensor:
     """The transpose of `to_levels`, as gradients need it: (n_maps, in, out) from the matrices of every level."""
-    index = _constant(("places", plan), like, lambda: torch.tensor(_places(plan), device=like.device))
+    index = constant(("places", plan), like, lambda: torch.tensor(_places(plan), device=like.device))
     parts = [_maps(level, part, like) for level, part in zip(plan.levels, matrices, strict=True)]
     return torch.cat(parts).index_select(0, index)
 
@@ -35,13 +35,13 @@ def mean_factors(plan: Plan, lengths: tuple[int, ...], like: Tensor) -> Tensor:
         terms = [prod(max(lengths[node_set], 1) for node_set in diagram.read.dropped_sets) for diagram in plan.diagrams]
         return torch.tensor([1 / number for number in terms], dtype=like.dtype, device=like.device).reshape(-1, 1, 1)
 
-    return _constant(("mean", plan, lengths, like.dtype), like, make)
+    return constant(("mean", plan, lengths, like.dtype), like, make)
 
 
 def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
     """Multiply coefficients (n_maps, ...) by an integer matrix, given by its entries; `key` names the matrix."""
     size, dtype, device = coefficients.shape[0], coefficients.dtype, coefficients.device
-    matrix = _constant((key, dtype), coefficients, lambda: _dense(entries, size, dtype, device))
+    matrix = constant((key, dtype), coefficients, lambda: _dense(entries, size, dtype, device))
     return (matrix @ coefficients.reshape(size, -1)).reshape(coefficients.shape)
 
 
@@ -78,7 +78,7 @@ _CONSTANTS: dict[Hashable, Tensor] = {}
 MOST_CONSTANTS = 512
 
 
-def _constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
+def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
     """A constant tensor on the device of another one, made once for each device.
 
     Not a buffer: a module made on the meta device and then loaded would carry an empty one.

@@ -6,6 +6,7 @@ from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Plan, plan, refuse_giants
+from bellnet.plan.present import Present, present
 from bellnet.plan.program import Program, ReadStep, WriteStep
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Fold",
     "Level",
     "Plan",
+    "Present",
     "Program",
     "ReadStep",
     "Step",
@@ -23,5 +25,6 @@ __all__ = [
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",
+    "present",
     "refuse_giants",
 ]

@@ -26,11 +26,16 @@ class Plan:
     first axis counts them in that order. `biases` are the equality patterns of the target, in the same order.
     `levels` group the diagrams by rank, and `positions` are their numbers in the order of the levels, n_maps where
     there is none. Everything is made at once, because `torch.compile` cannot trace the making of it.
+
+    A plan may leave out maps for inputs or results that have nothing on some diagonals: `absent_reads` and
+    `absent_writes` are the equality patterns that no tuple has.
     """
 
     spec: Spec
     symmetric: bool
     hollow: bool
+    absent_reads: frozenset[Partition]
+    absent_writes: frozenset[Partition]
     diagrams: tuple[Diagram, ...] = field(compare=False, repr=False)
     biases: tuple[Partition, ...] = field(compare=False, repr=False)
     levels: tuple[Level, ...] = field(compare=False, repr=False)
@@ -73,7 +78,7 @@ class Plan:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A pickle or a copy of a layer holds the question, not the answer: the plan is found again in the cache.
-        return _build, (self.spec, self.symmetric, self.hollow)
+        return build, (self.spec, self.symmetric, self.hollow, self.absent_reads, self.absent_writes)
 
 
 def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> Plan:
@@ -91,11 +96,18 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> 
          1  aa->a  ab->a  ab->b      1  a->aa  a->ab  b->ab     9
          0  aa->  ab->               1  ->aa  ->ab              4
     """
-    return _build(parse_spec(spec), bool(symmetric), bool(hollow))
+    return build(parse_spec(spec), bool(symmetric), bool(hollow), frozenset(), frozenset())
 
 
 @lru_cache(maxsize=256)
-def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
+def build(
+    spec: Spec,
+    symmetric: bool,
+    hollow: bool,
+    absent_reads: frozenset[Partition],
+    absent_writes: frozenset[Partition],
+) -> Plan:
+    """Make a plan, or find it in the cache."""
     refuse_giants(spec)
     source, target = spec.set_numbers
     everything = partitions(spec.slots)
@@ -106,12 +118,17 @@ def _build(spec: Spec, symmetric: bool, hollow: bool) -> Plan:
             for partition in everything
             if representative(partition, source, symmetric=symmetric, hollow=hollow) == partition
         )
-    diagrams = tuple(Diagram(partition, source, target) for partition in chosen)
+    diagrams = tuple(
+        diagram
+        for diagram in (Diagram(partition, source, target) for partition in chosen)
+        if diagram.read.blocks not in absent_reads and diagram.write.blocks not in absent_writes
+    )
+    biases = tuple(pattern for pattern in partitions(spec.target) if pattern not in absent_writes)
     levels = group_by_rank(diagrams, len(spec.node_sets))
     numbers = (number for level in levels for plane in level.index for row in plane for number in row)
     positions = tuple(len(diagrams) if number is None else number for number in numbers)
     programs = Program.of(source, target, levels, None), Program.of(source, target, levels, "reads")
-    return Plan(spec, symmetric, hollow, diagrams, partitions(spec.target), levels, positions, programs)
+    return Plan(spec, symmetric, hollow, absent_reads, absent_writes, diagrams, biases, levels, positions, programs)
 
 
 def refuse_giants(spec: Spec) -> None:

@@ -88,6 +88,17 @@ class Program:
         return tuple(sorted(self.target))
 
     @cached_property
+    def read_together(self) -> tuple[tuple[int, ...], ...]:
+        """The folds that are read from others: those of a level together, those of no level alone.
+
+        What a fold is read from comes before it.
+        """
+        on_levels = [numbers for numbers in self.level_reads if numbers != (0,)]
+        seen = {number for numbers in on_levels for number in numbers}
+        alone = [(number,) for number in range(1, len(self.read_steps) + 1) if number not in seen]
+        return tuple(sorted([*on_levels, *alone]))
+
+    @cached_property
     def transposed(self) -> "Program":
         """The program of the transposed map, which takes gradients at the target to gradients at the source."""
         mean: Literal["reads", "writes"] | None = None

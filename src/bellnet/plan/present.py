@@ -1,0 +1,44 @@
+"""What is left of a plan where some diagonals are known to be empty: most graphs have no loops."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from bellnet.combinatorics import Partition
+from bellnet.plan.plan import Plan, build
+
+
+class Present(NamedTuple):
+    """The maps that can differ from zero, as a plan of their own.
+
+    Attributes:
+        plan: The plan of these maps.
+        maps: Their numbers in the whole plan.
+        biases: The numbers of the biases that are left.
+    """
+
+    plan: Plan
+    maps: tuple[int, ...]
+    biases: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def present(plan: Plan, absent_reads: frozenset[Partition], absent_writes: frozenset[Partition]) -> Present:
+    """Leave out the maps that read or write where there is nothing.
+
+    Args:
+        plan: The whole plan.
+        absent_reads: Equality patterns of the source slots that no tuple has.
+        absent_writes: The same for the target.
+
+    >>> from bellnet.plan import plan
+    >>> print(present(plan("n n -> n n"), frozenset({(0, 0)}), frozenset({(0, 0)})).plan)
+    n n -> n n    7 maps, 1 bias
+      rank  reads         swaps  writes        maps
+         2  ab->ab            2  ab->ab           2
+         1  ab->a  ab->b      1  a->ab  b->ab     4
+         0  ab->              1  ->ab             1
+    """
+    left = build(plan.spec, plan.symmetric, plan.hollow, absent_reads, absent_writes)
+    here, constants = set(left.diagrams), set(left.biases)
+    maps = tuple(number for number, diagram in enumerate(plan.diagrams) if diagram in here)
+    return Present(left, maps, tuple(number for number, pattern in enumerate(plan.biases) if pattern in constants))

@@ -1,0 +1,61 @@
+"""Maps that have nothing to do on a support are not run, and that changes nothing."""
+
+import pytest
+import torch
+
+from bellnet import EquivariantLinear, Sparse, plan
+from bellnet.execute import autograd
+from bellnet.execute.absent import absent, leave_out
+from bellnet.execute.sparse import Supports
+
+
+def pairs(index, n=5, channels=2):
+    index = torch.tensor(index)
+    generator = torch.Generator().manual_seed(0)
+    return Sparse(index, torch.randn(index.shape[1], channels, dtype=torch.float64, generator=generator), n)
+
+
+def test_a_pattern_is_absent_if_no_tuple_has_its_equalities():
+    triples = pairs([[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]])
+    assert absent(triples.support, ("n", "n", "n")) == {(0, 0, 0), (0, 1, 1)}
+    assert absent(pairs([[0, 1], [1, 0]]).support, ("n", "n")) == {(0, 0)}
+    assert absent(pairs([[0, 1], [1, 1]]).support, ("n", "n")) == frozenset()
+
+
+def test_slots_of_different_node_sets_never_count_as_equal():
+    ratings = Sparse(torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 1), {"u": 2, "i": 2})
+    assert absent(ratings.support, ("u", "i")) == frozenset()
+
+
+def test_an_empty_support_leaves_the_plan_as_it_is():
+    nothing = Sparse(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, 2), 5)
+    assert absent(nothing.support, ("n", "n")) == frozenset()
+
+
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n n n", "n n -> n n n"])
+@pytest.mark.parametrize("normalize", ["mean", "sum", "listed"])
+def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatch):
+    source, target = (side.split() for side in spec.split("->"))
+    tuples = {2: [[0, 1, 2, 4], [1, 0, 3, 2]], 3: [[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]]}
+    x = pairs(tuples[len(source)])
+    support = pairs(tuples[len(target)]) if len(target) > 1 else None
+    layer = EquivariantLinear(spec, 2, 3, normalize=normalize, dtype=torch.float64)
+
+    def run():
+        values = x.values.clone().requires_grad_()
+        result = layer(x.with_values(values), support=support).values
+        return [result, *torch.autograd.grad(result.pow(2).sum(), [values, *layer.parameters()])]
+
+    fewer = run()
+    monkeypatch.setattr(autograd, "leave_out", lambda plan, supports, weight, bias: (plan, weight, bias))
+    for found, expected in zip(fewer, run(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
+    support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
+    whole, weight, bias = plan("n n -> n n"), torch.arange(15.0).reshape(15, 1, 1), torch.arange(2.0).reshape(2, 1)
+    left, some, constants = leave_out(whole, Supports(support, support, (5,), listed=False), weight, bias)
+    assert left.n_maps == 7
+    assert [whole.diagrams[int(number)] for number in some] == list(left.diagrams)
+    assert constants.tolist() == [[1.0]]

@@ -1,0 +1,40 @@
+"""A process that keeps its freed memory does not ask the kernel for it again."""
+
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """if True:
+    import resource, torch
+    import bellnet as bn
+
+    def pages(calls):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(calls):
+            torch.ones(2**24)  # 64 MB, 16,384 pages
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    pages(1)
+    given_back = pages(4)
+    kept = bn.keep_freed_memory()
+    pages(4)
+    print(given_back, kept, pages(4))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
+def test_large_tensors_take_the_pages_of_those_that_were_freed():
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    given_back, kept, again = done.stdout.split()
+    if kept == "False":
+        pytest.skip("the C library here has no mallopt")
+    assert int(given_back) > 4 * 10_000
+    assert int(again) < 100
+
+
+def test_elsewhere_nothing_is_promised(monkeypatch):
+    from bellnet import keep_freed_memory
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert keep_freed_memory() is False
