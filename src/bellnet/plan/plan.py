@@ -34,8 +34,8 @@ class Plan:
     spec: Spec
     symmetric: bool
     hollow: bool
-    absent_reads: frozenset[Partition]
-    absent_writes: frozenset[Partition]
+    absent_reads: frozenset[Partition] = field(repr=False)
+    absent_writes: frozenset[Partition] = field(repr=False)
     diagrams: tuple[Diagram, ...] = field(compare=False, repr=False)
     biases: tuple[Partition, ...] = field(compare=False, repr=False)
     levels: tuple[Level, ...] = field(compare=False, repr=False)
