@@ -42,7 +42,8 @@ class Program:
     """The steps of a plan. Node sets go by number.
 
     `mean` says where sums become means: dividing by the number of terms belongs to the reads, and so to the writes
-    of the transposed program. None divides nowhere.
+    of the transposed program. None divides nowhere. `read_together` are the numbers of the folds that are read from
+    others, those of a level together, those of no level alone; what a fold is read from comes before it.
     """
 
     source: tuple[int, ...]
@@ -53,6 +54,7 @@ class Program:
     target_order: Swap
     read_steps: tuple[ReadStep, ...]
     level_reads: tuple[tuple[int, ...], ...]
+    read_together: tuple[tuple[int, ...], ...]
     level_swaps: tuple[tuple[Swap, ...], ...]
     write_steps: tuple[WriteStep, ...]
 
@@ -68,6 +70,7 @@ class Program:
         read_folds = _with_ancestors((fold for level in levels for fold in level.reads), source)[::-1]
         write_folds = _with_ancestors((fold for level in levels for fold in level.writes), target)
         numbers = {fold: number for number, fold in enumerate(read_folds)}
+        level_reads = tuple(tuple(numbers[fold] for fold in level.reads) for level in levels)
         target_axes = Fold.identity(target).kept
         return cls(
             source,
@@ -77,7 +80,8 @@ class Program:
             source_order=Fold.identity(source).kept,
             target_order=tuple(target_axes.index(slot) for slot in range(len(target))),
             read_steps=tuple(_read_step(fold, numbers) for fold in read_folds[1:]),
-            level_reads=tuple(tuple(numbers[fold] for fold in level.reads) for level in levels),
+            level_reads=level_reads,
+            read_together=_together(level_reads, len(read_folds)),
             level_swaps=tuple(level.swaps for level in levels),
             write_steps=tuple(_write_step(fold, levels, write_folds) for fold in write_folds),
         )
@@ -86,17 +90,6 @@ class Program:
     def target_axes(self) -> tuple[int, ...]:
         """The node set of every axis of what a run returns, before `target_order` puts the axes into their slots."""
         return tuple(sorted(self.target))
-
-    @cached_property
-    def read_together(self) -> tuple[tuple[int, ...], ...]:
-        """The folds that are read from others: those of a level together, those of no level alone.
-
-        What a fold is read from comes before it.
-        """
-        on_levels = [numbers for numbers in self.level_reads if numbers != (0,)]
-        seen = {number for numbers in on_levels for number in numbers}
-        alone = [(number,) for number in range(1, len(self.read_steps) + 1) if number not in seen]
-        return tuple(sorted([*on_levels, *alone]))
 
     @cached_property
     def transposed(self) -> "Program":
@@ -116,6 +109,12 @@ def _with_ancestors(folds: Iterable[Fold], sets: tuple[int, ...]) -> list[Fold]:
             if fold.step is not None:
                 fold = fold.step.parent
     return sorted(found, key=lambda fold: fold.rank)
+
+
+def _together(level_reads: tuple[tuple[int, ...], ...], n_folds: int) -> tuple[tuple[int, ...], ...]:
+    on_levels = [numbers for numbers in level_reads if numbers != (0,)]
+    alone = set(range(1, n_folds)).difference(*on_levels)
+    return tuple(sorted([*on_levels, *((number,) for number in alone)]))  # numbers rise as the rank falls
 
 
 def _read_step(fold: Fold, numbers: dict[Fold, int]) -> ReadStep:
