@@ -11,6 +11,7 @@ import pytest
 from bellnet.cli import main
 from bellnet.experiments import Records
 from bellnet.experiments.config import METHODS, READOUTS, TASKS
+from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS
 
 
 def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
@@ -91,9 +92,11 @@ def test_a_file_cannot_be_the_directory(capsys, tmp_path):
 
 
 def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
-    from bellnet import cli
+    from bellnet.commands import experiments as commands
 
-    assert (cli.TASKS, cli.METHODS, cli.READOUTS) == (TASKS, METHODS, READOUTS)
+    assert (commands.TASKS, commands.METHODS, commands.READOUTS) == (TASKS, METHODS, READOUTS)
+    assert (commands.SETS, commands.SPLITS) == (SETS, SPLITS)
+    assert (commands.LAYOUTS, commands.PROTOCOLS) == (LAYOUTS, PROTOCOLS)
 
 
 def _start(directory, jobs):

@@ -86,7 +86,8 @@ def error_against_size(finished: Finished) -> "Figure | None":
 def example_outputs(finished: Finished) -> "Figure | None":
     """An input of each task, its target, and what the networks say: those with the most layers."""
     found: dict[tuple[str, str], tuple[Cell, Any]] = {}
-    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in finished]
+    matrices = [record for record in finished if record["config"]["table"] in TABLES]
+    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in matrices]
     for cell, said in sorted(cells, key=lambda pair: (TASKS.index(pair[0].task), -pair[0].layers)):
         if isinstance(said, list):  # a trace is one number, and the trivial predictor has nothing to show
             found.setdefault((cell.task, cell.method), (cell, said))
