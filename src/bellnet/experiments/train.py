@@ -57,23 +57,21 @@ def _learned(cell: Runnable, records: Records, report: Report) -> dict[str, Any]
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
     learner = cell.learner()
-    name, mode = learner.monitor or (None, "min")
-    keep = ModelCheckpoint(
-        place,
-        "best",
-        monitor=name,
-        mode=mode,
-        save_top_k=0 if name is None else 1,
-        save_last=True,
-        save_on_train_epoch_end=True,
-        enable_version_counter=False,
-    )
+    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
+    keep = [ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)]
+    if learner.monitor is not None:
+        # Before the last one, which also stores what the best one knows.
+        name, mode = learner.monitor
+        best = ModelCheckpoint(
+            place, "best", monitor=name, mode=mode, enable_version_counter=False, save_on_train_epoch_end=True
+        )
+        keep.insert(0, best)
     trainer = Trainer(
         accelerator="cpu",
         devices=1,
         max_epochs=cell.epochs,
         num_sanity_val_steps=0,
-        callbacks=[Epochs(record), keep],
+        callbacks=[Epochs(record), *keep],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -84,13 +82,13 @@ def _learned(cell: Runnable, records: Records, report: Report) -> dict[str, Any]
     train, checked = learner.loaders(epoch=epoch)
     trainer.fit(learner, train, checked, ckpt_path=last if last.exists() else None)
 
-    counts = torch.load(place / ("last.ckpt" if name is None else "best.ckpt"), weights_only=True)
+    counts = torch.load(place / ("last.ckpt" if learner.monitor is None else "best.ckpt"), weights_only=True)
     learner.load_state_dict(counts["state_dict"])
     learner.eval()
     epochs = records.epochs()[cell.key]
     return {
         **learner.result(epochs),
-        "best_epoch": None if name is None else counts["epoch"],
+        "best_epoch": None if learner.monitor is None else counts["epoch"],
         "parameters": sum(weight.numel() for weight in learner.net.parameters()),
         "seconds": round(sum(epoch["seconds"] for epoch in epochs), 3),
     }
