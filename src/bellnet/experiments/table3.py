@@ -132,7 +132,14 @@ def protocols_table(finished: Finished, epochs: Epochs) -> Table:
             if fixed or nested:
                 best = fixed.best_averaged(epochs) if fixed else MISSING
                 rows.append((title, layout, _accuracy(fixed), paper, _accuracy(nested), best))
-    head = ("data set", "layout", "last epoch", "last epoch, the paper", "nested", "best averaged epoch (looks at the test sets)")
+    head = (
+        "data set",
+        "layout",
+        "last epoch",
+        "last epoch, the paper",
+        "nested",
+        "best averaged epoch (looks at the test sets)",
+    )
     notes = (
         "Three ways to measure, which cannot be compared: the last epoch, their number being chosen beforehand (the "
         "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch; the best "
