@@ -7,7 +7,7 @@ import pytest
 
 from bellnet.errors import OptionError
 from bellnet.experiments import GraphCell, cells_of_table3, quick_graphs
-from bellnet.experiments.graph_cells import SETS
+from bellnet.experiments.graph_cells import SETS, TRAINING
 from tests.experiments.graphs import TINY, tiny
 
 
@@ -33,6 +33,13 @@ def test_the_set_up_is_the_authors():
         "IMDB-BINARY": (0.00064, 0.4, 40),
         "IMDB-MULTI": (0.00064, 0.7, 150),
     }
+
+
+def test_the_documentation_has_the_same_rates_factors_and_epochs():
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for word, name in (("rate", "rate"), ("factor", "decay"), ("epochs", "epochs")):
+        figures = " | ".join(f"{getattr(TRAINING[one], name):g}" for one in SETS)
+        assert f"\n| {word} | {figures} |\n" in page
 
 
 def test_a_key_stays_what_it_is():

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """A frozen value that says what to run. Two kinds there are: `Cell` of matrices, `GraphCell` of graphs."""
+    """A frozen value that says what to run. There are two kinds: `Cell` of matrices, `GraphCell` of graphs."""
 
     @property
     def table(self) -> str:
@@ -35,13 +35,13 @@ class Runnable(Protocol):
 
     @property
     def is_learned(self) -> bool:
-        """Whether there is anything to train; if not, `compute` gives the result."""
+        """Whether there is anything to train; what need not be trained is run first."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""
 
-    def compute(self) -> dict[str, Any]:
-        """The result of a cell that needs no training."""
+    def compute(self) -> dict[str, Any] | None:
+        """The result of a cell that needs no training; None if it does."""
 
     def learner(self) -> "Learner":
         """The network, its data and its optimiser, new. This imports lightning."""

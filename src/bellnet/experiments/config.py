@@ -159,10 +159,12 @@ class Cell:
         """Whether there is a network; the trivial predictor has none."""
         return self.method != "trivial"
 
-    def compute(self) -> dict[str, Any]:
-        """The result of the trivial predictor."""
+    def compute(self) -> dict[str, Any] | None:
+        """The result of the trivial predictor; None for a network."""
         from bellnet.experiments.nets import trivial_errors
 
+        if self.is_learned:
+            return None
         errors = trivial_errors(self)
         return {"errors": errors, "validation": None, "best_epoch": None, "parameters": 0, "seconds": 0.0}
 

@@ -142,9 +142,9 @@ class GraphCell:
         fallen = self.rate * self.decay ** (epoch // self.decay_every)
         return max(fallen, min(self.rate, self.last_rate))
 
-    def compute(self) -> dict[str, Any]:
-        """Nothing: a cell of graphs is always learned."""
-        raise NotImplementedError
+    def compute(self) -> dict[str, Any] | None:
+        """None: a cell of graphs is always learned."""
+        return None
 
     def learner(self) -> "Learner":
         """The network, its graphs and its optimiser."""

@@ -13,8 +13,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from bellnet import Sparse
-from bellnet.data import Encoding, Graph, tu
+from bellnet import Sparse, data
 from bellnet.errors import DataError
 from bellnet.experiments.graph_cells import GraphCell
 
@@ -53,22 +52,22 @@ class EncodedSet:
         return packed.to_dense() if layout == "dense" else packed, self.labels[torch.tensor(places)]
 
 
-def encoding_of(graphs: Iterable[Graph]) -> Encoding:
+def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
     """The authors' channels, with every node label of these graphs."""
-    return Encoding.fit(
+    return data.Encoding.fit(
         graphs, adjacency="normalized", edge_features=False, node_features=False, adjacency_in_labels=True
     )
 
 
 @lru_cache(maxsize=1)
-def load_set(name: str, data: Path | None) -> EncodedSet:
+def load_set(name: str, folder: Path | None) -> EncodedSet:
     """A data set, loaded and encoded; the last one is kept, since many cells share it.
 
     Args:
         name: As its files are called.
-        data: Where it is, as in `bellnet.data.tu.load`.
+        folder: Where it is, as `data` in `bellnet.data.tu.load`.
     """
-    found = tu.load(name, data)
+    found = data.tu.load(name, folder)
     if found.labels is None:
         raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
     if found.splits is None:

@@ -33,11 +33,10 @@ def run_cell(cell: Runnable, directory: Path, report: Report | None = None) -> d
     done = records.finished().get(cell.key)
     if done is not None:
         return done
-    if cell.is_learned:
+    result = cell.compute()
+    if result is None:
         with _quiet():
             result = _learned(cell, records, report or (lambda cell, epoch: None))
-    else:
-        result = cell.compute()
     final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
     records.append(final)
     return final
