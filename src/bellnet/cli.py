@@ -8,7 +8,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,22 +16,18 @@ from bellnet import __version__
 from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
-    INTERRUPTED,
+    EXPERIMENT_COMMANDS,
     MODEL_COMMANDS,
     OK,
     Command,
     count,
     from_zero,
-    positive,
+    make_directory,
 )
 from bellnet.errors import BellnetError, OptionError
 
 if TYPE_CHECKING:
     from bellnet import Plan
-    from bellnet.experiments import Cell
-
-TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
-READOUTS = ("mean", "max")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -177,118 +172,6 @@ def _run_verify(arguments: argparse.Namespace) -> int:
     return OK if all(row.ok for row in rows) else CHECK_FAILED
 
 
-def _declare_table1(parser: argparse.ArgumentParser) -> None:
-    _declare_run(parser, "table1")
-    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
-    parser.add_argument(
-        "--method", nargs="+", choices=METHODS, default=METHODS, help="some of the methods (default all)"
-    )
-
-
-def _run_table1(arguments: argparse.Namespace) -> int:
-    from bellnet.experiments import cells_of_table1, check_extra
-
-    check_extra("bellnet table1")
-    cells = cells_of_table1(
-        tasks=arguments.task,
-        layers=arguments.layers,
-        methods=arguments.method,
-        seed=arguments.seed,
-        rates=arguments.rate,
-        readouts=arguments.readout,
-    )
-    return _run_cells(arguments, cells)
-
-
-def _declare_table2(parser: argparse.ArgumentParser) -> None:
-    _declare_run(parser, "table2")
-    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
-
-
-def _run_table2(arguments: argparse.Namespace) -> int:
-    from bellnet.experiments import cells_of_table2, check_extra
-
-    check_extra("bellnet table2")
-    cells = cells_of_table2(
-        tasks=arguments.task,
-        layers=arguments.layers,
-        seed=arguments.seed,
-        rates=arguments.rate,
-        readouts=arguments.readout,
-    )
-    return _run_cells(arguments, cells)
-
-
-def _declare_run(parser: argparse.ArgumentParser, name: str) -> None:
-    parser.add_argument(
-        "--quick", action="store_true", help="a fifth of the examples, few epochs: minutes instead of hours"
-    )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=Path("results") / name,
-        help=f"where records, checkpoints and the report go (default results/{name}); a run that was stopped goes on",
-    )
-    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
-    parser.add_argument("--jobs", metavar="N", type=count, default=1, help="cells at a time (default 1)")
-    parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
-    parser.add_argument(
-        "--rate",
-        metavar="R",
-        nargs="+",
-        type=positive,
-        default=(),
-        help="learning rates to try; the one that validates best counts",
-    )
-    parser.add_argument("--epochs", metavar="N", type=count, help="passes over the examples (default: of the task)")
-    parser.add_argument(
-        "--readout",
-        nargs="+",
-        choices=READOUTS,
-        default=READOUTS[:1],
-        help="how networks sum up for the trace (default mean; the paper has max); the one that validates best counts",
-    )
-    parser.add_argument("--silent", action="store_true", help="show no progress")
-
-
-def _run_cells(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
-    from bellnet.experiments import quick, run_cells, write_report
-
-    if arguments.quick:
-        cells = [quick(cell, keep_rate=bool(arguments.rate)) for cell in cells]
-    if arguments.epochs is not None:
-        cells = [cell if cell.method == "trivial" else replace(cell, epochs=arguments.epochs) for cell in cells]
-    _make_directory(arguments.out)
-    try:
-        run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
-    except KeyboardInterrupt:
-        print(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.", file=sys.stderr)
-        return INTERRUPTED
-    files = write_report(arguments.out)
-    _print_tables(arguments.out, files)
-    return OK
-
-
-def _declare_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", metavar="DIR", type=Path, help="what was given to --out")
-
-
-def _run_report(arguments: argparse.Namespace) -> int:
-    from bellnet.experiments import write_report
-
-    _print_tables(arguments.directory, write_report(arguments.directory))
-    return OK
-
-
-def _print_tables(directory: Path, files: Sequence[Path]) -> None:
-    from bellnet.experiments import print_tables
-
-    print_tables(directory)
-    for file in files:
-        print(f"wrote {file}")
-
-
 def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
@@ -306,20 +189,13 @@ def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
     from bellnet.mpnn_demo import draw, run, show
 
     require("matplotlib", extra="draw", call="bellnet mpnn-demo")
-    _make_directory(arguments.out)
+    make_directory(arguments.out)
     outcome = run(seed=arguments.seed)
     print(show(outcome))
     picture = arguments.out / "mpnn-demo.png"
     save_figures({picture: draw(outcome)})
     print(f"\nwrote {picture}")
     return OK if outcome.holds else CHECK_FAILED
-
-
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
 
 
 def _declare_spec(parser: argparse.ArgumentParser) -> None:
@@ -368,31 +244,7 @@ COMMANDS = (
         _declare_verify,
         _run_verify,
     ),
-    Command(
-        "table1",
-        "run the paper's Table 1: learning simple functions",
-        (
-            "table1 --quick",
-            "table1 --out results/table1 --jobs 2",
-            "table1 --task symmetric trace --layers 1 2 --method ours",
-        ),
-        _declare_table1,
-        _run_table1,
-    ),
-    Command(
-        "table2",
-        "run the paper's Table 2: testing on other sizes",
-        ("table2 --quick", "table2 --task diagonal --layers 1 2 3"),
-        _declare_table2,
-        _run_table2,
-    ),
-    Command(
-        "report",
-        "draw the tables and pictures of a run again",
-        ("report results/table1",),
-        _declare_report,
-        _run_report,
-    ),
+    *EXPERIMENT_COMMANDS,
     Command(
         "mpnn-demo",
         "turn a trained message passing network into equivariant layers",

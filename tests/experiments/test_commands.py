@@ -1,4 +1,4 @@
-"""The commands table1, table2 and report."""
+"""The commands table1, table2, table3 and report."""
 
 import os
 import signal
@@ -11,6 +11,8 @@ import pytest
 from bellnet.cli import main
 from bellnet.experiments import Records
 from bellnet.experiments.config import METHODS, READOUTS, TASKS
+from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS
+from tests.experiments.graphs import write_set
 
 
 def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
@@ -25,6 +27,46 @@ def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
     assert len(Records(tmp_path).finished()) == 2
     assert main(["report", str(tmp_path)]) == 0
     assert capsys.readouterr().out == printed.out
+
+
+def test_table3_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
+    data, out = write_set(tmp_path / "data"), tmp_path / "out"
+    command = ["table3", "--quick", "--data", str(data), "--epochs", "1", "--out", str(out), "--silent"]
+    assert main([*command, "--split", "0"]) == 0
+    assert "(1 of 10 splits)" in capsys.readouterr().out
+    assert main([*command, "--layout", "dense", "sparse"]) == 0
+    printed = capsys.readouterr()
+    assert "(2 of 10 splits)" in printed.out
+    assert "report.html" in printed.out
+    assert printed.err == ""
+    cells = [record["config"] for record in Records(out).finished().values()]
+    expected = [("MUTAG", split, layout, 1) for layout in ("dense", "sparse") for split in (0, 1)]
+    assert sorted((cell["name"], cell["split"], cell["layout"], cell["epochs"]) for cell in cells) == sorted(expected)
+    assert main(["report", str(out)]) == 0
+    assert capsys.readouterr().out == printed.out
+
+
+def test_a_rate_and_a_protocol_can_be_given_to_table3(tmp_path, capsys):
+    command = ["table3", "--data", str(write_set(tmp_path)), "--set", "MUTAG", "--split", "1", "--epochs", "1"]
+    command += ["--rate", "0.25", "--protocol", "nested", "--seed", "3", "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert "MUTAG, split 1, dense, nested: accuracy" in capsys.readouterr().err
+    (record,) = Records(tmp_path / "out").finished().values()
+    asked = {"rate": 0.25, "protocol": "nested", "seed": 3, "split": 1}
+    assert {name: record["config"][name] for name in asked} == asked
+
+
+def test_table3_says_what_is_missing_of_its_data(tmp_path, capsys):
+    command = ["table3", "--quick", "--silent", "--out", str(tmp_path / "out"), "--data"]
+    assert main([*command, str(tmp_path / "nowhere")]) == 2
+    assert capsys.readouterr().err == (
+        f"bellnet table3: tu.load: data must be a zip or a folder, but there is no {tmp_path / 'nowhere'}.\n"
+    )
+    assert main([*command, str(write_set(tmp_path, splits=False))]) == 2
+    assert capsys.readouterr().err == (
+        "bellnet table3: MUTAG: there are no splits.\nTable 3 is about published splits: put splits/MUTAG.json beside "
+        "MUTAG.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
+    )
 
 
 def test_the_number_of_epochs_can_be_given(tmp_path):
@@ -52,7 +94,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
 def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for command in (["table1", "--out", str(tmp_path / "a")], ["table2"], ["report", str(tmp_path)]):
+    for command in (["table1", "--out", str(tmp_path / "a")], ["table2"], ["table3"], ["report", str(tmp_path)]):
         assert main(command) == 2
         assert capsys.readouterr().err == (
             f"bellnet {command[0]}: bellnet {command[0]} needs lightning, which is not installed.\n"
@@ -70,6 +112,13 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
         (["table1", "--rate", "0"], "'0' is not a positive number"),
         (["table1", "--jobs", "0"], "'0' is not a whole number from 1 up"),
         (["table2", "--task", "rank"], "invalid choice: 'rank'"),
+        (["table3", "--set", "ENZYMES"], "argument --set: invalid choice: 'ENZYMES' (choose from "),
+        (["table3", "--split", "10"], "argument --split: invalid choice: 10 (choose from "),
+        (["table3", "--split", "x"], "argument --split: 'x' is not a whole number from 0 up"),
+        (["table3", "--layout", "padded"], "argument --layout: invalid choice: 'padded' (choose from "),
+        (["table3", "--protocol", "best"], "argument --protocol: invalid choice: 'best' (choose from "),
+        (["table3", "--rate", "0"], "argument --rate: '0' is not a positive number"),
+        (["table3", "--epochs", "0"], "argument --epochs: '0' is not a whole number from 1 up"),
     ],
 )
 def test_what_cannot_be_is_refused(words, said, capsys):
@@ -91,9 +140,11 @@ def test_a_file_cannot_be_the_directory(capsys, tmp_path):
 
 
 def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
-    from bellnet import cli
+    from bellnet.commands import experiments as commands
 
-    assert (cli.TASKS, cli.METHODS, cli.READOUTS) == (TASKS, METHODS, READOUTS)
+    assert (commands.TASKS, commands.METHODS, commands.READOUTS) == (TASKS, METHODS, READOUTS)
+    assert (commands.SETS, commands.SPLITS) == (SETS, SPLITS)
+    assert (commands.LAYOUTS, commands.PROTOCOLS) == (LAYOUTS, PROTOCOLS)
 
 
 def _start(directory, jobs):

@@ -3,6 +3,9 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+from bellnet.errors import OptionError
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -41,3 +44,11 @@ def positive(text: str) -> float:
     if 0 < number < float("inf"):
         return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+
+
+def make_directory(path: Path) -> None:
+    """Make what was given to --out, or say why it cannot be a directory."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason

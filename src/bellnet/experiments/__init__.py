@@ -1,22 +1,29 @@
-"""The paper's synthetic experiments: cells of its tables, run, recorded and reported.
+"""The paper's experiments: cells of its tables, run, recorded and reported.
 
-A `Cell` says what to run; `run_cells` runs many and appends what they measure to `records.jsonl`; `write_report` draws
-tables and pictures from that file. `pip install 'bellnet[experiments]'` brings what they need.
+A `Cell` says what to run for Tables 1 and 2, a `GraphCell` for Table 3; `run_cells` runs many and appends what they
+measure to `records.jsonl`; `write_report` draws tables and pictures from that file.
+`pip install 'bellnet[experiments]'` brings what they need.
 """
 
+from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.records import Records
 from bellnet.experiments.report import print_tables, tables_of, write_report
 from bellnet.experiments.run import check_extra, run_cells
 
 __all__ = [
     "Cell",
+    "GraphCell",
     "Records",
+    "Runnable",
     "cells_of_table1",
     "cells_of_table2",
+    "cells_of_table3",
     "check_extra",
     "print_tables",
     "quick",
+    "quick_graphs",
     "run_cells",
     "tables_of",
     "write_report",

@@ -5,13 +5,15 @@ output layer, which is not counted: one more equivariant layer to the target, or
 orbit and a single fully connected layer.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
+from bellnet.experiments.cell import digest
+
+if TYPE_CHECKING:
+    from bellnet.experiments.learner import Learner
 
 TASKS = ("symmetric", "diagonal", "singular", "trace")
 METHODS = ("ours", "hartford", "trivial")
@@ -140,10 +142,7 @@ class Cell:
         >>> Cell(table="table1", task="trace", layers=2, method="ours").key.rpartition("-")[0]
         'table1-trace-2-ours-0'
         """
-        usual = {field.name: field.default for field in fields(self)}
-        chosen = {name: value for name, value in asdict(self).items() if value != usual[name]}
-        digest = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]
-        return f"{self.table}-{self.task}-{self.layers}-{self.method}-{self.seed}-{digest}"
+        return f"{self.table}-{self.task}-{self.layers}-{self.method}-{self.seed}-{digest(asdict(self), fields(self))}"
 
     @property
     def subject(self) -> str:
@@ -154,6 +153,33 @@ class Cell:
     def title(self) -> str:
         """A name for people."""
         return f"{self.subject}, {self.layers} layer{'s' if self.layers > 1 else ''}, {self.method}"
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether there is a network; the trivial predictor has none."""
+        return self.method != "trivial"
+
+    def compute(self) -> dict[str, Any] | None:
+        """The result of the trivial predictor; None for a network."""
+        from bellnet.experiments.nets import trivial_errors
+
+        if self.is_learned:
+            return None
+        errors = trivial_errors(self)
+        return {"errors": errors, "validation": None, "best_epoch": None, "parameters": 0, "seconds": 0.0}
+
+    def learner(self) -> "Learner":
+        """The network, its examples and its optimiser."""
+        from bellnet.experiments.module import CellModule
+
+        return CellModule(self)
+
+    def say(self, record: Mapping[str, Any]) -> str:
+        """The error: on the test set where that is a single one, otherwise on the validation examples."""
+        if "errors" not in record:
+            return f"error {record['validation']:.2g}"
+        error = next(iter(record["errors"].values())) if len(record["errors"]) == 1 else record["validation"]
+        return "" if error is None else f"error {error:.3g}"
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""

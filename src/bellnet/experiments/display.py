@@ -1,10 +1,10 @@
-"""What is running, shown on the terminal: a bar for each running cell, the error so far, the time left."""
+"""What is running, shown on the terminal: a bar for each running cell, how good it is so far, the time left."""
 
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from bellnet.experiments.config import Cell
+from bellnet.experiments.cell import Runnable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -19,10 +19,10 @@ class Display:
         show: Whether to show anything at all.
     """
 
-    def __init__(self, cells: Sequence[Cell], *, done: int = 0, show: bool = True) -> None:
+    def __init__(self, cells: Sequence[Runnable], *, done: int = 0, show: bool = True) -> None:
         self.cells, self.done = cells, done
         self.progress: Progress | None = None
-        self.bars: dict[Cell, TaskID] = {}
+        self.bars: dict[Runnable, TaskID] = {}
         if show and cells:
             from rich import progress
             from rich.console import Console
@@ -32,7 +32,7 @@ class Display:
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[error]}"),
+                TextColumn("{task.fields[said]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
@@ -41,7 +41,7 @@ class Display:
         if self.progress is not None:
             self.progress.start()
             self.total = self.progress.add_task(
-                "cells", total=len(self.cells) + self.done, completed=self.done, error=""
+                "cells", total=len(self.cells) + self.done, completed=self.done, said=""
             )
         return self
 
@@ -51,22 +51,20 @@ class Display:
         if self.progress is not None:
             self.progress.stop()
 
-    def begin(self, cell: Cell) -> None:
+    def begin(self, cell: Runnable) -> None:
         """A cell begins, or goes on."""
         if self.progress is not None:
-            self.bars[cell] = self.progress.add_task(cell.title, total=cell.epochs, error="")
+            self.bars[cell] = self.progress.add_task(cell.title, total=cell.epochs, said="")
 
-    def epoch(self, cell: Cell, record: dict[str, Any]) -> None:
+    def epoch(self, cell: Runnable, record: dict[str, Any]) -> None:
         """An epoch of a cell is over."""
         if self.progress is not None:
-            said = f"error {record['validation']:.2g}"
-            self.progress.update(self.bars[cell], completed=record["epoch"] + 1, error=said)
+            self.progress.update(self.bars[cell], completed=record["epoch"] + 1, said=cell.say(record))
 
-    def end(self, cell: Cell, record: dict[str, Any]) -> None:
+    def end(self, cell: Runnable, record: dict[str, Any]) -> None:
         """A cell is finished: its bar goes, a line stays."""
         if self.progress is not None:
             self.progress.remove_task(self.bars.pop(cell))
-            error = next(iter(record["errors"].values())) if len(record["errors"]) == 1 else record["validation"]
-            said = "" if error is None else f"error {error:.3g}, "
-            self.progress.console.print(f"{cell.title}: {said}{record['seconds']:.0f} s")
+            said = (cell.say(record), f"{record['seconds']:.0f} s")
+            self.progress.console.print(f"{cell.title}: {', '.join(filter(None, said))}")
             self.progress.advance(self.total)

@@ -1,35 +1,53 @@
-"""A cell as Lightning sees it: the module, its optimiser, its data in an order that a restart does not change.
+"""Functions of matrices, learned: the module, its optimiser, its data in an order that a restart does not change.
 
-This file needs lightning and torchmetrics, which take seconds to import; only `train` imports it, when it runs.
+This file needs lightning and torchmetrics, which take seconds to import; a `Cell` imports it when it runs.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 from torchmetrics import MeanMetric
 
 from bellnet import data
 from bellnet.experiments.config import Cell
-from bellnet.experiments.nets import CellNet
+from bellnet.experiments.learner import Learner, Loaders
+from bellnet.experiments.nets import CellNet, examples, mean_error, unseen
 
 Batch = tuple[Tensor, Tensor]
 
 
-class CellModule(LightningModule):
+class CellModule(Learner):
     """Learns a cell: the loss of the task in the units of the network, the error in those of the paper."""
+
+    net: CellNet
+    monitor = ("validation", "min")
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
         self.cell = cell
         self.task = data.synthetic.get(cell.task)
         self.net = CellNet(cell)
-        self.train_loss = MeanMetric()
         self.validation_error = MeanMetric()
+
+    def loaders(self, *, epoch: int) -> Loaders:
+        """Batches of the examples to learn from and of those for validation."""
+        return loaders(self.cell, *examples(self.cell), epoch=epoch)
+
+    def figures(self) -> dict[str, float]:
+        """The error on the validation examples."""
+        return {"validation": float(self.trainer.callback_metrics["validation"])}
+
+    def result(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The error at every number of nodes, and what the network says of the first test matrix."""
+        cell = self.cell
+        return {
+            "errors": {str(n): mean_error(cell, self.net, *unseen(cell, n)) for n in cell.sizes},
+            "validation": min(epoch["validation"] for epoch in epochs),
+            "said": _said_of_first(cell, self.net),
+        }
 
     def training_step(self, batch: Batch, number: int) -> Tensor:
         """The loss of a batch."""
@@ -46,10 +64,6 @@ class CellModule(LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Names the error, so that the best epoch can be kept."""
         self.log("validation", self.validation_error)
-
-    def on_train_epoch_start(self) -> None:
-        """Forgets the losses of the last epoch."""
-        self.train_loss.reset()
 
     def configure_optimizers(self) -> Any:
         """Adam, a rate that falls with every step, and weights (not biases) that decay."""
@@ -101,7 +115,7 @@ class Shuffled(Sampler[list[int]]):
         return (order[start : start + self.batch] for start in range(0, len(order), self.batch))
 
 
-def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> tuple[DataLoader[Any], DataLoader[Any]]:
+def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> Loaders:
     """Batches to learn from, shuffled, beginning with that epoch, and batches to validate with, in order."""
     learned, checked = TensorDataset(*train), TensorDataset(*validation)
     in_order = [list(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
@@ -112,26 +126,11 @@ def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> tuple
     )
 
 
-class Epochs(Callback):
-    """Hands on what an epoch gave, before its checkpoint is written: a restart may repeat an epoch, never skip one."""
+@torch.no_grad()
+def _said_of_first(cell: Cell, net: CellNet) -> Any:
+    """What the network says of the first test matrix, in four digits: enough for a picture, small enough to keep."""
+    return _four_digits(net(unseen(cell, cell.n)[0][:1])[0].squeeze(-1).tolist())
 
-    def __init__(self, report: Callable[[dict[str, Any]], None]) -> None:
-        self.report = report
-        self.began = 0.0
 
-    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Starts the clock."""
-        self.began = time.perf_counter()
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Reports the epoch."""
-        assert isinstance(pl_module, CellModule)
-        self.report(
-            {
-                "epoch": trainer.current_epoch,
-                "loss": float(pl_module.train_loss.compute()),
-                "validation": float(trainer.callback_metrics["validation"]),
-                "rate": float(trainer.optimizers[0].param_groups[0]["lr"]),
-                "seconds": round(time.perf_counter() - self.began, 3),
-            }
-        )
+def _four_digits(values: Any) -> Any:
+    return [_four_digits(value) for value in values] if isinstance(values, list) else float(f"{values:.4g}")

@@ -105,3 +105,12 @@ def mean_error(cell: Cell, net: nn.Module, inputs: Tensor, targets: Tensor) -> f
         some, wanted = inputs[start : start + 100], targets[start : start + 100]
         total += float(error(net(some), wanted)) * len(some)
     return total / max(len(inputs), 1)
+
+
+def trivial_errors(cell: Cell) -> dict[str, float]:
+    """The error of saying the mean of the training targets, by the number of nodes."""
+    errors = {}
+    for n in cell.sizes:
+        seen = data.synthetic.make(cell.task, cell.train, n, seed=2 * cell.seed)[1]
+        errors[str(n)] = data.synthetic.trivial_error(cell.task, seen, unseen(cell, n)[1])
+    return errors

@@ -27,7 +27,7 @@ def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[st
     tasks = [task for task in TASKS if any(cell.task == task for cell in shown)]
     if not tasks:
         return None
-    figure = _figure(3.4 * len(tasks), 3.2)
+    figure = new_figure(3.4 * len(tasks), 3.2)
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
         for cell in shown:
             if cell.task == task:
@@ -43,7 +43,7 @@ def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[st
         trivial = PAPER1["trivial"][task][0]
         if any(cell.n == 40 for cell in shown):
             axes.axhline(trivial, color="#6b6b6b", linewidth=0.6, linestyle=":")
-        _dress(axes, task, "epoch", "validation error")
+        dress(axes, task, "epoch", "validation error")
         axes.legend(fontsize=6, frameon=False)
     return figure
 
@@ -55,7 +55,7 @@ def error_against_size(finished: Finished) -> "Figure | None":
     panels = [task for task in TASKS if any(subject.startswith(task) for subject, _, _ in shown)]
     if not panels:
         return None
-    figure = _figure(3.4 * len(panels), 3.2)
+    figure = new_figure(3.4 * len(panels), 3.2)
     for axes, task in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for (subject, layers, method), records in sorted(shown.items()):
             if not subject.startswith(task):
@@ -78,7 +78,7 @@ def error_against_size(finished: Finished) -> "Figure | None":
         learned = {record["config"]["n"] for records in shown.values() for record in records}
         for n in learned:
             axes.axvline(n, color="#6b6b6b", linewidth=0.6, linestyle=":")
-        _dress(axes, task, "nodes (learned with the dotted number)", "test error")
+        dress(axes, task, "nodes (learned with the dotted number)", "test error")
         axes.legend(fontsize=6, frameon=False)
     return figure
 
@@ -86,13 +86,14 @@ def error_against_size(finished: Finished) -> "Figure | None":
 def example_outputs(finished: Finished) -> "Figure | None":
     """An input of each task, its target, and what the networks say: those with the most layers."""
     found: dict[tuple[str, str], tuple[Cell, Any]] = {}
-    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in finished]
+    matrices = [record for record in finished if record["config"]["table"] in TABLES]
+    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in matrices]
     for cell, said in sorted(cells, key=lambda pair: (TASKS.index(pair[0].task), -pair[0].layers)):
         if isinstance(said, list):  # a trace is one number, and the trivial predictor has nothing to show
             found.setdefault((cell.task, cell.method), (cell, said))
     if not found:
         return None
-    figure = _figure(9.2, 2.3 * len(found))
+    figure = new_figure(9.2, 2.3 * len(found))
     grid = figure.subplots(len(found), 4, squeeze=False)
     for row, (cell, kept) in zip(grid, found.values(), strict=True):
         given, target = (
@@ -123,16 +124,18 @@ def _colours(name: str, values: Tensor, target: Tensor) -> dict[str, Any]:
     return {"cmap": "viridis", "vmin": float(target.min()), "vmax": float(target.max())}
 
 
-def _figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure of that size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _dress(axes: "Axes", title: str, across: str, up: str) -> None:
+def dress(axes: "Axes", title: str, across: str, up: str, *, scale: str = "log") -> None:
+    """Title, names and ticks of a panel."""
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
-    axes.set_yscale("log")
+    axes.set_yscale(scale)
     axes.tick_params(which="both", labelsize=7)
     axes.locator_params(axis="x", integer=True)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import DataError
+from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
+from bellnet.experiments.table3 import protocols_table, table3
 from bellnet.experiments.tables import Table, sizes_table, table1, table2
 
 if TYPE_CHECKING:
@@ -25,20 +27,26 @@ td.better { color: #00704e } td.worse { color: #b03a00 }
 .wide { overflow-x: auto }
 img { max-width: 100% }
 """
-TITLE = "Invariant and equivariant graph networks: the synthetic experiments"
+TITLE = "Invariant and equivariant graph networks"
 CAPTIONS = {
     "curves.png": "Validation error after each epoch",
     "sizes.png": "Test error against the number of nodes",
     "examples.png": "Inputs, targets and outputs",
+    "accuracy.png": "Accuracy after each epoch, mean over the splits",
 }
 
 
 def tables_of(directory: Path) -> list[Table]:
     """The tables for which a directory has records."""
-    finished = list(Records(directory).finished().values())
+    records = Records(directory)
+    finished = list(records.finished().values())
     present = {record["config"]["table"] for record in finished}
     found = [table1(finished)] if "table1" in present else []
-    return [*found, table2(finished), sizes_table(finished)] if "table2" in present else found
+    if "table2" in present:
+        found += [table2(finished), sizes_table(finished)]
+    if "table3" in present:
+        found += [table3(finished), protocols_table(finished, records.epochs())]
+    return found
 
 
 def print_tables(directory: Path) -> None:
@@ -69,20 +77,21 @@ def write_report(directory: Path) -> list[Path]:
         "curves.png": learning_curves(finished, records.epochs()),
         "sizes.png": error_against_size(finished),
         "examples.png": example_outputs(finished),
+        "accuracy.png": accuracy_curves(finished, records.epochs()),
     }
     pictures = {name: _png(figure) for name, figure in figures.items() if figure is not None}
     tables = tables_of(directory)
-    about = _about(finished)
-    markdown = [f"# {TITLE}", *(table.markdown() for table in tables)]
+    about, title = _about(finished), _title(finished)
+    markdown = [f"# {title}", *(table.markdown() for table in tables)]
     markdown += [f"## {CAPTIONS[name]}\n\n![{CAPTIONS[name]}]({name})" for name in pictures]
-    html = [f"<h1>{escape(TITLE)}</h1>", *(table.html() for table in tables)]
+    html = [f"<h1>{escape(title)}</h1>", *(table.html() for table in tables)]
     for name, content in pictures.items():
         data = base64.b64encode(content).decode()
         caption = escape(CAPTIONS[name])
         html.append(f'<h2>{caption}</h2>\n<img alt="{caption}" src="data:image/png;base64,{data}">')
     html.append(f"<h2>Circumstances</h2>\n<ul>{''.join(f'<li>{escape(line)}</li>' for line in about)}</ul>")
     markdown.append("## Circumstances\n\n" + "\n".join(f"- {line}" for line in about))
-    head = f'<meta charset="utf-8"><title>{escape(TITLE)}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     page = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{chr(10).join(html)}\n</body></html>\n'
     contents = {
         **pictures,
@@ -92,6 +101,13 @@ def write_report(directory: Path) -> list[Path]:
     for name, content in contents.items():
         _write(directory / name, content)
     return [directory / name for name in contents]
+
+
+def _title(finished: list[dict[str, Any]]) -> str:
+    """The title, with what the experiments are about."""
+    graphs = {record["config"]["table"] == "table3" for record in finished}
+    subjects = {(False,): "the synthetic experiments", (True,): "graph classification"}
+    return f"{TITLE}: {subjects.get(tuple(graphs), 'the experiments')}"
 
 
 def _about(finished: list[dict[str, Any]]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from bellnet.errors import DataError, MissingExtraError
-from bellnet.experiments.config import Cell
+from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.records import Records
 from bellnet.experiments.train import run_cell
@@ -37,7 +37,7 @@ def check_extra(call: str) -> None:
             )
 
 
-def run_cells(cells: Sequence[Cell], directory: Path, *, jobs: int = 1, show: bool = True) -> list[dict[str, Any]]:
+def run_cells(cells: Sequence[Runnable], directory: Path, *, jobs: int = 1, show: bool = True) -> list[dict[str, Any]]:
     """Run the cells that are not finished, and return the final records of all, in order.
 
     Args:
@@ -52,7 +52,7 @@ def run_cells(cells: Sequence[Cell], directory: Path, *, jobs: int = 1, show: bo
     finished = records.finished()
     waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
     # What is quick comes first: the trivial predictors fill their rows at once.
-    waiting.sort(key=lambda cell: cell.method != "trivial")
+    waiting.sort(key=lambda cell: cell.is_learned)
     with Display(waiting, done=len(cells) - len(waiting), show=show) as display:
         if jobs > 1 and len(waiting) > 1:
             _side_by_side(waiting, records.directory, min(jobs, len(waiting)), display)
@@ -62,7 +62,7 @@ def run_cells(cells: Sequence[Cell], directory: Path, *, jobs: int = 1, show: bo
     return [finished[cell.key] for cell in cells]
 
 
-def _in_turn(cells: Sequence[Cell], directory: Path, display: Display) -> None:
+def _in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -> None:
     threads = torch.get_num_threads()
     interrupt = signal.getsignal(signal.SIGINT)
     torch.set_num_threads(1)
@@ -84,10 +84,10 @@ def _restore(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _side_by_side(cells: Sequence[Cell], directory: Path, jobs: int, display: Display) -> None:
+def _side_by_side(cells: Sequence[Runnable], directory: Path, jobs: int, display: Display) -> None:
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(cells))
-    workers: dict[Connection, tuple[BaseProcess, Cell]] = {}
+    workers: dict[Connection, tuple[BaseProcess, Runnable]] = {}
 
     def hand_out(line: Connection, process: BaseProcess) -> None:
         if waiting:

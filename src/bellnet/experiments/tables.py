@@ -148,8 +148,7 @@ def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]
     Only the set-up with the most training examples counts, so a quick run does not mix with a whole one. The test
     set has no say in this.
     """
-    found = [(Cell.from_json(record["config"]), record) for record in finished]
-    found = [(cell, record) for cell, record in found if cell.table == table]
+    found = [(Cell.from_json(record["config"]), record) for record in finished if record["config"]["table"] == table]
     most = max((cell.train for cell, _ in found), default=0)
     best: dict[Place, dict[int, Mapping[str, Any]]] = {}
     for cell, record in found:

@@ -9,21 +9,19 @@ from typing import Any
 
 import torch
 
-from bellnet import data
-from bellnet.experiments.config import Cell
+from bellnet.experiments.cell import Runnable
 from bellnet.experiments.machine import circumstances
-from bellnet.experiments.nets import CellNet, examples, mean_error, unseen
 from bellnet.experiments.records import EPOCH, FINISHED, Records
 
-Report = Callable[[Cell, dict[str, Any]], None]
+Report = Callable[[Runnable, dict[str, Any]], None]
 
 
-def checkpoints(directory: Path, cell: Cell) -> Path:
+def checkpoints(directory: Path, cell: Runnable) -> Path:
     """Where the checkpoints of a cell are: `last.ckpt` and `best.ckpt`."""
     return directory / "checkpoints" / cell.key
 
 
-def run_cell(cell: Cell, directory: Path, report: Report | None = None) -> dict[str, Any]:
+def run_cell(cell: Runnable, directory: Path, report: Report | None = None) -> dict[str, Any]:
     """Run a cell unless it is finished, and return its final record.
 
     Args:
@@ -35,9 +33,8 @@ def run_cell(cell: Cell, directory: Path, report: Report | None = None) -> dict[
     done = records.finished().get(cell.key)
     if done is not None:
         return done
-    if cell.method == "trivial":
-        result = _trivial(cell)
-    else:
+    result = cell.compute()
+    if result is None:
         with _quiet():
             result = _learned(cell, records, report or (lambda cell, epoch: None))
     final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
@@ -45,19 +42,11 @@ def run_cell(cell: Cell, directory: Path, report: Report | None = None) -> dict[
     return final
 
 
-def _trivial(cell: Cell) -> dict[str, Any]:
-    errors = {}
-    for n in cell.sizes:
-        seen = data.synthetic.make(cell.task, cell.train, n, seed=2 * cell.seed)[1]
-        errors[str(n)] = data.synthetic.trivial_error(cell.task, seen, unseen(cell, n)[1])
-    return {"errors": errors, "validation": None, "best_epoch": None, "parameters": 0, "seconds": 0.0}
-
-
-def _learned(cell: Cell, records: Records, report: Report) -> dict[str, Any]:
+def _learned(cell: Runnable, records: Records, report: Report) -> dict[str, Any]:
     from lightning.pytorch import Trainer
     from lightning.pytorch.callbacks import ModelCheckpoint
 
-    from bellnet.experiments.module import CellModule, Epochs, loaders
+    from bellnet.experiments.learner import Epochs
 
     def record(epoch: dict[str, Any]) -> None:
         line = {"kind": EPOCH, "key": cell.key, **epoch}
@@ -66,21 +55,22 @@ def _learned(cell: Cell, records: Records, report: Report) -> dict[str, Any]:
 
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
-    module = CellModule(cell)
-    keep = ModelCheckpoint(
-        place,
-        "best",
-        monitor="validation",
-        save_last=True,
-        save_on_train_epoch_end=True,
-        enable_version_counter=False,
-    )
+    learner = cell.learner()
+    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
+    keep = [ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)]
+    if learner.monitor is not None:
+        # Before the last one, which also stores what the best one knows.
+        name, mode = learner.monitor
+        best = ModelCheckpoint(
+            place, "best", monitor=name, mode=mode, enable_version_counter=False, save_on_train_epoch_end=True
+        )
+        keep.insert(0, best)
     trainer = Trainer(
         accelerator="cpu",
         devices=1,
         max_epochs=cell.epochs,
         num_sanity_val_steps=0,
-        callbacks=[Epochs(record), keep],
+        callbacks=[Epochs(record), *keep],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -88,33 +78,19 @@ def _learned(cell: Cell, records: Records, report: Report) -> dict[str, Any]:
     )
     last = place / "last.ckpt"
     epoch = torch.load(last, weights_only=True)["epoch"] + 1 if last.exists() else 0
-    train, validation = loaders(cell, *examples(cell), epoch=epoch)
-    trainer.fit(module, train, validation, ckpt_path=last if last.exists() else None)
+    train, checked = learner.loaders(epoch=epoch)
+    trainer.fit(learner, train, checked, ckpt_path=last if last.exists() else None)
 
-    best = torch.load(place / "best.ckpt", weights_only=True)
-    module.load_state_dict(best["state_dict"])
-    module.eval()
-    net = module.net
+    counts = torch.load(place / ("last.ckpt" if learner.monitor is None else "best.ckpt"), weights_only=True)
+    learner.load_state_dict(counts["state_dict"])
+    learner.eval()
     epochs = records.epochs()[cell.key]
-    errors = {str(n): mean_error(cell, net, *unseen(cell, n)) for n in cell.sizes}
     return {
-        "errors": errors,
-        "validation": min(epoch["validation"] for epoch in epochs),
-        "best_epoch": best["epoch"],
-        "parameters": sum(weight.numel() for weight in net.parameters()),
+        **learner.result(epochs),
+        "best_epoch": None if learner.monitor is None else counts["epoch"],
+        "parameters": sum(weight.numel() for weight in learner.net.parameters()),
         "seconds": round(sum(epoch["seconds"] for epoch in epochs), 3),
-        "said": _said_of_first(cell, net),
     }
-
-
-@torch.no_grad()
-def _said_of_first(cell: Cell, net: CellNet) -> Any:
-    """What the network says of the first test matrix, in four digits: enough for a picture, small enough to keep."""
-    return _four_digits(net(unseen(cell, cell.n)[0][:1])[0].squeeze(-1).tolist())
-
-
-def _four_digits(values: Any) -> Any:
-    return [_four_digits(value) for value in values] if isinstance(values, list) else float(f"{values:.4g}")
 
 
 @contextmanager

@@ -1,0 +1,249 @@
+"""The commands table1, table2, table3 and report: the experiments of `bellnet.experiments` from the shell."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
+
+if TYPE_CHECKING:
+    from bellnet.experiments import Cell, Runnable
+
+# Spelled out, since whoever asks for help does not want to wait for torch. A test compares them.
+TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
+READOUTS = ("mean", "max")
+SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-BINARY", "IMDB-MULTI")
+SPLITS = tuple(range(10))
+LAYOUTS, PROTOCOLS = ("dense", "sparse"), ("fixed", "nested")
+QUICK_SETS, QUICK_SPLITS = SETS[:1], SPLITS[:2]
+
+
+def _declare_table1(parser: argparse.ArgumentParser) -> None:
+    _declare_matrices(parser, "table1")
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
+    parser.add_argument(
+        "--method", nargs="+", choices=METHODS, default=METHODS, help="some of the methods (default all)"
+    )
+
+
+def _run_table1(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import cells_of_table1, check_extra
+
+    check_extra("bellnet table1")
+    cells = cells_of_table1(
+        tasks=arguments.task,
+        layers=arguments.layers,
+        methods=arguments.method,
+        seed=arguments.seed,
+        rates=arguments.rate,
+        readouts=arguments.readout,
+    )
+    return _run_matrices(arguments, cells)
+
+
+def _declare_table2(parser: argparse.ArgumentParser) -> None:
+    _declare_matrices(parser, "table2")
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
+
+
+def _run_table2(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import cells_of_table2, check_extra
+
+    check_extra("bellnet table2")
+    cells = cells_of_table2(
+        tasks=arguments.task,
+        layers=arguments.layers,
+        seed=arguments.seed,
+        rates=arguments.rate,
+        readouts=arguments.readout,
+    )
+    return _run_matrices(arguments, cells)
+
+
+def _declare_table3(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        dest="sets",
+        nargs="+",
+        choices=SETS,
+        help="some of the data sets (default all; with --quick MUTAG)",
+    )
+    parser.add_argument(
+        "--split",
+        dest="splits",
+        metavar="S",
+        nargs="+",
+        type=from_zero,
+        choices=SPLITS,
+        help="some of the published splits, 0 to 9 (default all; with --quick 0 and 1)",
+    )
+    parser.add_argument(
+        "--layout",
+        nargs="+",
+        choices=LAYOUTS,
+        default=LAYOUTS[:1],
+        help="dense: values for all pairs of nodes; sparse: for edges and nodes only (default dense, as in the paper)",
+    )
+    parser.add_argument(
+        "--protocol",
+        nargs="+",
+        choices=PROTOCOLS,
+        default=PROTOCOLS[:1],
+        help="fixed: the last epoch counts; nested: training graphs that are kept aside choose it (default fixed, as "
+        "in the paper)",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        help="the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
+    )
+    _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
+    parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
+
+
+def _run_table3(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import cells_of_table3, check_extra, quick_graphs
+
+    check_extra("bellnet table3")
+    cells = cells_of_table3(
+        names=arguments.sets or (QUICK_SETS if arguments.quick else SETS),
+        splits=arguments.splits or (QUICK_SPLITS if arguments.quick else SPLITS),
+        layouts=arguments.layout,
+        protocols=arguments.protocol,
+        seed=arguments.seed,
+        data=arguments.data,
+    )
+    if arguments.quick:
+        cells = [quick_graphs(cell) for cell in cells]
+    if arguments.rate is not None:
+        cells = [replace(cell, rate=arguments.rate) for cell in cells]
+    if arguments.epochs is not None:
+        cells = [replace(cell, epochs=arguments.epochs) for cell in cells]
+    return _run_cells(arguments, cells)
+
+
+def _declare_matrices(parser: argparse.ArgumentParser, name: str) -> None:
+    """What Tables 1 and 2 have in common."""
+    _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
+    parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
+    parser.add_argument(
+        "--rate",
+        metavar="R",
+        nargs="+",
+        type=positive,
+        default=(),
+        help="learning rates to try; the one that validates best counts",
+    )
+    parser.add_argument(
+        "--readout",
+        nargs="+",
+        choices=READOUTS,
+        default=READOUTS[:1],
+        help="how networks sum up for the trace (default mean; the paper has max); the one that validates best counts",
+    )
+
+
+def _run_matrices(arguments: argparse.Namespace, cells: "list[Cell]") -> int:
+    from bellnet.experiments import quick
+
+    if arguments.quick:
+        cells = [quick(cell, keep_rate=bool(arguments.rate)) for cell in cells]
+    if arguments.epochs is not None:
+        cells = [replace(cell, epochs=arguments.epochs) if cell.is_learned else cell for cell in cells]
+    return _run_cells(arguments, cells)
+
+
+def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed: int) -> None:
+    """What all tables have in common."""
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("results") / name,
+        help=f"where records, checkpoints and the report go (default results/{name}); a run that was stopped goes on",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=from_zero, default=seed, help=f"of everything random (default {seed})"
+    )
+    parser.add_argument("--jobs", metavar="N", type=count, default=1, help="cells at a time (default 1)")
+    of = "task" if seed == 0 else "data set"
+    parser.add_argument("--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
+    parser.add_argument("--silent", action="store_true", help="show no progress")
+
+
+def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> int:
+    from bellnet.experiments import run_cells, write_report
+
+    make_directory(arguments.out)
+    try:
+        run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
+    except KeyboardInterrupt:
+        print(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.", file=sys.stderr)
+        return INTERRUPTED
+    files = write_report(arguments.out)
+    _print_tables(arguments.out, files)
+    return OK
+
+
+def _declare_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", type=Path, help="what was given to --out")
+
+
+def _run_report(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import write_report
+
+    _print_tables(arguments.directory, write_report(arguments.directory))
+    return OK
+
+
+def _print_tables(directory: Path, files: Sequence[Path]) -> None:
+    from bellnet.experiments import print_tables
+
+    print_tables(directory)
+    for file in files:
+        print(f"wrote {file}")
+
+
+COMMANDS = (
+    Command(
+        "table1",
+        "run the paper's Table 1: learning simple functions",
+        (
+            "table1 --quick",
+            "table1 --out results/table1 --jobs 2",
+            "table1 --task symmetric trace --layers 1 2 --method ours",
+        ),
+        _declare_table1,
+        _run_table1,
+    ),
+    Command(
+        "table2",
+        "run the paper's Table 2: testing on other sizes",
+        ("table2 --quick", "table2 --task diagonal --layers 1 2 3"),
+        _declare_table2,
+        _run_table2,
+    ),
+    Command(
+        "table3",
+        "run the paper's Table 3: classifying graphs",
+        (
+            "table3 --quick --data DIR",
+            "table3 --data DIR --set MUTAG PTC_MR --jobs 2",
+            "table3 --data DIR --set IMDB-BINARY --layout dense sparse --protocol fixed nested",
+        ),
+        _declare_table3,
+        _run_table3,
+    ),
+    Command(
+        "report",
+        "draw the tables and pictures of a run again",
+        ("report results/table1",),
+        _declare_report,
+        _run_report,
+    ),
+)

@@ -1,0 +1,64 @@
+"""What the machinery that runs, shows and records cells knows of them, whatever they are cells of."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import Field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from bellnet.experiments.learner import Learner
+
+
+class Runnable(Protocol):
+    """A frozen value that says what to run. There are two kinds: `Cell` of matrices, `GraphCell` of graphs."""
+
+    @property
+    def table(self) -> str:
+        """The table it belongs to."""
+
+    @property
+    def key(self) -> str:
+        """A name for files and records that never changes."""
+
+    @property
+    def title(self) -> str:
+        """A name for people."""
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the examples."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether there is anything to train; what need not be trained is run first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON has them."""
+
+    def compute(self) -> dict[str, Any] | None:
+        """The result of a cell that needs no training; None if it does."""
+
+    def learner(self) -> "Learner":
+        """The network, its data and its optimiser, new. This imports lightning."""
+
+    def say(self, record: Mapping[str, Any]) -> str:
+        """The record of an epoch, or the final one, in a word or two."""
+
+
+def digest(values: Mapping[str, Any], fields: "tuple[Field[Any], ...]") -> str:
+    """Ten letters and digits that differ whenever a field does.
+
+    They are made of what differs from the defaults, so a field that is added later does not change them.
+
+    Args:
+        values: Every field that counts, by name.
+        fields: The fields of the class.
+    """
+    usual = {field.name: field.default for field in fields}
+    chosen = {name: value for name, value in values.items() if value != usual[name]}
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]

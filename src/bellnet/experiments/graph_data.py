@@ -1,0 +1,143 @@
+"""The graphs of a cell: a data set, encoded once, its splits, and batches of graphs of equal size.
+
+Channel 0 is the normalised adjacency. There is a channel for every node label: one on the diagonal where a node has it,
+plus, as the paper's authors have it, the normalised adjacency once more.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from bellnet import Sparse, data
+from bellnet.errors import DataError
+from bellnet.experiments.graph_cells import GraphCell
+
+Places = tuple[int, ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSet:
+    """A data set as a network sees it.
+
+    Attributes:
+        name: How it is called.
+        graphs: The graphs, each by itself, with edges and diagonal listed.
+        sizes: The number of nodes of every graph.
+        labels: The class of every graph.
+        n_classes: How many classes there are.
+        splits: Of every published split the places of its training and of its test graphs.
+    """
+
+    name: str
+    graphs: tuple[Sparse, ...]
+    sizes: tuple[int, ...]
+    labels: Tensor
+    n_classes: int
+    splits: tuple[tuple[Places, Places], ...]
+
+    @property
+    def n_channels(self) -> int:
+        """The channels of every graph."""
+        return self.graphs[0].values.shape[1]
+
+    def batch(self, places: Sequence[int], layout: str) -> tuple[Tensor | Sparse, Tensor]:
+        """Graphs of equal size in one tensor, and their classes."""
+        packed = Sparse.pack(self.graphs[place] for place in places)
+        return packed.to_dense() if layout == "dense" else packed, self.labels[torch.tensor(places)]
+
+
+def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
+    """The authors' channels, with every node label of these graphs."""
+    return data.Encoding.fit(
+        graphs, adjacency="normalized", edge_features=False, node_features=False, adjacency_in_labels=True
+    )
+
+
+@lru_cache(maxsize=1)
+def load_set(name: str, folder: Path | None) -> EncodedSet:
+    """A data set, loaded and encoded; the last one is kept, since many cells share it.
+
+    Args:
+        name: As its files are called.
+        folder: Where it is, as `data` in `bellnet.data.tu.load`.
+    """
+    found = data.tu.load(name, folder)
+    if found.labels is None:
+        raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
+    if found.splits is None:
+        raise DataError(
+            f"{name}: there are no splits.\nTable 3 is about published splits: put splits/{name}.json beside "
+            f"{name}.zip, and name their folder with --data or the environment variable BELLNET_DATA."
+        )
+    return EncodedSet(
+        name=name,
+        graphs=tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack()),
+        sizes=tuple(graph.n for graph in found.graphs),
+        labels=found.labels,
+        n_classes=len(found.classes),
+        splits=tuple((tuple(train.tolist()), tuple(test.tolist())) for train, test in found.splits),
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The places of the graphs that are learned from, that choose the epoch (if any), and that are tested."""
+
+    train: Places
+    validation: Places
+    test: Places
+
+
+def parts_of(cell: GraphCell, graphs: EncodedSet) -> Parts:
+    """The split of a cell; with "nested", one of `held_out` training graphs of every class is kept aside."""
+    if cell.split >= len(graphs.splits):
+        raise DataError(
+            f"{graphs.name}: there is no split {cell.split}.\n"
+            f"The published splits are 0 to {len(graphs.splits) - 1}; choose with --split."
+        )
+    train, test = graphs.splits[cell.split]
+    if cell.protocol == "fixed":
+        return Parts(train, (), test)
+    generator = torch.Generator().manual_seed(cell.seed * 1_000_003 + cell.split)
+    shuffled = [train[place] for place in torch.randperm(len(train), generator=generator).tolist()]
+    aside: set[int] = set()
+    for label in range(graphs.n_classes):
+        members = [place for place in shuffled if int(graphs.labels[place]) == label]
+        aside.update(members[: round(len(members) / cell.held_out)])
+    if not aside:
+        raise DataError(
+            f"{graphs.name}: split {cell.split} has {len(train)} training graphs, too few to keep one of "
+            f"{cell.held_out} aside.\nUse the protocol 'fixed'."
+        )
+    kept = tuple(place for place in train if place not in aside)
+    return Parts(kept, tuple(place for place in train if place in aside), test)
+
+
+def equal_batches(
+    sizes: Sequence[int], places: Sequence[int], batch: int, *, generator: torch.Generator | None = None
+) -> list[list[int]]:
+    """Every place once, in batches of at most so many graphs of equal size.
+
+    Args:
+        sizes: The number of nodes of every graph of the set.
+        places: Which graphs.
+        batch: The most graphs in a batch.
+        generator: Where the order comes from, of the graphs of a size and of the batches; as they are if None.
+    """
+    by_size: dict[int, list[int]] = {}
+    for place in _shuffled(places, generator):
+        by_size.setdefault(sizes[place], []).append(place)
+    batches = [some[start : start + batch] for some in by_size.values() for start in range(0, len(some), batch)]
+    return _shuffled(batches, generator)
+
+
+def _shuffled(items: Sequence[T], generator: torch.Generator | None) -> list[T]:
+    if generator is None:
+        return list(items)
+    return [items[place] for place in torch.randperm(len(items), generator=generator).tolist()]

@@ -1,0 +1,169 @@
+"""Running cells of Table 3: what the networks are, what is measured, and going on after being killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+import bellnet as bn
+from bellnet.experiments import Records, run_cells
+from bellnet.experiments.graph_data import load_set
+from bellnet.experiments.graph_net import graph_net
+from bellnet.testing import relabel
+from tests.experiments.graphs import tiny, write_set
+
+PROGRAM = """
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from bellnet.experiments import GraphCell, run_cells
+cell = GraphCell.from_json(json.loads(sys.argv[1]))
+run_cells([replace(cell, data=Path(sys.argv[2]))], Path(sys.argv[3]), show=False)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("data"))
+
+
+def _without_time(records):
+    return [{name: value for name, value in record.items() if name != "seconds"} for record in records]
+
+
+def _figures(record):
+    return {name: record[name] for name in ("accuracy", "validation", "best_epoch", "parameters", "graphs")}
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_renumbering_the_nodes_changes_nothing(data, layout):
+    graphs = load_set("MUTAG", data)
+    net = graph_net(tiny(layout=layout), graphs.n_channels, 2).double()
+    places = [place for place, n in enumerate(graphs.sizes) if n == 5]
+    dense = graphs.batch(places, "dense")[0].double()
+    renumbered = relabel(dense, "n n", [3, 0, 4, 1, 2])
+    assert not torch.equal(dense, renumbered)
+    if layout == "sparse":
+        dense, renumbered = bn.Sparse.from_dense(dense), bn.Sparse.from_dense(renumbered)
+    torch.testing.assert_close(net(dense), net(renumbered))
+
+
+def test_sparse_is_dense_where_all_pairs_are_listed_and_another_function_where_not(data):
+    graphs = load_set("MUTAG", data)
+    dense_net, sparse_net = (graph_net(tiny(layout=layout), graphs.n_channels, 2) for layout in ("dense", "sparse"))
+    sparse_net.load_state_dict(dense_net.state_dict())
+    places = [place for place, n in enumerate(graphs.sizes) if n == 5]
+    dense, sparse = (graphs.batch(places, layout)[0] for layout in ("dense", "sparse"))
+    said = dense_net(dense)
+    torch.testing.assert_close(sparse_net(bn.Sparse.from_dense(dense, keep_zeros=True)), said)
+    assert not torch.allclose(sparse_net(sparse), said, atol=1e-3)
+
+
+def test_the_network_is_the_papers():
+    net = graph_net(tiny(channels=(16, 32, 256), hidden=(512, 256)), 8, 2)
+    layers = [layer for layer in net.modules() if isinstance(layer, bn.EquivariantLinear)]
+    assert [(layer.in_channels, layer.out_channels) for layer in layers] == [(8, 16), (16, 32), (32, 256)]
+    assert (net.pool.reduce, net.pool.n_orbits) == ("max", 2)
+    connected = [layer for layer in net.head if isinstance(layer, torch.nn.Linear)]
+    assert [(layer.in_features, layer.out_features) for layer in connected] == [(512, 512), (512, 256), (256, 2)]
+
+
+def test_weights_begin_with_variance_two_over_both_numbers_of_channels():
+    net = graph_net(tiny(channels=(64, 96), hidden=(300,)), 32, 2)
+    layers = [layer for layer in net.modules() if isinstance(layer, bn.EquivariantLinear | torch.nn.Linear)]
+    widths = [(32, 64), (64, 96), (192, 300), (300, 2)]
+    for layer, (before, after) in zip(layers, widths, strict=True):
+        assert float(layer.weight.detach().var()) == pytest.approx(2 / (before + after), rel=0.1)
+        assert not layer.bias.any()
+
+
+def test_the_librarys_own_weights_can_be_asked_for():
+    torch.manual_seed(0)
+    ours = graph_net(tiny(initial="library"), 3, 2)
+    torch.manual_seed(0)
+    plain = bn.InvariantNet("n n", [3, 4, 6], 2, hidden=(8,))
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), plain.parameters(), strict=True))
+
+
+def test_a_fixed_run_counts_the_last_epoch_and_records_the_test_accuracy_of_all(data, tmp_path):
+    cell = tiny(data=data, epochs=4)
+    (final,) = run_cells([cell], tmp_path, show=False)
+    epochs = Records(tmp_path).epochs()[cell.key]
+    assert [epoch["rate"] for epoch in epochs] == [0.003, 0.003, 0.0015, 0.0015]
+    assert final["accuracy"] == pytest.approx(epochs[-1]["test"], abs=1e-5)
+    assert (final["validation"], final["best_epoch"]) == (None, None)
+    assert final["graphs"] == {"train": 24, "validation": 0, "test": 6}
+    assert (final["nodes"], final["in_channels"]) == (120, 3)
+    assert str(data) not in Records(tmp_path).path.read_text()
+
+
+def test_the_loss_falls_and_cycles_are_told_from_paths(data, tmp_path):
+    cells = [tiny(data=data, layout=layout, epochs=15, decay=1.0) for layout in ("dense", "sparse")]
+    for final, epochs in zip(run_cells(cells, tmp_path, show=False), Records(tmp_path).epochs().values(), strict=True):
+        assert epochs[-1]["loss"] < epochs[0]["loss"] / 2
+        assert final["accuracy"] == 1.0
+
+
+def test_a_nested_run_never_tests_before_the_end_and_counts_the_first_best_epoch(data, tmp_path):
+    cell = tiny(data=data, protocol="nested", epochs=6, held_out=4)
+    (final,) = run_cells([cell], tmp_path, show=False)
+    epochs = Records(tmp_path).epochs()[cell.key]
+    assert all("test" not in epoch for epoch in epochs)
+    validated = [epoch["validation"] for epoch in epochs]
+    assert final["validation"] == max(validated)
+    assert final["best_epoch"] == validated.index(max(validated))
+    assert final["graphs"] == {"train": 18, "validation": 6, "test": 6}
+
+
+def test_a_finished_cell_is_not_run_again_wherever_the_data_are(data, tmp_path):
+    cell = tiny(data=data, epochs=1)
+    first = run_cells([cell], tmp_path, show=False)
+    before = Records(tmp_path).path.read_bytes()
+    assert run_cells([tiny(epochs=1, data=tmp_path / "nowhere")], tmp_path, show=False) == first
+    assert Records(tmp_path).path.read_bytes() == before
+
+
+def test_every_epoch_is_kept_also_one_that_is_not_the_best(data, tmp_path):
+    cell = tiny(data=data, protocol="nested", epochs=8, held_out=4, rate=0.01)
+    (final,) = run_cells([cell], tmp_path, show=False)
+    folder = tmp_path / "checkpoints" / cell.key
+    kept = {name: torch.load(folder / f"{name}.ckpt", weights_only=True)["epoch"] for name in ("last", "best")}
+    assert kept == {"last": 7, "best": final["best_epoch"]}
+    assert final["best_epoch"] < 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layout", "protocol"), [("dense", "fixed"), ("sparse", "nested")])
+def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(data, tmp_path, layout, protocol):
+    cell = tiny(layout=layout, protocol=protocol, epochs=30, held_out=4)
+    (whole,) = run_cells([replace(cell, data=data)], tmp_path / "whole", show=False)
+    directory = tmp_path / "killed"
+    records = Records(directory)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, json.dumps(cell.to_json()), data, directory])
+    while len(records.epochs().get(cell.key, ())) < 5:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not records.finished()
+    (resumed,) = run_cells([replace(cell, data=data)], directory, show=False)
+    numbers = [record["epoch"] for record in records.read() if record["kind"] == "epoch"]
+    assert len(numbers) <= 31, "it began from an earlier epoch than the last"
+    assert _figures(resumed) == _figures(whole)
+    curves = [Records(place).epochs()[cell.key] for place in (tmp_path / "whole", directory)]
+    assert _without_time(curves[0]) == _without_time(curves[1])
+
+
+@pytest.mark.slow
+def test_cells_side_by_side_give_what_they_give_in_turn(data, tmp_path):
+    cells = [tiny(data=data, layout=layout, split=split) for layout in ("dense", "sparse") for split in (0, 1)]
+    together = run_cells(cells, tmp_path / "together", jobs=2, show=False)
+    in_turn = run_cells(cells, tmp_path / "in turn", show=False)
+    assert [_figures(record) for record in together] == [_figures(record) for record in in_turn]

@@ -1,0 +1,130 @@
+"""Table 3 from records: the paper's figures, ours beside them, and no two protocols in one column."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from bellnet.experiments import Records, cells_of_table3, quick_graphs, tables_of, write_report
+from bellnet.experiments.graph_cells import SETS
+from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, table3
+from tests.experiments.graphs import classified
+from tests.experiments.small import finished, small
+
+MUTAG = cells_of_table3(names=["MUTAG"])
+NESTED = cells_of_table3(names=["MUTAG"], protocols=["nested"])
+
+
+def _row(table, *begin):
+    (row,) = [row for row in table.rows if row[: len(begin)] == begin]
+    return row
+
+
+def _epoch(cell, number, accuracy):
+    what = "test" if cell.protocol == "fixed" else "validation"
+    return {"kind": "epoch", "key": cell.key, "epoch": number, "loss": 1.0, "train": 1.0, what: accuracy, "seconds": 1}
+
+
+def test_the_papers_figures_are_all_there():
+    table = table3([])
+    assert table.head[1:] == ("MUTAG", "PTC", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-B", "IMDB-M")
+    assert len(PAPER3) == len(SETS) == 8
+    assert len(OTHERS3) == 14
+    assert {len(row) for row in table.rows} == {9}
+    assert _row(table, "the paper")[1::7] == ("84.61 ± 10", "48.55 ± 3.9")
+    assert [sum(cell != "-" for cell in figures) for figures in OTHERS3.values()] == [
+        *(7, 7, 5, 3, 8, 2, 4, 5, 4, 4, 5),
+        *(8, 3, 4),
+    ]
+
+
+def test_mean_and_population_deviation_of_ten_splits():
+    records = [classified(cell, accuracy) for cell, accuracy in zip(MUTAG, [0.8, 0.9] * 5, strict=True)]
+    assert _row(table3(records), "ours, dense")[1] == "85.0 ± 5.0"
+
+
+def test_what_is_missing_is_shown_as_missing():
+    sparse = [replace(cell, layout="sparse") for cell in MUTAG]
+    table = table3([classified(cell, 0.75) for cell in [*MUTAG[:8], sparse[3]]])
+    assert _row(table, "ours, dense")[1:] == ("75.0 ± 0.0 (8 of 10 splits)", *["-"] * 7)
+    assert _row(table, "ours, sparse")[1:] == ("75.0 ± 0.0 (1 of 10 splits)", *["-"] * 7)
+
+
+def test_protocols_have_columns_of_their_own():
+    records = [classified(cell, 0.8) for cell in MUTAG] + [classified(cell, 0.7, validation=0.9) for cell in NESTED]
+    epochs = {cell.key: [_epoch(cell, 0, 0.95), _epoch(cell, 1, 0.8)] for cell in [*MUTAG, *NESTED]}
+    table = protocols_table(records, epochs)
+    assert table.head == (
+        *("data set", "layout", "last epoch", "last epoch, the paper", "nested"),
+        "best averaged epoch (looks at the test sets)",
+    )
+    assert table.rows == (("MUTAG", "dense", "80.0 ± 0.0", "84.61 ± 10", "70.0 ± 0.0", "95.0 ± 0.0, epoch 1"),)
+    assert _row(table3(records), "ours, dense")[1] == "80.0 ± 0.0"
+
+
+def test_nested_runs_alone_leave_the_other_columns_empty():
+    records = [classified(cell, 0.7, validation=0.9) for cell in NESTED[:2]]
+    (row,) = protocols_table(records, {}).rows
+    assert row == ("MUTAG", "dense", "-", "84.61 ± 10", "70.0 ± 0.0 (2 of 10 splits)", "-")
+    assert _row(table3(records), "ours, dense")[1] == "-"
+
+
+def test_the_best_averaged_epoch_is_one_for_all_splits_and_the_first_of_several():
+    records = [classified(cell, 0.5) for cell in MUTAG[:2]]
+    curves = ([0.5, 1.0, 0.7, 0.9, 0.5], [0.5, 0.2, 0.9, 0.7, 0.5])
+    epochs = {
+        cell.key: [_epoch(cell, number, accuracy) for number, accuracy in enumerate(curve)]
+        for cell, curve in zip(MUTAG, curves, strict=False)
+    }
+    (row,) = protocols_table(records, epochs).rows
+    assert row[-1] == "80.0 ± 10.0, epoch 3 (2 of 10 splits)"
+
+
+def test_a_quick_run_does_not_mix_with_a_whole_one_and_says_what_it_is():
+    quick = [classified(quick_graphs(cell), 0.6) for cell in MUTAG]
+    table = table3(quick)
+    assert _row(table, "ours, dense")[1] == "60.0 ± 0.0"
+    assert "MUTAG, dense, fixed: epochs=10 instead of 130. Not the authors' set-up." in table.notes
+    table = table3([*quick, classified(MUTAG[0], 0.9)])
+    assert _row(table, "ours, dense")[1] == "90.0 ± 0.0 (1 of 10 splits)"
+    assert not any("authors" in note for note in table.notes)
+
+
+def test_a_set_up_is_never_chosen_for_its_figures():
+    longer = [replace(MUTAG[0], epochs=500), replace(MUTAG[0], seed=1, epochs=9)]
+    for good in longer:
+        records = [classified(MUTAG[0], 0.1), *(classified(cell, 0.9 if cell == good else 0.2) for cell in longer)]
+        for order in (records, records[::-1]):
+            (chosen,) = choose_setups(order).values()
+            assert chosen.cell == MUTAG[0]
+        (chosen,) = choose_setups(records[1:]).values()
+        assert chosen.cell.epochs == 500
+
+
+@pytest.mark.parametrize("names", [["MUTAG"], ["MUTAG", "PTC_MR", "NCI1", "COLLAB", "IMDB-MULTI"]])
+def test_a_report_is_drawn_from_partial_records(tmp_path, names):
+    records = Records(tmp_path)
+    for cell in cells_of_table3(names=names, splits=[0, 4], protocols=["fixed", "nested"]):
+        for number in range(3):
+            records.append(_epoch(cell, number, 0.5 + number / 10))
+        if cell.split == 0 or cell.protocol == "fixed":
+            records.append(classified(cell, 0.7))
+    files = write_report(tmp_path)
+    assert [file.name for file in files] == ["accuracy.png", "report.md", "report.html"]
+    assert files[0].read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.md").read_text()
+    assert page.startswith("# Invariant and equivariant graph networks: graph classification\n")
+    assert "70.0 ± 0.0 (2 of 10 splits)" in page
+    assert re.findall(r"!\[.*?\]\((.*?)\)", page) == ["accuracy.png"]
+
+
+def test_records_of_all_tables_may_stand_in_one_directory(tmp_path):
+    records = Records(tmp_path)
+    for record in (finished(small(), 0.5), finished(small(table="table2"), 0.5), classified(MUTAG[0], 0.5)):
+        records.append(record)
+    assert [table.title.partition(":")[0] for table in tables_of(tmp_path)] == [
+        *("Table 1", "Table 2", "Error against the number of nodes"),
+        *("Table 3", "Table 3"),
+    ]
+    write_report(tmp_path)
+    assert "graph networks: the experiments\n" in (tmp_path / "report.md").read_text()
