@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bellnet.data.convert import as_graphs
+from bellnet.data.degrees import log_degrees, normalized, scale_of_degrees
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
@@ -122,7 +123,7 @@ class Encoding:
             node_features=_common_width(known, "node_features") if node_features else 0,
             unknown=unknown,
             adjacency_in_labels=adjacency_in_labels,
-            degrees=_scale_of_degrees(known) if degrees else None,
+            degrees=scale_of_degrees(known) if degrees else None,
         )
 
     @property
@@ -225,7 +226,7 @@ class Encoding:
         if self.adjacency != "normalized":
             columns.append(torch.ones(len(here[0]), 1, dtype=values.dtype))
         if self.adjacency != "plain":
-            columns.append(_normalized(graphs).to(values.dtype).unsqueeze(-1))
+            columns.append(normalized(graphs).to(values.dtype).unsqueeze(-1))
         if self.edge_features:
             features = [_edge_features(graph) for graph in graphs if graph.n_edges]
             nothing = torch.zeros(0, self.edge_features, dtype=values.dtype)
@@ -248,7 +249,7 @@ class Encoding:
             values[..., after_labels : after_labels + self.node_features][here] = columns
         if self.degrees:
             mean, deviation = self.degrees
-            values[..., -1][here] = ((_log_degrees(graphs) - mean) / deviation).to(values.dtype)
+            values[..., -1][here] = ((log_degrees(graphs) - mean) / deviation).to(values.dtype)
 
     def _places(self, graphs: list[Graph]) -> tuple[Tensor, Tensor]:
         """For every node the place of its label among the known ones, and whether it is one of them."""
@@ -398,41 +399,7 @@ def _edge_features(graph: Graph) -> Tensor:
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
 
 
-def _normalized(graphs: list[Graph]) -> Tensor:
-    """For every edge one over the root of the product of the degrees of its ends."""
-    source, target = _ends(graphs)
-    leaving, coming = _degrees(graphs)
-    return (leaving[source] * coming[target]).rsqrt()
-
-
-def _degrees(graphs: list[Graph]) -> tuple[Tensor, Tensor]:
-    """For every node of all graphs how many edges leave it, and how many come to it."""
-    total = sum(graph.n for graph in graphs)
-    leaving, coming = (torch.bincount(ends, minlength=total).double() for ends in _ends(graphs))
-    return leaving, coming
-
-
-def _log_degrees(graphs: list[Graph]) -> Tensor:
-    leaving, coming = _degrees(graphs)
-    return ((leaving + coming) / 2).log1p()
-
-
-def _scale_of_degrees(graphs: list[Graph]) -> tuple[float, float]:
-    """Mean and standard deviation over all nodes; the deviation is 1 where all degrees are the same."""
-    degrees = _log_degrees(graphs)
-    if not len(degrees):
-        return 0.0, 1.0
-    deviation = float(degrees.std(correction=0))
-    return float(degrees.mean()), deviation if deviation > 1e-12 else 1.0
-
-
 def _is_scale(value: object) -> bool:
     if not isinstance(value, tuple) or len(value) != 2 or not all(type(number) in (int, float) for number in value):
         return False
     return all(map(math.isfinite, value)) and value[1] > 0
-
-
-def _ends(graphs: list[Graph]) -> Tensor:
-    """The ends of the edges of all graphs, whose nodes are numbered on from graph to graph."""
-    starts = torch.tensor([0, *(graph.n for graph in graphs)]).cumsum(0)
-    return torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=False)], 1)
