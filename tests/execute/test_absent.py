@@ -52,6 +52,25 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
+    ran = []
+
+    class Seen(autograd._Run):
+        @classmethod
+        def apply(cls, plan, *others):
+            ran.append(plan.n_maps)
+            return autograd_run.apply(plan, *others)
+
+    autograd_run = autograd._Run
+    monkeypatch.setattr(autograd, "_Run", Seen)
+    layer = EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
+    hollow = pairs([[0, 1], [1, 0]])
+    layer(hollow)
+    layer(hollow.with_diagonal())
+    layer(hollow, support=hollow.with_diagonal())
+    assert ran == [7, 15, 10]
+
+
 def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
     whole, weight, bias = plan("n n -> n n"), torch.arange(15.0).reshape(15, 1, 1), torch.arange(2.0).reshape(2, 1)

@@ -99,13 +99,14 @@ def test_quick_cells_have_few_epochs_and_other_keys():
 
 def test_all_mistakes_of_a_cell_are_said_at_once():
     with pytest.raises(OptionError) as caught:
-        tiny(layout="padded", protocol="best", split=-1, channels=(), rate=0.0, decay=2.0, held_out=1)
+        tiny(layout="padded", protocol="best", split=-1, seed=2**32, channels=(), rate=0.0, decay=2.0, held_out=1)
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - layout must be one of 'dense', 'sparse', not 'padded'\n"
         "  - protocol must be one of 'fixed', 'nested', not 'best'\n"
         "  - split must be a whole number from 0 up, not -1\n"
         "  - held_out must be a whole number from 2 up, not 1\n"
+        "  - seed must be a whole number from 0 to 4294967295, not 4294967296\n"
         "  - channels must be whole numbers from 1 up, at least one, not ()\n"
         "  - rate must be a positive number, not 0.0\n"
         "  - decay must be a factor above 0, at most 1, not 2.0"

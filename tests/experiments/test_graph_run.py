@@ -92,6 +92,34 @@ def test_the_librarys_own_weights_can_be_asked_for():
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), plain.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("protocol", ["fixed", "nested"])
+def test_it_learns_from_training_graphs_and_measures_what_the_protocol_says(data, protocol):
+    learner = tiny(data=data, protocol=protocol, held_out=4).learner()
+    learned, measured = (
+        sorted(place for some in loader.sampler for place in some) for loader in learner.loaders(epoch=0)
+    )
+    train, test = (set(places) for places in load_set("MUTAG", data).splits[0])
+    assert len(learned) == len(set(learned))
+    if protocol == "fixed":
+        assert set(learned) == train
+        assert set(measured) == test
+    else:
+        assert len(measured) == 6
+        assert set(learned) | set(measured) == train
+        assert not set(learned) & set(measured)
+
+
+def test_the_loss_is_summed_and_weights_do_not_decay(data):
+    learner = tiny(data=data).learner()
+    graphs, labels = next(iter(learner.loaders(epoch=0)[0]))
+    chance = torch.log_softmax(learner.net(graphs), 1)
+    expected = -sum(chance[number, label] for number, label in enumerate(labels))
+    torch.testing.assert_close(learner.training_step((graphs, labels), 0), expected)
+    optimizer = learner.configure_optimizers()
+    assert type(optimizer) is torch.optim.Adam
+    assert all(group["weight_decay"] == 0 for group in optimizer.param_groups)
+
+
 def test_a_fixed_run_counts_the_last_epoch_and_records_the_test_accuracy_of_all(data, tmp_path):
     cell = tiny(data=data, epochs=4)
     (final,) = run_cells([cell], tmp_path, show=False)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
 
 
+SEEDS = 2**32
+
+
 class Runnable(Protocol):
     """A frozen value that says what to run. There are two kinds: `Cell` of matrices, `GraphCell` of graphs."""
 
@@ -48,6 +51,13 @@ class Runnable(Protocol):
 
     def say(self, record: Mapping[str, Any]) -> str:
         """The record of an epoch, or the final one, in a word or two."""
+
+
+def seed_mistakes(seed: object) -> list[str]:
+    """What is wrong with a seed. Others are made from it, so it must leave room below the largest that torch takes."""
+    if type(seed) is int and 0 <= seed < SEEDS:
+        return []
+    return [f"seed must be a whole number from 0 to {SEEDS - 1}, not {seed!r}"]
 
 
 def digest(values: Mapping[str, Any], fields: "tuple[Field[Any], ...]") -> str:

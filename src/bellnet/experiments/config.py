@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from bellnet.experiments.cell import digest
+from bellnet.experiments.cell import digest, seed_mistakes
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -122,8 +122,7 @@ class Cell:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 mistakes.append(f"{name} must be a whole number from 1 up, not {value!r}")
-        if type(self.seed) is not int or self.seed < 0:
-            mistakes.append(f"seed must be a whole number from 0 up, not {self.seed!r}")
+        mistakes += seed_mistakes(self.seed)
         if not 0 < self.rate < float("inf"):
             mistakes.append(f"rate must be a positive number, not {self.rate!r}")
         if not 0 <= self.decay < float("inf"):

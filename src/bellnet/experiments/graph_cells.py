@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from bellnet.experiments.cell import digest
+from bellnet.experiments.cell import digest, seed_mistakes
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -100,11 +100,12 @@ class GraphCell:
             )
             if value not in known
         ]
-        least = {"split": 0, "seed": 0, "epochs": 1, "batch": 1, "decay_every": 1, "held_out": 2}
+        least = {"split": 0, "epochs": 1, "batch": 1, "decay_every": 1, "held_out": 2}
         for name, start in least.items():
             value = getattr(self, name)
             if type(value) is not int or value < start:
                 mistakes.append(f"{name} must be a whole number from {start} up, not {value!r}")
+        mistakes += seed_mistakes(self.seed)
         for name in ("channels", "hidden"):
             widths = getattr(self, name)
             if not widths or any(type(width) is not int or width < 1 for width in widths):

@@ -4,6 +4,7 @@ Channel 0 is the normalised adjacency. There is a channel for every node label: 
 plus, as the paper's authors have it, the normalised adjacency once more.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,7 +60,6 @@ def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
     )
 
 
-@lru_cache(maxsize=1)
 def load_set(name: str, folder: Path | None) -> EncodedSet:
     """A data set, loaded and encoded; the last one is kept, since many cells share it.
 
@@ -67,6 +67,12 @@ def load_set(name: str, folder: Path | None) -> EncodedSet:
         name: As its files are called.
         folder: Where it is, as `data` in `bellnet.data.tu.load`.
     """
+    return _load(name, folder, os.environ.get("BELLNET_DATA"))
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, folder: Path | None, usual: str | None) -> EncodedSet:
+    """The same; `usual` is where `tu.load` looks if no folder is named, and so a part of the question."""
     found = data.tu.load(name, folder)
     if found.labels is None:
         raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")

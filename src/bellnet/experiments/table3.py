@@ -5,7 +5,7 @@ beforehand; this is the paper's. *Best averaged epoch*: the one in which the mea
 largest, which looks at the test sets. *Nested*: graphs kept aside from each training set choose the epoch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
@@ -44,10 +44,14 @@ Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a set-up gave: its cell, whatever the split, and the final records of its splits in order."""
+    """What a set-up gave: its cell, whatever the split, and the final records of its splits in order.
+
+    `left_out` are the other set-ups for the same data set, layout and protocol, and how many records each has.
+    """
 
     cell: GraphCell
     records: tuple[Mapping[str, Any], ...]
+    left_out: Mapping[GraphCell, int]
 
     def of_splits(self) -> str:
         """How many splits there are, where some are missing."""
@@ -66,10 +70,15 @@ class Chosen:
         best = max(common, key=lambda epoch: fmean(curve[epoch] for curve in curves))
         return f"{_percent([curve[best] for curve in curves])}, epoch {best + 1}{self.of_splits()}"
 
-    def changes(self) -> str:
-        """What differs from the authors' set-up, in words."""
-        usual, here = asdict(usual_setup(self.cell)), asdict(self.cell)
-        return ", ".join(f"{name}={here[name]} instead of {usual[name]}" for name in usual if here[name] != usual[name])
+    def notes(self) -> list[str]:
+        """What to know: that this is not the authors' set-up, and what else was run and is not shown."""
+        what = f"{self.cell.name}, {self.cell.layout}, {self.cell.protocol}"
+        changes = _changes(self.cell)
+        return [f"{what}: {changes}. Not the authors' set-up."] * bool(changes) + [
+            f"{what}: {count} record{'s' * (count > 1)} with {_changes(cell) or 'the usual set-up'} "
+            f"{'are' if count > 1 else 'is'} not shown; run another set-up with another --out."
+            for cell, count in self.left_out.items()
+        ]
 
 
 def usual_setup(cell: GraphCell) -> GraphCell:
@@ -88,20 +97,24 @@ def usual_setup(cell: GraphCell) -> GraphCell:
 def choose_setups(finished: Finished) -> dict[Place, Chosen]:
     """For each data set, layout and protocol one set-up; records of different set-ups are never mixed.
 
-    It is the authors' if there is a record of it, otherwise the one with the most epochs. No figure has a say in this.
+    It is the authors' if there is a record of it, otherwise the one with the most epochs, then the most splits. No
+    figure has a say in this, nor has the order of the records.
     """
     found: dict[GraphCell, dict[int, Mapping[str, Any]]] = {}
     for record in finished:
         if record["config"]["table"] == "table3":
             cell = GraphCell.from_json(record["config"])
             found.setdefault(replace(cell, split=0), {})[cell.split] = record
-    best: dict[Place, GraphCell] = {}
-    for cell in found:
-        place = cell.name, cell.layout, cell.protocol
-        if place not in best or _weight(cell, found[cell]) > _weight(best[place], found[best[place]]):
-            best[place] = cell
+    by_place: dict[Place, list[GraphCell]] = {}
+    for cell in sorted(found, key=lambda cell: (*_weight(cell, found[cell]), cell.key), reverse=True):
+        by_place.setdefault((cell.name, cell.layout, cell.protocol), []).append(cell)
     return {
-        place: Chosen(cell, tuple(found[cell][split] for split in sorted(found[cell]))) for place, cell in best.items()
+        place: Chosen(
+            best,
+            tuple(found[best][split] for split in sorted(found[best])),
+            {cell: len(found[cell]) for cell in others},
+        )
+        for place, (best, *others) in by_place.items()
     }
 
 
@@ -117,7 +130,7 @@ def table3(finished: Finished) -> Table:
         "Ours: accuracy on the test graphs after a number of epochs chosen beforehand, mean and population standard "
         "deviation over the splits. The other rows are the paper's figures.",
         "Sparse networks are other functions than dense ones: they have values on edges and nodes only.",
-        *_other_setups(fixed),
+        *(note for found in fixed for note in found.notes()),
     ]
     return Table("Table 3: accuracy in percent", ("method", *TITLES), tuple(rows), tuple(notes))
 
@@ -144,7 +157,7 @@ def protocols_table(finished: Finished, epochs: Epochs) -> Table:
         "Three ways to measure, which cannot be compared: the last epoch, their number being chosen beforehand (the "
         "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch; the best "
         "averaged epoch, which is chosen by the test graphs themselves and therefore too good.",
-        *_other_setups(chosen.values()),
+        *(note for found in chosen.values() for note in found.notes()),
     )
     return Table("Table 3: which accuracy is which", head, tuple(rows), notes)
 
@@ -161,10 +174,7 @@ def _percent(parts: Sequence[float]) -> str:
     return f"{100 * fmean(parts):.1f} ± {100 * pstdev(parts):.1f}"
 
 
-def _other_setups(chosen: Iterable[Chosen]) -> list[str]:
-    """A line for each set-up that is not the authors'."""
-    return [
-        f"{found.cell.name}, {found.cell.layout}, {found.cell.protocol}: {changes}. Not the authors' set-up."
-        for found in chosen
-        if (changes := found.changes())
-    ]
+def _changes(cell: GraphCell) -> str:
+    """What differs from the authors' set-up, in words."""
+    usual, here = asdict(usual_setup(cell)), asdict(cell)
+    return ", ".join(f"{name}={here[name]} instead of {usual[name]}" for name in usual if here[name] != usual[name])
