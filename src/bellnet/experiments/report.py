@@ -23,6 +23,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child { text-align: left }
+td { white-space: nowrap }
 td.better { color: #00704e } td.worse { color: #b03a00 }
 .wide { overflow-x: auto }
 img { max-width: 100% }
