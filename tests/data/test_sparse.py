@@ -85,6 +85,25 @@ def test_a_batch_that_ends_in_graphs_without_nodes_keeps_them():
     assert sparse.from_pyg(Batch.from_data_list([pair, nothing, nothing])).sizes.tolist() == [2, 0, 0]
 
 
+def test_weights_of_edges_count_where_they_have_no_attributes():
+    from torch_geometric.data import Data
+
+    edges, weights = torch.tensor([[0, 1], [1, 0]]), torch.tensor([0.5, 0.25])
+    data = Data(edge_index=edges, edge_weight=weights, num_nodes=2)
+    assert sparse.from_pyg(data).values.flatten().tolist() == [0.5, 0.25]
+    data.edge_attr = torch.tensor([3.0, 4.0])
+    assert sparse.from_pyg(data).values.flatten().tolist() == [3.0, 4.0]
+
+
+def test_a_graph_that_knows_the_graph_of_every_node_is_a_batch():
+    from torch_geometric.data import Data
+
+    data = Data(edge_index=torch.tensor([[0, 1, 3], [1, 0, 2]]), num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))
+    x = sparse.from_pyg(data)
+    assert x.sizes.tolist() == [2, 2]
+    assert x.index.tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 0]]
+
+
 def test_a_layer_on_a_batch_of_pytorch_geometric_gives_one_row_for_each_of_its_nodes():
     from torch_geometric.data import Batch
 

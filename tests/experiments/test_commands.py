@@ -60,13 +60,22 @@ def test_table3_says_what_is_missing_of_its_data(tmp_path, capsys):
     command = ["table3", "--quick", "--silent", "--out", str(tmp_path / "out"), "--data"]
     assert main([*command, str(tmp_path / "nowhere")]) == 2
     assert capsys.readouterr().err == (
-        f"bellnet table3: tu.load: data must be a zip or a folder, but there is no {tmp_path / 'nowhere'}.\n"
+        f"bellnet table3: --data: there is no folder {tmp_path / 'nowhere'}.\n"
+        "It must hold NAME.zip and splits/NAME.json.\n"
     )
     assert main([*command, str(write_set(tmp_path, splits=False))]) == 2
     assert capsys.readouterr().err == (
         "bellnet table3: MUTAG: there are no splits.\nTable 3 is about published splits: put splits/MUTAG.json beside "
         "MUTAG.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
+        "docs/experiments.md says where they come from, and what such a file holds.\n"
     )
+
+
+def test_a_quick_run_has_a_directory_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for options in (["--quick"], []):
+        assert main(["table1", "--task", "trace", "--layers", "1", "--method", "trivial", "--silent", *options]) == 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["table1", "table1-quick"]
 
 
 def test_the_number_of_epochs_can_be_given(tmp_path):

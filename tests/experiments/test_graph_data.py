@@ -130,5 +130,6 @@ def test_what_a_cell_asks_of_its_data_is_said_where_it_is_missing(graphs, tmp_pa
         load_set("MUTAG", write_set(tmp_path, splits=False))
     assert str(caught.value) == (
         "MUTAG: there are no splits.\nTable 3 is about published splits: put splits/MUTAG.json beside MUTAG.zip, and "
-        "name their folder with --data or the environment variable BELLNET_DATA."
+        "name their folder with --data or the environment variable BELLNET_DATA.\n"
+        "docs/experiments.md says where they come from, and what such a file holds."
     )

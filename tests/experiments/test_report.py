@@ -54,5 +54,6 @@ def test_a_directory_without_records_is_refused(tmp_path):
     with pytest.raises(DataError) as caught:
         write_report(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path} has no finished cell to report.\nRun some first: bellnet table1 --quick --out {tmp_path}"
+        f"{tmp_path} has no finished cell to report.\n"
+        "Name a directory that bellnet table1, table2 or table3 has written with --out."
     )

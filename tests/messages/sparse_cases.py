@@ -180,7 +180,33 @@ Nodes are numbered from 0 in every graph.""",
         lambda: _sparse(torch.tensor([[0, 2], [0, 1], [1, 0]]), sizes=[3, 3]),
         """\
 Sparse(index, values, sizes): index[0, 1] is graph 2, but sizes are given for 2 graphs.
-The first row of the index of a batch is the number of the graph.""",
+The first row of the index of a batch is the number of the graph; for one graph give one number, sizes=4.
+Edges that are numbered through all graphs are for bellnet.data.sparse.from_edge_index(edge_index, batch=...).""",
+    ),
+    Case(
+        "an index that is the wrong way round",
+        ShapeError,
+        lambda: Sparse(torch.tensor([[0, 1], [1, 0], [1, 2]]), torch.zeros(3, 4), 4),
+        """\
+Sparse(index, values, sizes): values must have one row of channels for each of the 2 tuples; their shape is (3, 4).
+An index has one row for each slot and one column for each tuple; this one looks like index.T.""",
+    ),
+    Case(
+        "a matrix without channels",
+        ShapeError,
+        lambda: Sparse.from_dense(torch.eye(3)),
+        """\
+Sparse.from_dense(x, "n n"): x must have 2 node axes and channels, and at most one batch axis in front; its \
+shape is (3, 3).
+A tensor without channels gets them from x.unsqueeze(-1).""",
+    ),
+    Case(
+        "at tuples without their graph",
+        SupportError,
+        lambda: _sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), sizes=[3, 3]).at(torch.tensor([[0], [1]])),
+        """\
+Sparse.at(index): index has 2 rows, but that of the tensor has 3.
+This is a batch: the first row is the number of the graph, and nodes are numbered from 0 in every graph.""",
     ),
     Case(
         "a tuple listed twice",
@@ -188,8 +214,8 @@ The first row of the index of a batch is the number of the graph.""",
         lambda: _sparse(torch.tensor([[0, 1, 0], [1, 0, 1]])),
         """\
 Sparse(index, values, sizes): the tuple (0, 1) is listed twice, at places 0 and 2.
-A tuple has one value. Add up or choose among values of equal tuples first, for instance by \
-bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").""",
+A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and \
+from_ratings of bellnet.data.sparse add up with duplicates="sum".""",
     ),
     Case(
         "a tuple of a batch listed twice",
@@ -197,8 +223,8 @@ bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").""",
         lambda: _sparse(torch.tensor([[1, 1], [0, 0], [1, 1]]), sizes=[3, 3]),
         """\
 Sparse(index, values, sizes): the tuple (0, 1) of graph 1 is listed twice, at places 0 and 1.
-A tuple has one value. Add up or choose among values of equal tuples first, for instance by \
-bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").""",
+A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and \
+from_ratings of bellnet.data.sparse add up with duplicates="sum".""",
     ),
     Case(
         "unsorted although sorted was promised",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
+from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
     from bellnet.experiments import Cell, Runnable
@@ -109,6 +110,8 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     from bellnet.experiments import cells_of_table3, check_extra, quick_graphs
 
     check_extra("bellnet table3")
+    if arguments.data is not None and not arguments.data.exists():
+        raise OptionError(f"--data: there is no folder {arguments.data}.\nIt must hold NAME.zip and splits/NAME.json.")
     cells = cells_of_table3(
         names=arguments.sets or (QUICK_SETS if arguments.quick else SETS),
         splits=arguments.splits or (QUICK_SPLITS if arguments.quick else SPLITS),
@@ -164,8 +167,8 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
         "--out",
         metavar="DIR",
         type=Path,
-        default=Path("results") / name,
-        help=f"where records, checkpoints and the report go (default results/{name}); a run that was stopped goes on",
+        help=f"where records, checkpoints and the report go (default results/{name}, with --quick "
+        f"results/{name}-quick); a run that was stopped goes on",
     )
     parser.add_argument(
         "--seed", metavar="N", type=from_zero, default=seed, help=f"of everything random (default {seed})"
@@ -179,14 +182,16 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
 def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> int:
     from bellnet.experiments import run_cells, write_report
 
-    make_directory(arguments.out)
+    # A quick run in a directory of its own: beside a whole one its figures would not be shown.
+    out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
+    make_directory(out)
     try:
-        run_cells(cells, arguments.out, jobs=arguments.jobs, show=not arguments.silent)
+        run_cells(cells, out, jobs=arguments.jobs, show=not arguments.silent)
     except KeyboardInterrupt:
-        print(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.", file=sys.stderr)
+        print(f"\nStopped. {out} keeps what was done; the same command goes on from there.", file=sys.stderr)
         return INTERRUPTED
-    files = write_report(arguments.out)
-    _print_tables(arguments.out, files)
+    files = write_report(out)
+    _print_tables(out, files)
     return OK
 
 

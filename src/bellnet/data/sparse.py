@@ -40,7 +40,8 @@ def from_edge_index(
         edge_index: The two nodes of every edge.
         values: (edges, channels) or (edges,); ones if not given.
         n_nodes: The number of nodes; without it, and without `batch`, the largest node that occurs is the last.
-        batch: (nodes,): the graph of every node, ascending, if nodes of several graphs are numbered through.
+        batch: (nodes,): the graph of every node, ascending, if nodes of several graphs are numbered through. It does
+            not tell of graphs without nodes at the end.
         duplicates: What becomes of edges that are listed twice: "refuse" them, or "sum" their values.
 
     >>> from_edge_index(torch.tensor([[0, 1, 2], [1, 0, 2]]), n_nodes=4)
@@ -91,8 +92,8 @@ def from_graph(
 def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
     """A `Data` or `Batch` of PyTorch Geometric as it is, also the mini-batches of its loaders.
 
-    The channels are those of `edge_attr`, or one channel of ones for a graph without it; then those of `x`, which
-    stand on the diagonal. A graph without `x` gets no diagonal.
+    The channels are those of `edge_attr`, or else `edge_weight`, or one channel of ones for a graph without either;
+    then those of `x`, which stand on the diagonal. A graph without `x` gets no diagonal.
 
     Args:
         data: The graph, or the batch of graphs.
@@ -100,13 +101,17 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
     """
     require("torch_geometric", extra="pyg", call="from_pyg(data)")
     if getattr(data, "edge_index", None) is None:
-        raise DataError(f"from_pyg(data): data has no edge_index, so it is no graph: {data}.")
+        raise DataError(
+            f"from_pyg(data): data must be a graph with edge_index, not {type(data).__qualname__}.\n"
+            "A list of graphs is for Batch.from_data_list(graphs) or bellnet.data.to_sparse(graphs)."
+        )
     batch = getattr(data, "batch", None)
-    sizes: Tensor | None = None
+    attributes = getattr(data, "edge_attr", None)
+    if attributes is None:
+        attributes = getattr(data, "edge_weight", None)
+    edges = from_edge_index(data.edge_index, attributes, n_nodes=data.num_nodes, batch=batch, duplicates=duplicates)
     if batch is not None:  # the last graphs of a batch may have no nodes, which the vector of graphs does not tell
-        sizes = torch.bincount(batch, minlength=int(data.num_graphs))
-    edges = from_edge_index(data.edge_index, data.edge_attr, n_nodes=data.num_nodes, batch=batch, duplicates=duplicates)
-    if sizes is not None:
+        sizes = torch.bincount(batch, minlength=int(getattr(data, "num_graphs", 0) or 0))
         edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
     if data.x is None:
         return edges
@@ -157,6 +162,8 @@ def from_hyperedges(
     call = "from_hyperedges(hyperedges)"
     edges = [tuple(edge) for edge in hyperedges]
     lengths = {len(edge) for edge in edges}
+    if not edges:
+        raise DataError(f"{call}: there is no hyperedge, so the order of the tensor is not known.")
     if len(lengths) != 1:
         raise DataError(
             f"{call}: all must have one number of nodes, but there are {sorted(lengths)}.\n"
@@ -165,6 +172,7 @@ def from_hyperedges(
     index = _whole_numbers(call, "hyperedges", edges).T.contiguous()
     values = _with_channels(call, values, index)
     if not ordered:
+        _check_sets(call, index)
         orders = [list(order) for order in permutations(range(len(index)))]
         index = torch.cat([index[order] for order in orders], 1)
         values = values.repeat(len(orders), 1)
@@ -239,6 +247,24 @@ def _whole_numbers(call: str, argument: str, given: Any) -> Tensor:
     if not whole:
         raise DataError(f"{call}: {argument} must be whole numbers: nodes are numbered from 0.")
     return found.to(torch.int64)
+
+
+def _check_sets(call: str, index: Tensor) -> None:
+    """Refuse hyperedges that are no sets of nodes, or the same set twice."""
+    nodes = index.sort(0)[0]
+    if bool((twice := (nodes[1:] == nodes[:-1]).any(0)).any()):
+        place = int(twice.nonzero()[0])
+        raise DataError(
+            f"{call}: hyperedges[{place}] has a node twice: {tuple(index[:, place].tolist())}.\n"
+            "If the order of the nodes means something, pass ordered=True."
+        )
+    seen: dict[tuple[int, ...], int] = {}
+    for place, edge in enumerate(map(tuple, nodes.T.tolist())):
+        if seen.setdefault(edge, place) != place:
+            raise DataError(
+                f"{call}: hyperedges[{seen[edge]}] and hyperedges[{place}] have the same nodes, {edge}.\n"
+                "Keep one of them, or pass ordered=True if the order of the nodes means something."
+            )
 
 
 def _check_batch(call: str, batch: object, edge_index: Tensor, n_nodes: int | None) -> None:

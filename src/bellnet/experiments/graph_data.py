@@ -79,7 +79,8 @@ def _load(name: str, folder: Path | None, usual: str | None) -> EncodedSet:
     if found.splits is None:
         raise DataError(
             f"{name}: there are no splits.\nTable 3 is about published splits: put splits/{name}.json beside "
-            f"{name}.zip, and name their folder with --data or the environment variable BELLNET_DATA."
+            f"{name}.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
+            "docs/experiments.md says where they come from, and what such a file holds."
         )
     return EncodedSet(
         name=name,

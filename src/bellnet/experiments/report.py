@@ -72,7 +72,8 @@ def write_report(directory: Path) -> list[Path]:
     finished = list(records.finished().values())
     if not finished:
         raise DataError(
-            f"{directory} has no finished cell to report.\nRun some first: bellnet table1 --quick --out {directory}"
+            f"{directory} has no finished cell to report.\nName a directory that bellnet table1, table2 or table3 has "
+            "written with --out."
         )
     figures = {
         "curves.png": learning_curves(finished, records.epochs()),

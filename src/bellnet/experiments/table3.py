@@ -171,7 +171,8 @@ def _accuracy(found: Chosen | None) -> str:
 
 
 def _percent(parts: Sequence[float]) -> str:
-    return f"{100 * fmean(parts):.1f} ± {100 * pstdev(parts):.1f}"
+    mean = f"{100 * fmean(parts):.1f}"
+    return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
 
 
 def _changes(cell: GraphCell) -> str:

@@ -68,7 +68,9 @@ class Reception:
     def _check_tensor(self, values: object) -> None:
         if not isinstance(values, Tensor):
             kind = f"{type(values).__module__}.{type(values).__qualname__}"
-            raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.")
+            is_graph = kind.startswith("torch_geometric.")
+            advice = "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it." if is_graph else ""
+            raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
         if values.layout != torch.strided:
             raise TensorError(
                 f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"

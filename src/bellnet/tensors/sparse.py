@@ -65,11 +65,11 @@ class Sparse:
             self.values = self.values[order]
 
     @classmethod
-    def on(cls, support: Support, values: Tensor) -> "Sparse":
-        """Values on the tuples of a support, in their order."""
+    def on(cls, support: "Support | Sparse", values: Tensor) -> "Sparse":
+        """Values on the tuples of a support, or of another `Sparse`, in their order."""
         sparse = object.__new__(cls)
-        sparse.support = support
-        sparse.values = _checked_values("Sparse.on(support, values)", values, support)
+        sparse.support = support.support if isinstance(support, Sparse) else support
+        sparse.values = _checked_values("Sparse.on(support, values)", values, sparse.support)
         return sparse
 
     @classmethod
@@ -108,9 +108,12 @@ class Sparse:
             raise TensorError(f"{call}: x must be a tensor or a Padded, not {kind_of(values)}.")
         n_batch = values.ndim - len(slots) - 1
         if not slots or n_batch not in (0, 1):
+            advice = "A tensor without node axes has no tuples to list."
+            if slots and n_batch < 0:
+                advice = "A tensor without channels gets them from x.unsqueeze(-1)."
             raise ShapeError(
                 f"{call}: x must have {len(slots)} node axes and channels, and at most one batch axis in front; "
-                f"its shape is {tuple(values.shape)}.\nA tensor without node axes has no tuples to list."
+                f"its shape is {tuple(values.shape)}.\n{advice}"
             )
         batch, lengths = values.shape[:n_batch], dict(zip(slots, values.shape[n_batch:-1], strict=True))
         for name, length in zip(slots, values.shape[n_batch:-1], strict=True):
@@ -285,6 +288,8 @@ def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
     if values.ndim == 2 and len(values) == support.n_tuples:
         return values
     advice = "\nValues without channels get them from values.unsqueeze(-1)." if values.ndim == 1 else ""
+    if values.ndim == 2 and len(values) == len(support.index):
+        advice = "\nAn index has one row for each slot and one column for each tuple; this one looks like index.T."
     raise ShapeError(
         f"{call}: values must have one row of channels for each of the {support.n_tuples} tuples; their shape is "
         f"{tuple(values.shape)}.{advice}"

@@ -134,7 +134,11 @@ class Support:
         """Tuples that a caller asks for, checked; they need neither be listed nor sorted nor distinct."""
         _check_index(call, index, self.counts)
         if len(index) != len(self.index):
-            raise SupportError(f"{call}: index has {len(index)} rows, but that of the tensor has {len(self.index)}.")
+            numbering = "the first row is the number of the graph, and nodes are numbered from 0 in every graph"
+            raise SupportError(
+                f"{call}: index has {len(index)} rows, but that of the tensor has {len(self.index)}."
+                + f"\nThis is a batch: {numbering}." * self.counts.is_batch
+            )
         if index.device != self.index.device:
             raise SupportError(f"{call}: index is on {index.device}, but the tensor is on {self.index.device}.")
         wanted = Support(index, self.counts, self.slots)
@@ -190,7 +194,10 @@ class Support:
                 place = int(wrong.nonzero()[0])
                 raise SupportError(
                     f"{call}: index[0, {place}] is graph {int(self.index[0, place])}, but sizes are given for "
-                    f"{self.counts.n_graphs} graphs.\nThe first row of the index of a batch is the number of the graph."
+                    f"{self.counts.n_graphs} graphs.\n"
+                    "The first row of the index of a batch is the number of the graph; "
+                    "for one graph give one number, sizes=4.\n"
+                    "Edges that are numbered through all graphs are for bellnet.data.sparse.from_edge_index(edge_index, batch=...)."
                 )
         first = len(self.index) - self.order
         for slot, name in enumerate(self.slots):
@@ -209,8 +216,8 @@ class Support:
         first, second = sorted(places.tolist())
         raise SupportError(
             f"{call}: the tuple {self.show(first)} is listed twice, at places {first} and {second}.\n"
-            "A tuple has one value. Add up or choose among values of equal tuples first, for instance by "
-            'bellnet.data.sparse.from_edge_index(edge_index, values, duplicates="sum").'
+            "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
+            'from_ratings of bellnet.data.sparse add up with duplicates="sum".'
         )
 
 
