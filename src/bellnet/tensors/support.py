@@ -197,7 +197,8 @@ class Support:
                     f"{self.counts.n_graphs} graphs.\n"
                     "The first row of the index of a batch is the number of the graph; "
                     "for one graph give one number, sizes=4.\n"
-                    "Edges that are numbered through all graphs are for bellnet.data.sparse.from_edge_index(edge_index, batch=...)."
+                    "Edges that are numbered through all graphs are for "
+                    "bellnet.data.sparse.from_edge_index(edge_index, batch=...)."
                 )
         first = len(self.index) - self.order
         for slot, name in enumerate(self.slots):
