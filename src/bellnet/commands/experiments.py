@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
 from bellnet.errors import OptionError
@@ -24,7 +24,6 @@ QUICK_SETS, QUICK_SPLITS = SETS[:1], SPLITS[:2]
 
 def _declare_table1(parser: argparse.ArgumentParser) -> None:
     _declare_matrices(parser, "table1")
-    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
     parser.add_argument(
         "--method", nargs="+", choices=METHODS, default=METHODS, help="some of the methods (default all)"
     )
@@ -34,34 +33,18 @@ def _run_table1(arguments: argparse.Namespace) -> int:
     from bellnet.experiments import cells_of_table1, check_extra
 
     check_extra("bellnet table1")
-    cells = cells_of_table1(
-        tasks=arguments.task,
-        layers=arguments.layers,
-        methods=arguments.method,
-        seed=arguments.seed,
-        rates=arguments.rate,
-        readouts=arguments.readout,
-    )
-    return _run_matrices(arguments, cells)
+    return _run_matrices(arguments, cells_of_table1(methods=arguments.method, **_chosen(arguments)))
 
 
 def _declare_table2(parser: argparse.ArgumentParser) -> None:
     _declare_matrices(parser, "table2")
-    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
 
 
 def _run_table2(arguments: argparse.Namespace) -> int:
     from bellnet.experiments import cells_of_table2, check_extra
 
     check_extra("bellnet table2")
-    cells = cells_of_table2(
-        tasks=arguments.task,
-        layers=arguments.layers,
-        seed=arguments.seed,
-        rates=arguments.rate,
-        readouts=arguments.readout,
-    )
-    return _run_matrices(arguments, cells)
+    return _run_matrices(arguments, cells_of_table2(**_chosen(arguments)))
 
 
 def _declare_table3(parser: argparse.ArgumentParser) -> None:
@@ -132,6 +115,7 @@ def _run_table3(arguments: argparse.Namespace) -> int:
 def _declare_matrices(parser: argparse.ArgumentParser, name: str) -> None:
     """What Tables 1 and 2 have in common."""
     _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=TASKS, help="some of the tasks (default all)")
     parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
     parser.add_argument(
         "--rate",
@@ -148,6 +132,17 @@ def _declare_matrices(parser: argparse.ArgumentParser, name: str) -> None:
         default=READOUTS[:1],
         help="how networks sum up for the trace (default mean; the paper has max); the one that validates best counts",
     )
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Which cells of Tables 1 and 2 are asked for."""
+    return {
+        "tasks": arguments.task,
+        "layers": arguments.layers,
+        "seed": arguments.seed,
+        "rates": arguments.rate,
+        "readouts": arguments.readout,
+    }
 
 
 def _run_matrices(arguments: argparse.Namespace, cells: "list[Cell]") -> int:

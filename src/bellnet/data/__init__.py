@@ -1,8 +1,9 @@
 """Data to learn from: graphs of many kinds in, padded or sparse batches out, and sets that need no download."""
 
 from bellnet.data import generated, graphml, sparse, synthetic, tu
+from bellnet.data.batches import to_padded, to_sparse
 from bellnet.data.convert import as_graph, as_graphs
-from bellnet.data.encode import Encoding, to_padded, to_sparse
+from bellnet.data.encode import Encoding
 from bellnet.data.graph import Graph, undirected
 from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
 from bellnet.data.loader import Loader

@@ -312,54 +312,6 @@ class Encoding:
         return cls(**given)
 
 
-def to_padded(
-    graphs: Iterable[object],
-    *,
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str | None = None,
-    **options: Any,
-) -> Padded:
-    """A list of graphs as one `Padded` (graphs, n, n, channels): `Encoding.fit` and `encode` in one call.
-
-    Other graphs may come out with other channels. To encode those as these, keep the `Encoding`.
-
-    Args:
-        graphs: Graphs of any kind that `as_graph` takes.
-        dtype: The type of the values.
-        device: Where the values are.
-        **options: Those of `Encoding.fit`, for instance adjacency="normalized".
-
-    >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
-    >>> to_padded([path, edge], adjacency="both").values.shape
-    torch.Size([2, 3, 3, 2])
-    """
-    known = as_graphs(graphs)
-    return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device)
-
-
-def to_sparse(
-    graphs: Iterable[object],
-    *,
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str | None = None,
-    **options: Any,
-) -> Sparse:
-    """A list of graphs as one `Sparse` that lists their edges and diagonals; otherwise as `to_padded`.
-
-    Args:
-        graphs: Graphs of any kind that `as_graph` takes.
-        dtype: The type of the values.
-        device: Where the values are.
-        **options: Those of `Encoding.fit`, for instance adjacency="normalized".
-
-    >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
-    >>> to_sparse([path, edge])
-    Sparse("n n", 11 tuples, 1 channel, sizes=tensor([3, 2]))
-    """
-    known = as_graphs(graphs)
-    return Encoding.fit(known, **options).encode(known, layout="sparse", dtype=dtype, device=device)
-
-
 def _edges_and_diagonal(graphs: list[Graph]) -> tuple[Tensor, Tensor]:
     """Graph, first and second node of every edge, and of (v, v) for every node v, one graph after the other."""
     edge_owner = torch.repeat_interleave(torch.tensor([graph.n_edges for graph in graphs]))
