@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
-from bellnet.execute import incidence
+from bellnet.execute import incidence, pool
 from bellnet.execute import sparse as executor
 from tests.execute.listed import KINDS, expected, listed_sizes, sparse
 from tests.execute.recording import Recording
@@ -139,15 +139,30 @@ def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
+def test_pieces_of_memory_that_was_used_before_give_what_the_definition_gives(spec, how, channels, monkeypatch):
+    monkeypatch.setattr(executor, "PIECE_BYTES", 1)
+    monkeypatch.setattr(executor, "FEWEST_ROWS", 16)
+    monkeypatch.setattr(pool, "LARGE", 1)
+    layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **HOW[how]))
+    sizes = {"n": [4, 0, 5], "u": [5, 3, 4], "i": [6, 1, 5]}
+    used = {name: sizes[name] for name in layer.spec.node_sets}
+    for kind in KINDS:
+        _assert_as_defined(layer, (kind, "some"), used, own_support=kind == "some")
+
+
+@pytest.mark.parametrize("width", [8, 16])
 @pytest.mark.parametrize("kind", KINDS)
-def test_pieces_give_what_the_whole_gives(kind, monkeypatch):
-    """Pieces are at least 1024 rows long, so that a test has to make tables that long."""
-    layer = randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64))
+def test_long_tables_give_in_pieces_what_they_give_at_once(kind, width, monkeypatch):
+    """So many rows that products with few channels are done as wider ones."""
+    layer = randomise(EquivariantLinear("n n -> n n", width, width, dtype=torch.float64))
     generator = torch.Generator().manual_seed(0)
-    x = sparse(kind, ("n", "n"), {"n": 60}, 2, generator)
-    target = sparse("some", ("n", "n"), {"n": 60}, 2, generator)
+    x = sparse(kind, ("n", "n"), {"n": 160}, width, generator)
+    target = sparse("some", ("n", "n"), {"n": 160}, 1, generator)
     results = []
-    for size in (1, 2**20):
+    for size in (1, 2**30):
         monkeypatch.setattr(executor, "PIECE_BYTES", size)
         values = x.values.clone().requires_grad_()
         y = layer(x.with_values(values), support=target).values

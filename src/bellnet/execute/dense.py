@@ -4,12 +4,13 @@ A folded tensor is (batch, one axis for each kept block, channels). A sum is a s
 broadcast; a diagonal is a view, its transpose an addition into that view.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from bellnet.execute.column import Column
+from bellnet.execute.executor import Place
 from bellnet.execute.nodes import Nodes
 from bellnet.plan import ReadStep, Swap, WriteStep
 
@@ -51,16 +52,20 @@ class Dense:
         """The transpose of reading a diagonal: add the child into the diagonal of the parent, in place."""
         _diagonal(parent, step.axes).add_(child.tensor)
 
-    def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Tensor:
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Callable[[Place], Tensor]:
         """The sum of tensors that broadcast to axes over these node sets, as a new contiguous tensor."""
-        total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
-        shape = [total.shape[0], *(self.nodes.lengths[node_set] for node_set in sets), total.shape[-1]]
-        if len(terms) == 1 or list(total.shape) != shape:
-            total = total.expand(shape).clone(memory_format=torch.contiguous_format)
-        total = total.contiguous()
-        for term in terms[2:]:
-            total.add_(term)
-        return total
+
+        def everywhere(place: Place) -> Tensor:
+            total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+            shape = [total.shape[0], *(self.nodes.lengths[node_set] for node_set in sets), total.shape[-1]]
+            if len(terms) == 1 or list(total.shape) != shape:
+                total = total.expand(shape).clone(memory_format=torch.contiguous_format)
+            total = total.contiguous()
+            for term in terms[2:]:
+                total.add_(term)
+            return total
+
+        return everywhere
 
     def add(self, total: Column, terms: Sequence[Tensor]) -> Column:
         """The total and tensors that broadcast to it."""
@@ -70,24 +75,25 @@ class Dense:
         """The tensor as it is: sums were divided when they were read, or will be when they are written."""
         return tensor
 
-    def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
-        """The reads of a level, axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
-        return self.swap(tensor, level, swap).reshape(-1, tensor.shape[-1])
+    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
+        """All at once: a matrix library knows best how to take a large product apart."""
+        return (None,)
 
-    def pieces(
-        self, tensor: Tensor, level: int, swap: Swap, spare: Tensor | None = None
-    ) -> Iterator[tuple[slice | None, Tensor]]:
-        """The same in one piece; the copy is written into `spare` if that is given."""
-        if spare is None:
-            yield None, self.rows(tensor, level, swap)
-        else:
-            swapped = self.swap(tensor, level, swap)
-            spare.view(swapped.shape).copy_(swapped)
-            yield None, spare
+    def rows(self, tensor: Tensor, level: int, swap: Swap, place: Place = None, spare: Tensor | None = None) -> Tensor:
+        """The reads of a level, axes swapped, as the rows of a matrix; a copy unless nothing is swapped."""
+        swapped = self.swap(tensor, level, swap)
+        if spare is None or swapped is tensor:
+            return swapped.reshape(-1, tensor.shape[-1])
+        spare.view(swapped.shape).copy_(swapped)
+        return spare
 
     def spare(self, tensor: Tensor) -> Tensor | None:
         """Memory for copies of the reads of a level."""
         return tensor.new_empty(tensor.shape[:-1].numel(), tensor.shape[-1])
+
+    def memory(self, tensor: Tensor, level: int, width: int) -> Tensor | None:
+        """None: nothing here outlives a call and could keep it."""
+        return None
 
     def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """Reorder the axes between batch and channels, as a view."""

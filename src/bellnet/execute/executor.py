@@ -1,12 +1,15 @@
 """What the loop asks of an executor: the moves that depend on how a tensor holds its values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from bellnet.execute.column import Column
 from bellnet.plan import ReadStep, Swap, WriteStep
+
+Place = slice | None
+"""Some rows of a matrix; None is all."""
 
 
 class Executor(Protocol):
@@ -34,22 +37,28 @@ class Executor(Protocol):
     def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
         """The transpose of reading a diagonal: add the child to the parent, in place."""
 
-    def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Tensor:
-        """The sum of terms, as a new contiguous tensor with axes over these node sets."""
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Callable[[Place], Tensor]:
+        """The sum of terms at one of `places`, as a new contiguous tensor with axes over these node sets."""
 
     def add(self, total: Column, terms: Sequence[Any]) -> Column:
         """The sum of a fold and terms; the fold is nobody else's and may be written into."""
 
-    def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
-        """What was read on a level, at the places where the level writes, axes swapped: the rows of a matrix."""
+    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
+        """Where to mix what was read on a level, one place after the other; each begins at a multiple of 16."""
 
-    def pieces(
-        self, tensor: Tensor, level: int, swap: Swap, spare: Tensor | None = None
-    ) -> Iterator[tuple[slice | None, Tensor]]:
-        """The same in pieces with their places, which are contiguous and begin at a multiple of 16; None is all."""
+    def rows(
+        self, tensor: Tensor, level: int, swap: Swap, place: Place = None, spare: Tensor | None = None
+    ) -> Tensor | None:
+        """What was read on a level, where the level writes, axes swapped: the rows of a matrix; None if all are zero.
+
+        A copy may be written into `spare` if that is given.
+        """
 
     def spare(self, tensor: Tensor) -> Tensor | None:
-        """Memory for the pieces of one level, if they are large."""
+        """Memory for swapped copies of what was read on a level, if they are large."""
+
+    def memory(self, tensor: Tensor, level: int, width: int) -> Tensor | None:
+        """Memory for what a level mixes from this tensor, where it is better not to take fresh one."""
 
     def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """As `rows`, but with the axes of the tensor."""

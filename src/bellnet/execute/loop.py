@@ -5,7 +5,8 @@ or a diagonal is computed once, and what is written at low rank is added up befo
 gradient is the same loop on the transposed program.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from bellnet.execute import narrow
 from bellnet.execute.column import Column
-from bellnet.execute.executor import Executor
+from bellnet.execute.executor import Executor, Place
 from bellnet.execute.transforms import is_transformed, may_write_in_place
 from bellnet.plan import Program
 
@@ -43,17 +44,24 @@ class Reader:
         """All reads of a level as the rows of a matrix, where they were read."""
         return self.levels[level].reshape(-1, self.levels[level].shape[-1])
 
-    def rows(self, level: int) -> Tensor:
-        """All reads of a level as the rows of a matrix, where they are to be written; the first swap is none."""
-        return self.backend.rows(self.levels[level], level, self.program.level_swaps[level][0])
+    def places(self, level: int) -> Sequence[Place]:
+        """Where to mix the reads of a level, one place after the other."""
+        return self.backend.places(self.levels[level], level)
 
-    def pieces(self, level: int, swap: int, spare: Tensor | None = None) -> Iterator[tuple[slice | None, Tensor]]:
-        """The same with the axes swapped, in one piece or in several, each with its place; a copy.
+    def rows(self, level: int, swap: int, place: Place, spare: Tensor | None = None) -> Tensor | None:
+        """The reads of a level at a place, with the axes swapped, as the rows of a matrix; None if all are zero.
 
-        The copy may be written into `spare` if that is given. It is not kept: r! copies of a tensor of full order
-        would be held at once.
+        The first swap is none. A copy is not kept: r! copies of a tensor of full order would be held at once. It may
+        be written into `spare` if that is given.
         """
-        return self.backend.pieces(self.levels[level], level, self.program.level_swaps[level][swap], spare)
+        return self.backend.rows(self.levels[level], level, self.program.level_swaps[level][swap], place, spare)
+
+    def pieces(self, level: int, swap: int) -> Iterator[tuple[Place, Tensor]]:
+        """The same place after place, without those that are zero."""
+        for place in self.places(level):
+            rows = self.rows(level, swap, place)
+            if rows is not None:
+                yield place, rows
 
 
 def apply(
@@ -84,11 +92,12 @@ def apply(
                 mixed[step.level] = level
             fold = backend.add(Column(level, step.column, len(program.levels[step.level].writes)), terms)
         else:
-            total = backend.gather(step.sets, terms) if terms else None
+            gather = backend.gather(step.sets, terms) if terms else None
             if step.level >= 0:
-                total = _mix(reader, step.level, weights[step.level], bias, total, witness)
-            assert total is not None
-            fold = Column(total)
+                fold = Column(_mix(reader, step.level, weights[step.level], bias, gather, witness))
+            else:
+                assert gather is not None
+                fold = Column(gather(None))
         for child, column in on_diagonal[number]:
             backend.write_diagonal(program.write_steps[child], column, fold.tensor)
         if step.kind == "diagonal":
@@ -109,7 +118,7 @@ class WeightGradient:
         self.gradient = gradient
         self._products: dict[tuple[int, int], Tensor] = {}
 
-    def see(self, level: int, swap: int, place: slice | None, rows: Tensor) -> None:
+    def see(self, level: int, swap: int, place: Place, rows: Tensor) -> None:
         """Use a swapped copy of the gradient, or a piece of it, while it is there."""
         product = narrow.columns_by_columns(_at(self.reader.own(level), place), rows)
         before = self._products.get((level, swap))
@@ -152,47 +161,61 @@ def _mix(
     level: int,
     weight: Tensor,
     bias: Tensor | None,
-    total: Tensor | None,
+    gather: Callable[[Place], Tensor] | None,
     witness: "WeightGradient | None",
 ) -> Tensor:
-    """Multiply the reads of a level by the matrix of every swap and add up, into `total` if there is one.
+    """Multiply the reads of a level by the matrix of every swap and add up, with what is gathered if there is any.
 
     The bias belongs to level 0.
     """
-    backend, read = reader.backend, reader.levels[level]
-    rows, width = reader.rows(level), weight.shape[-1]
-    swap_input = read.shape[-1] <= width or rows.shape[0] != reader.own(level).shape[0]
+    backend, read, width = reader.backend, reader.levels[level], weight.shape[-1]
+    shape = backend.shape(read, level)
+    n_rows = math.prod(shape)
+    swap_input = read.shape[-1] <= width or n_rows != read.shape[:-1].numel()
     if level > 0:
-        weight = narrow.widen(weight, rows.shape[0])
-    if total is None:
-        first = narrow.product(rows, weight[0]) if bias is None or level > 0 else torch.addmm(bias, rows, weight[0])
-        shape = (*backend.shape(read, level), width)
-        total = first if first.shape == shape else first.reshape(shape)
-    else:
-        total = _add_product(total, None, rows, weight[0])
-    del rows
+        weight, bias = narrow.widen(weight, n_rows), None
+    matrices = weight if swap_input else weight[:1]
+    places = reader.places(level) if gather is not None or len(matrices) > 1 else (None,)
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
-    reuse = len(weight) > 2 and swap_input and not torch.is_grad_enabled() and not is_transformed()
+    reuse = len(matrices) > 2 and not torch.is_grad_enabled() and not is_transformed()
     spare = backend.spare(read) if reuse else None
-    for swap, order in enumerate(reader.program.level_swaps[level][1:], 1):
-        if swap_input:
-            for place, rows in reader.pieces(level, swap, spare):
-                total = _add_product(total, place, rows, weight[swap])
+    total = backend.memory(read, level, width)
+    if total is None and len(places) > 1:
+        total = read.new_empty(*shape, width)
+    for place in places:
+        into = None if total is None else _at(total, place)
+        part = None if gather is None else gather(place)
+        for swap, matrix in enumerate(matrices):
+            rows = reader.rows(level, swap, place, spare)
+            if rows is None and part is None:
+                rows = read.new_zeros(n_rows if place is None else place.stop - place.start, read.shape[-1])
+            if rows is not None:
+                part = _first_product(rows, matrix, bias, into) if part is None else _add_product(part, rows, matrix)
                 if witness is not None:
                     witness.see(level, swap, place, rows)
-                del rows  # two copies of a tensor of full order need not be held at once
-        else:
-            product = narrow.product(reader.own(level), weight[swap]).reshape(*read.shape[:-1], width)
-            total.add_(backend.swap(product, level, order))
+            del rows  # two copies of a tensor of full order need not be held at once
+        assert part is not None
+        if into is None:
+            total = part if part.shape == (*shape, width) else part.reshape(*shape, width)
+        elif gather is not None:
+            into.copy_(part.view(into.shape))
+    assert total is not None
+    for swap in range(len(matrices), len(weight)):
+        product = narrow.product(reader.own(level), weight[swap]).reshape(*read.shape[:-1], width)
+        total.add_(backend.swap(product, level, reader.program.level_swaps[level][swap]))
     return total
 
 
-def _add_product(total: Tensor, place: slice | None, rows: Tensor, matrix: Tensor) -> Tensor:
+def _first_product(rows: Tensor, matrix: Tensor, bias: Tensor | None, into: Tensor | None) -> Tensor:
+    return narrow.product(rows, matrix, into) if bias is None else torch.addmm(bias, rows, matrix, out=into)
+
+
+def _add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> Tensor:
     if may_write_in_place():
-        narrow.add_product(_at(total, place), rows, matrix)
+        narrow.add_product(total, rows, matrix)
         return total
     return total + narrow.product(rows, matrix).reshape(total.shape)
 
 
-def _at(rows: Tensor, place: slice | None) -> Tensor:
+def _at(rows: Tensor, place: Place) -> Tensor:
     return rows if place is None else rows[place]

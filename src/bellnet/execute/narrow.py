@@ -33,9 +33,10 @@ def widen(weight: Tensor, rows: int) -> Tensor:
     return wide.view(*several, together * inner, together * outer)
 
 
-def product(rows: Tensor, matrix: Tensor) -> Tensor:
-    """Rows times a widened matrix, in a shape that the caller may view otherwise."""
-    return rows.reshape(-1, matrix.shape[0]) @ matrix
+def product(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> Tensor:
+    """Rows times a widened matrix, in a shape that the caller may view otherwise; written into memory if given."""
+    rows = rows.reshape(-1, matrix.shape[0])
+    return rows @ matrix if into is None else torch.mm(rows, matrix, out=into.view(-1, matrix.shape[1]))
 
 
 def add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> None:

@@ -5,8 +5,8 @@ its transpose hands out; a diagonal selects tuples, its transpose adds to them; 
 order, and what is not listed is zero. Where everything stands depends on the supports alone and is found once.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.column import Column
+from bellnet.execute.executor import Place
 from bellnet.execute.incidence import Incidence, JointIncidence, JointSum, is_watched
 from bellnet.execute.shadows import Shadows
 from bellnet.execute.transforms import making_constants
@@ -23,8 +24,8 @@ from bellnet.tensors import Support
 
 _Joint = tuple[tuple[Incidence, ...], tuple[int, ...], int]
 """Incidences whose rows stand in one matrix: for each its first row there, and the step from each row to its next."""
-PIECE_BYTES = 2**21
-"""Reordered rows are made and used in pieces of memory that is used again; fresh memory for all would cost more."""
+PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
+"""All that a level adds to its rows is added up for so many at once, while the processor's cache holds them."""
 
 
 class Supports(NamedTuple):
@@ -134,15 +135,16 @@ class Listed:
         """The transpose of reading a diagonal: add the child to the tuples on the diagonal, in place."""
         self._writes[step].add_to_parts(child.tensor, parent)
 
-    def gather(self, sets: tuple[int, ...], terms: Sequence[Moved]) -> Tensor:
+    def gather(self, sets: tuple[int, ...], terms: Sequence[Moved]) -> Callable[[Place], Tensor]:
         """The sum of what is handed out to a fold, in one pass, as a new tensor."""
         if is_watched() or terms[0].incidence.is_empty:
             handed = [term.incidence.hand_out(term.rows.tensor) for term in terms]
-            return sum(handed[1:], handed[0])
+            total = sum(handed[1:], handed[0])
+            return lambda place: total
         rows, joint = _one_below_the_other(terms)
         if joint not in self._joints:
             self._joints[joint] = JointIncidence(*joint)
-        return self._joints[joint].hand_out(rows)
+        return partial(self._joints[joint].hand_out, rows)
 
     def add(self, total: Column, terms: Sequence[Moved]) -> Column:
         """The total and what is handed out to it; the total may be written into."""
@@ -151,29 +153,36 @@ class Listed:
             total = Column(added) if is_watched() else total
         return total
 
-    def rows(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
+        """Some rows after the other, unless they are few or somebody is watching."""
+        n_rows, some = self.target.levels[level].n_rows, PIECE_BYTES // (tensor.element_size() * tensor.shape[-1])
+        some = max(some - some % 16, FEWEST_ROWS)
+        if is_watched() or n_rows <= some:
+            return (None,)
+        return [slice(start, min(start + some, n_rows)) for start in range(0, n_rows, some)]
+
+    def rows(
+        self, tensor: Tensor, level: int, swap: Swap, place: Place = None, spare: Tensor | None = None
+    ) -> Tensor | None:
         """The reads of a level at the tuples where it writes, axes swapped."""
         lookup = self._lookup(level, swap)
-        return tensor if lookup is None else lookup.hand_out(tensor)
-
-    def pieces(
-        self, tensor: Tensor, level: int, swap: Swap, spare: Tensor | None = None
-    ) -> Iterator[tuple[slice | None, Tensor]]:
-        """The same, piece after piece, each with its place; pieces that are zero are left out."""
-        lookup = self._lookup(level, swap)
         if lookup is None:
-            yield None, tensor
-        else:
-            n_rows = PIECE_BYTES // (tensor.element_size() * tensor.shape[-1])
-            yield from lookup.hand_out_by_pieces(tensor, max(n_rows - n_rows % 16, 1024))
+            return tensor if place is None else tensor[place]
+        return lookup.find(tensor, place)
 
     def spare(self, tensor: Tensor) -> Tensor | None:
         """None: pieces are small."""
         return None
 
+    def memory(self, tensor: Tensor, level: int, width: int) -> Tensor | None:
+        """Memory for what a level mixes from this tensor, if that is large and nobody is watching."""
+        tuples = self.target.levels[level]
+        return None if is_watched() else tuples.pool.empty(tuples.n_rows, width, tensor)
+
     def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
         """What was mixed at the tuples of the source, at the tuples of the target."""
-        return self.rows(tensor, level, swap)
+        lookup = self._lookup(level, swap)
+        return tensor if lookup is None else lookup.hand_out(tensor)
 
     def shape(self, tensor: Tensor, level: int) -> tuple[int, ...]:
         """The shape, without channels, of what a level mixes from this tensor."""
