@@ -191,7 +191,8 @@ def _mix(
                 rows = read.new_zeros(n_rows if place is None else place.stop - place.start, read.shape[-1])
             if rows is not None:
                 part = _first_product(rows, matrix, bias, into) if part is None else _add_product(part, rows, matrix)
-                if witness is not None:
+                # Rows that stay are seen later: small blocks between large ones make the C library give memory back.
+                if witness is not None and (swap or place is not None):
                     witness.see(level, swap, place, rows)
             del rows  # two copies of a tensor of full order need not be held at once
         assert part is not None
