@@ -146,6 +146,8 @@ def test_pieces_of_memory_that_was_used_before_give_what_the_definition_gives(sp
     monkeypatch.setattr(executor, "PIECE_BYTES", 1)
     monkeypatch.setattr(executor, "FEWEST_ROWS", 16)
     monkeypatch.setattr(pool, "LARGE", 1)
+    empty = pool.Pool.empty
+    monkeypatch.setattr(pool.Pool, "empty", lambda *args: empty(*args).fill_(float("nan")))
     layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **HOW[how]))
     sizes = {"n": [4, 0, 5], "u": [5, 3, 4], "i": [6, 1, 5]}
     used = {name: sizes[name] for name in layer.spec.node_sets}

@@ -53,7 +53,7 @@ class Dense:
         _diagonal(parent, step.axes).add_(child.tensor)
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Callable[[Place], Tensor]:
-        """The sum of tensors that broadcast to axes over these node sets, as a new contiguous tensor."""
+        """A function that gives the sum of tensors that broadcast to axes over these node sets."""
 
         def everywhere(place: Place) -> Tensor:
             total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
@@ -75,7 +75,7 @@ class Dense:
         """The tensor as it is: sums were divided when they were read, or will be when they are written."""
         return tensor
 
-    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
+    def places(self, tensor: Tensor, level: int, width: int) -> Sequence[Place]:
         """All at once: a matrix library knows best how to take a large product apart."""
         return (None,)
 
@@ -95,7 +95,7 @@ class Dense:
         """None: nothing here outlives a call and could keep it."""
         return None
 
-    def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+    def swap(self, tensor: Tensor, level: int, swap: Swap, place: Place = None) -> Tensor:
         """Reorder the axes between batch and channels, as a view."""
         return self.in_order(tensor, swap)
 

@@ -38,13 +38,16 @@ class Executor(Protocol):
         """The transpose of reading a diagonal: add the child to the parent, in place."""
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Callable[[Place], Tensor]:
-        """The sum of terms at one of `places`, as a new contiguous tensor with axes over these node sets."""
+        """A function that gives the sum of terms at one of `places`: a new contiguous tensor over these node sets."""
 
     def add(self, total: Column, terms: Sequence[Any]) -> Column:
         """The sum of a fold and terms; the fold is nobody else's and may be written into."""
 
-    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
-        """Where to mix what was read on a level, one place after the other; each begins at a multiple of 16."""
+    def places(self, tensor: Tensor, level: int, width: int) -> Sequence[Place]:
+        """Where to mix what was read on a level, one place after the other; each begins at a multiple of 16.
+
+        `width` is the number of channels that are mixed.
+        """
 
     def rows(
         self, tensor: Tensor, level: int, swap: Swap, place: Place = None, spare: Tensor | None = None
@@ -60,7 +63,7 @@ class Executor(Protocol):
     def memory(self, tensor: Tensor, level: int, width: int) -> Tensor | None:
         """Memory for what a level mixes from this tensor, where it is better not to take fresh one."""
 
-    def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+    def swap(self, tensor: Tensor, level: int, swap: Swap, place: Place = None) -> Tensor | None:
         """As `rows`, but with the axes of the tensor."""
 
     def shape(self, tensor: Tensor, level: int) -> tuple[int, ...]:

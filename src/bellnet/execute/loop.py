@@ -44,9 +44,9 @@ class Reader:
         """All reads of a level as the rows of a matrix, where they were read."""
         return self.levels[level].reshape(-1, self.levels[level].shape[-1])
 
-    def places(self, level: int) -> Sequence[Place]:
-        """Where to mix the reads of a level, one place after the other."""
-        return self.backend.places(self.levels[level], level)
+    def places(self, level: int, width: int) -> Sequence[Place]:
+        """Where to mix so many channels from the reads of a level, one place after the other."""
+        return self.backend.places(self.levels[level], level, width)
 
     def rows(self, level: int, swap: int, place: Place, spare: Tensor | None = None) -> Tensor | None:
         """The reads of a level at a place, with the axes swapped, as the rows of a matrix; None if all are zero.
@@ -58,7 +58,7 @@ class Reader:
 
     def pieces(self, level: int, swap: int) -> Iterator[tuple[Place, Tensor]]:
         """The same place after place, without those that are zero."""
-        for place in self.places(level):
+        for place in self.places(level, self.levels[level].shape[-1]):
             rows = self.rows(level, swap, place)
             if rows is not None:
                 yield place, rows
@@ -175,7 +175,7 @@ def _mix(
     if level > 0:
         weight, bias = narrow.widen(weight, n_rows), None
     matrices = weight if swap_input else weight[:1]
-    places = reader.places(level) if gather is not None or len(matrices) > 1 else (None,)
+    places = reader.places(level, width) if gather is not None or len(matrices) > 1 else (None,)
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
     reuse = len(matrices) > 2 and not torch.is_grad_enabled() and not is_transformed()
     spare = backend.spare(read) if reuse else None
@@ -202,8 +202,12 @@ def _mix(
             into.copy_(part.view(into.shape))
     assert total is not None
     for swap in range(len(matrices), len(weight)):
-        product = narrow.product(reader.own(level), weight[swap]).reshape(*read.shape[:-1], width)
-        total.add_(backend.swap(product, level, reader.program.level_swaps[level][swap]))
+        product = narrow.product(reader.own(level), weight[swap], backend.memory(read, level, width))
+        product = product.reshape(*read.shape[:-1], width)
+        for place in backend.places(product, level, width):
+            swapped = backend.swap(product, level, reader.program.level_swaps[level][swap], place)
+            if swapped is not None:
+                _at(total, place).add_(swapped)
     return total
 
 

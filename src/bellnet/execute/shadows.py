@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.incidence import Incidence
-from bellnet.execute.pool import Pool
+from bellnet.execute.pool import Share
 from bellnet.plan import Program, ReadStep, Swap
 from bellnet.tensors.codes import encode, find
 from bellnet.tensors.support import Support
@@ -33,7 +33,7 @@ class Shadow:
         is_every: Whether it is every node, or every graph for no axes, in their order.
         n_rows: How many there are.
         graph_of_node: For all nodes of the first axis the number of their graph.
-        pool: Memory for tensors that live on them.
+        memory: For large tensors that live on them.
     """
 
     totals: tuple[int, ...]
@@ -41,7 +41,7 @@ class Shadow:
     is_every: bool
     n_rows: int
     graph_of_node: Tensor
-    pool: Pool = field(default_factory=Pool, repr=False)
+    memory: Share = field(default_factory=Share, repr=False)
     _moves: dict[tuple[Move, "Shadow"], Incidence] = field(default_factory=dict, repr=False)
     _lookups: "WeakKeyDictionary[Shadow, dict[Swap, Incidence | None]]" = field(
         default_factory=WeakKeyDictionary, repr=False

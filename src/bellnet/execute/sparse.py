@@ -25,7 +25,8 @@ from bellnet.tensors import Support
 _Joint = tuple[tuple[Incidence, ...], tuple[int, ...], int]
 """Incidences whose rows stand in one matrix: for each its first row there, and the step from each row to its next."""
 PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
-"""All that a level adds to its rows is added up for so many at once, while the processor's cache holds them."""
+"""All that a level adds to its rows is added up for so many at once, while the processor's cache holds them. The number
+of rows is a multiple of 16."""
 
 
 class Supports(NamedTuple):
@@ -136,11 +137,11 @@ class Listed:
         self._writes[step].add_to_parts(child.tensor, parent)
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Moved]) -> Callable[[Place], Tensor]:
-        """The sum of what is handed out to a fold, in one pass, as a new tensor."""
+        """A function that gives the sum of what is handed out to a fold, in one pass."""
         if is_watched() or terms[0].incidence.is_empty:
             handed = [term.incidence.hand_out(term.rows.tensor) for term in terms]
             total = sum(handed[1:], handed[0])
-            return lambda place: total
+            return lambda place: total  # there is one place then
         rows, joint = _one_below_the_other(terms)
         if joint not in self._joints:
             self._joints[joint] = JointIncidence(*joint)
@@ -153,11 +154,12 @@ class Listed:
             total = Column(added) if is_watched() else total
         return total
 
-    def places(self, tensor: Tensor, level: int) -> Sequence[Place]:
+    def places(self, tensor: Tensor, level: int, width: int) -> Sequence[Place]:
         """Some rows after the other, unless they are few or somebody is watching."""
-        n_rows, some = self.target.levels[level].n_rows, PIECE_BYTES // (tensor.element_size() * tensor.shape[-1])
+        n_rows = self.target.levels[level].n_rows
+        some = PIECE_BYTES // (tensor.element_size() * max(tensor.shape[-1], width))
         some = max(some - some % 16, FEWEST_ROWS)
-        if is_watched() or n_rows <= some:
+        if is_watched() or n_rows <= some or tensor.device.type != "cpu":
             return (None,)
         return [slice(start, min(start + some, n_rows)) for start in range(0, n_rows, some)]
 
@@ -177,12 +179,11 @@ class Listed:
     def memory(self, tensor: Tensor, level: int, width: int) -> Tensor | None:
         """Memory for what a level mixes from this tensor, if that is large and nobody is watching."""
         tuples = self.target.levels[level]
-        return None if is_watched() else tuples.pool.empty(tuples.n_rows, width, tensor)
+        return None if is_watched() else tuples.memory.empty(tuples.n_rows, width, tensor)
 
-    def swap(self, tensor: Tensor, level: int, swap: Swap) -> Tensor:
+    def swap(self, tensor: Tensor, level: int, swap: Swap, place: Place = None) -> Tensor | None:
         """What was mixed at the tuples of the source, at the tuples of the target."""
-        lookup = self._lookup(level, swap)
-        return tensor if lookup is None else lookup.hand_out(tensor)
+        return self.rows(tensor, level, swap, place)
 
     def shape(self, tensor: Tensor, level: int) -> tuple[int, ...]:
         """The shape, without channels, of what a level mixes from this tensor."""
