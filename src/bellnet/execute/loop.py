@@ -179,12 +179,14 @@ def _mix(
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
     reuse = len(matrices) > 2 and not torch.is_grad_enabled() and not is_transformed()
     spare = backend.spare(read) if reuse else None
-    total = backend.memory(read, level, width)
-    if total is None and len(places) > 1:
+    memory = total = backend.memory(read, level, width)
+    if gather is not None and memory is None:
+        total = gather(None)
+    elif memory is None and len(places) > 1:
         total = read.new_empty(*shape, width)
     for place in places:
         into = None if total is None else _at(total, place)
-        part = None if gather is None else gather(place)
+        part = None if gather is None else into if memory is None else gather(place)
         for swap, matrix in enumerate(matrices):
             rows = reader.rows(level, swap, place, spare)
             if rows is None and part is None:
@@ -196,10 +198,10 @@ def _mix(
                     witness.see(level, swap, place, rows)
             del rows  # two copies of a tensor of full order need not be held at once
         assert part is not None
-        if into is None:
+        if place is None:
             total = part if part.shape == (*shape, width) else part.reshape(*shape, width)
-        elif gather is not None:
-            into.copy_(part.view(into.shape))
+        elif gather is not None and memory is not None:
+            _at(memory, place).copy_(part.view(-1, width))
     assert total is not None
     for swap in range(len(matrices), len(weight)):
         product = narrow.product(reader.own(level), weight[swap], backend.memory(read, level, width))

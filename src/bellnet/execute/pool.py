@@ -17,8 +17,11 @@ LARGE = 2**25
 """The bytes of a tensor from which on its memory is kept; that of smaller ones the C library keeps itself."""
 
 
+_SLACK = 1.5  # with none, layers of different widths, or graphs of different sizes, take turns in driving blocks out
+
+
 class Pool:
-    """Blocks of memory, together never more than those that tensors once used at the same time.
+    """Blocks of memory, together at most half as much again as tensors once used at the same time.
 
     A block may be up to twice as large as its tensor. Those that were not used for longest go first.
     """
@@ -55,7 +58,7 @@ class Pool:
             block = min(reversed(fitting), key=len)  # of those that fit best the one that was used last
             self._idle = [other for other in self._idle if other is not block]
         else:
-            allowed = max(self._most_in_use, in_use + n_bytes)
+            allowed = max(self._most_in_use, in_use + n_bytes) * _SLACK
             while self._idle and self._n_bytes + n_bytes > allowed:
                 self._n_bytes -= len(self._idle.pop(0))
             block = torch.empty(n_bytes, dtype=torch.uint8, device="cpu")
