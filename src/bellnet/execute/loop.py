@@ -198,10 +198,10 @@ def _mix(
                     witness.see(level, swap, place, rows)
             del rows  # two copies of a tensor of full order need not be held at once
         assert part is not None
-        if place is None:
-            total = part if part.shape == (*shape, width) else part.reshape(*shape, width)
-        elif gather is not None and memory is not None:
+        if memory is not None and gather is not None:
             _at(memory, place).copy_(part.view(-1, width))
+        elif memory is None and place is None:
+            total = part if part.shape == (*shape, width) else part.reshape(*shape, width)
     assert total is not None
     for swap in range(len(matrices), len(weight)):
         product = narrow.product(reader.own(level), weight[swap], backend.memory(read, level, width))
