@@ -55,6 +55,14 @@ def test_a_block_serves_any_type_that_it_is_not_much_too_large_for():
     assert blocks.empty(2, 4, torch.float32).data_ptr() != where
 
 
+def test_many_widths_in_turn_do_not_add_up():
+    """None of them fits into a block of the one before, so every one takes a fresh block."""
+    blocks = Pool()
+    for width in range(10, 60):
+        blocks.empty(4, width, torch.float32)
+        assert blocks._n_bytes <= 1.5 * 4 * width * 4
+
+
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
 def test_memory_is_bounded_by_what_tensors_once_had_together(requests):
     """Four hands take tensors of many sizes and drop what they had before."""
