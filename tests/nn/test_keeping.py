@@ -1,6 +1,7 @@
 """What a layer keeps and for how long, what may be done to what it returns, and what it must notice."""
 
-import dataclasses
+import copy
+import pickle
 
 import pytest
 import torch
@@ -75,7 +76,7 @@ def test_padded_values_that_were_changed_are_cleaned_again():
     padded = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
     moved = padded.values.detach() + 1
     expected = layer(bn.Padded(moved, torch.tensor([4, 2]))).values
-    replaced = dataclasses.replace(padded, values=padded.values.detach() + 1)
+    replaced = padded.with_values(padded.values.detach() + 1)
     assert torch.equal(layer(replaced).values, expected)
     with torch.no_grad():
         padded.values.add_(1)
@@ -83,6 +84,71 @@ def test_padded_values_that_were_changed_are_cleaned_again():
     packed = bn.Padded.pack([torch.zeros(3, 3, 2), torch.zeros(1, 1, 2)])
     packed.values.add_(1)
     assert torch.equal(layer(packed).values, layer(bn.Padded(torch.ones(2, 3, 3, 2), torch.tensor([3, 1]))).values)
+
+
+def in_place(padded):
+    padded.values.add_(1)
+
+
+def in_place_through_data(padded):
+    padded.values.data.add_(1)
+
+
+def in_place_through_numpy(padded):
+    padded.values.detach().numpy()[...] += 1
+
+
+def one_graph_in_place(padded):
+    padded.unpack("n n")[0].detach().add_(1)
+    padded.unpack("n n")
+    padded.values[1].add_(1)
+
+
+def sizes_in_place(padded):
+    padded.sizes[0] = 2
+
+
+CHANGES = [in_place, in_place_through_data, in_place_through_numpy, one_graph_in_place, sizes_in_place]
+COPIES = [lambda padded: padded, copy.copy, copy.deepcopy, lambda padded: pickle.loads(pickle.dumps(padded))]
+
+
+@pytest.mark.parametrize("copied_first", [False, True])
+@pytest.mark.parametrize("duplicate", COPIES, ids=["itself", "copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_is_changed_in_a_padded_padding_is_not_trusted_afterwards(change, duplicate, copied_first):
+    torch.manual_seed(0)
+    layer = bn.EquivariantLinear("n n -> n n", 2, 2).requires_grad_(False)
+    padded = layer(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 0])))
+    before = padded
+    if copied_first:
+        padded = duplicate(padded)
+        change(padded)
+    else:
+        change(padded)
+        padded = duplicate(padded)
+    values, sizes = padded.peek()
+    expected = layer(bn.Padded(values.clone(), sizes.clone())).values
+    assert torch.equal(layer(padded).values, expected)
+    values, sizes = before.peek()
+    assert torch.equal(layer(before).values, layer(bn.Padded(values.clone(), sizes.clone())).values)
+
+
+def test_sizes_that_were_handed_out_belong_to_one_padded_alone():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 2).requires_grad_(False)
+    given = torch.tensor([4, 2])
+    first = layer(bn.Padded(torch.randn(2, 4, 4, 2), given))
+    second = first.with_values(first.peek()[0] + 0)
+    second.sizes[0] = 1
+    given[1] = 0
+    assert first.sizes.tolist() == [4, 2]
+    assert second.sizes.tolist() == [1, 2]
+
+
+def test_padding_is_trusted_only_until_somebody_has_it_in_hand():
+    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    assert graphs.is_clean(("n", "n"))
+    assert graphs.values.shape == (2, 4, 4, 2)
+    assert not graphs.is_clean(("n", "n"))
 
 
 def test_padded_values_of_an_inference_pass_can_be_used_again():

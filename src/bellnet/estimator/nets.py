@@ -68,7 +68,7 @@ class LabelNet(nn.Module):
         if isinstance(batch, Sparse):
             found: Tensor | Padded | Sparse = self.net(batch.map(lambda values: values * self.scale))
         elif isinstance(batch, Padded) and len({graph.n for graph in graphs}) > 1:
-            found = self.net(Padded(batch.values * self.scale, batch.sizes))
+            found = self.net(batch.with_values(batch.peek()[0] * self.scale))
         else:  # nothing is padded, and without sizes the layers do less
             found = self.net((batch.values if isinstance(batch, Padded) else batch) * self.scale)
         if isinstance(found, Sparse):

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from bellnet.combinatorics import Partition, blocks_of, partitions
 from bellnet.execute.sparse import Supports
-from bellnet.execute.transforms import making_constants
 from bellnet.execute.weights import constant
 from bellnet.plan import Plan, present
 from bellnet.tensors import Support
+from bellnet.tensors.keeping import making_constants
 
 
 def leave_out(

@@ -15,7 +15,7 @@ from bellnet.execute.executor import Executor
 from bellnet.execute.loop import Reader, WeightGradient, apply
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.sparse import Listed, Supports
-from bellnet.execute.transforms import is_transformed
+from bellnet.execute.transforms import is_transformed, is_watched
 from bellnet.execute.weights import from_levels, mean_factors, to_levels
 from bellnet.plan import Plan, Program
 
@@ -80,7 +80,7 @@ class _Run(torch.autograd.Function):
         gradient = Reader.of(program.transposed, backend.transposed, backend.clean(gradients[0], program.target_axes))
         needs_tensor, needs_weight, needs_bias = ctx.needs_input_grad[3:]
         pulled = pulled_weight = pulled_bias = None
-        if torch.is_grad_enabled():  # this pass is to be differentiated too, from the tensors that autograd knows
+        if is_watched():  # this pass is to be differentiated too, from the tensors that autograd knows
             reader, matrices = Reader.of(program, backend, tensor), to_levels(ctx.plan, weight)
         else:
             matrices, levels = saved[: len(program.levels)], iter(saved[len(program.levels) :])

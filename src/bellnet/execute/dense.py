@@ -12,6 +12,7 @@ from torch import Tensor
 from bellnet.execute.column import Column
 from bellnet.execute.executor import Place
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.transforms import may_write_in_place
 from bellnet.plan import ReadStep, Swap, WriteStep
 
 
@@ -48,9 +49,15 @@ class Dense:
         folded = child.tensor
         return (self.nodes.divide(folded, step.node_set) if mean else folded).unsqueeze(step.axes[0] + 1)
 
-    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
-        """The transpose of reading a diagonal: add the child into the diagonal of the parent, in place."""
-        _diagonal(parent, step.axes).add_(child.tensor)
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Column) -> Column:
+        """The transpose of reading a diagonal: add the child into the diagonal of the parent."""
+        whole = parent.tensor
+        if may_write_in_place():
+            _diagonal(whole, step.axes).add_(child.tensor)
+            return parent
+        first, second = (axis + 1 for axis in step.axes)
+        diagonal = whole.diagonal(0, first, second) + child.tensor.movedim(first, -1)
+        return Column(whole.diagonal_scatter(diagonal, 0, first, second))
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Tensor]) -> Callable[[Place], Tensor]:
         """A function that gives the sum of tensors that broadcast to axes over these node sets."""
@@ -62,7 +69,7 @@ class Dense:
                 total = total.expand(shape).clone(memory_format=torch.contiguous_format)
             total = total.contiguous()
             for term in terms[2:]:
-                total.add_(term)
+                total = total.add_(term) if may_write_in_place() else total + term
             return total
 
         return everywhere

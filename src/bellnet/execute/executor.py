@@ -34,8 +34,8 @@ class Executor(Protocol):
     def write(self, step: WriteStep, child: Column, *, mean: bool) -> Any:
         """The transpose of reading by a sum: a term that `gather` and `add` can add to the parent."""
 
-    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
-        """The transpose of reading a diagonal: add the child to the parent, in place."""
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Column) -> Column:
+        """The transpose of reading a diagonal: the parent with the child added, which may be done in place."""
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Any]) -> Callable[[Place], Tensor]:
         """A function that gives the sum of terms at one of `places`: a new contiguous tensor over these node sets."""

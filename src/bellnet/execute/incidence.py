@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.executor import Place
-from bellnet.execute.transforms import is_transformed, making_constants
+from bellnet.execute.transforms import is_watched
+from bellnet.tensors.keeping import making_constants
 
 LONG = 4096
 """More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
@@ -211,8 +212,3 @@ def _numbers(n_bits: int, device: torch.device) -> Tensor:
     """All numbers with so many bits."""
     with making_constants():
         return torch.arange(2**n_bits, device=device)
-
-
-def is_watched() -> bool:
-    """Whether somebody wants to differentiate or trace what is done."""
-    return torch.is_grad_enabled() or is_transformed()

@@ -7,6 +7,7 @@ gradient is the same loop on the transposed program.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 from bellnet.execute import narrow
 from bellnet.execute.column import Column
 from bellnet.execute.executor import Executor, Place
-from bellnet.execute.transforms import is_transformed, may_write_in_place
+from bellnet.execute.transforms import is_watched, may_write_in_place
 from bellnet.plan import Program
 
 
@@ -39,6 +40,11 @@ class Reader:
         return cls(
             program, backend, [level if level.dtype == tensor.dtype else level.to(tensor.dtype) for level in levels]
         )
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether no number in the tensor is infinite or not a number: the sums of all of them would show it."""
+        return bool(self.levels[0].isfinite().all())
 
     def own(self, level: int) -> Tensor:
         """All reads of a level as the rows of a matrix, where they were read."""
@@ -99,7 +105,7 @@ def apply(
                 assert gather is not None
                 fold = Column(gather(None))
         for child, column in on_diagonal[number]:
-            backend.write_diagonal(program.write_steps[child], column, fold.tensor)
+            fold = backend.write_diagonal(program.write_steps[child], column, fold)
         if step.kind == "diagonal":
             on_diagonal[step.parent].append((number, fold))
         elif step.kind == "sum":
@@ -172,12 +178,14 @@ def _mix(
     shape = backend.shape(read, level)
     n_rows = math.prod(shape)
     swap_input = read.shape[-1] <= width or n_rows != read.shape[:-1].numel()
-    if level > 0:
-        weight, bias = narrow.widen(weight, n_rows), None
+    bias = bias if level == 0 else None
+    # Widened matrices multiply neighbouring rows by zeros, and those may belong to another graph.
+    if level > 0 and narrow.gains(weight, n_rows) and reader.is_finite:
+        weight = narrow.widen(weight, n_rows)
     matrices = weight if swap_input else weight[:1]
     places = reader.places(level, width) if gather is not None or len(matrices) > 1 else (None,)
     # Fresh memory costs more than the copy into it, so where nobody is watching one piece of memory serves all swaps.
-    reuse = len(matrices) > 2 and not torch.is_grad_enabled() and not is_transformed()
+    reuse = len(matrices) > 2 and not is_watched()
     spare = backend.spare(read) if reuse else None
     memory = total = backend.memory(read, level, width)
     if gather is not None and memory is None:

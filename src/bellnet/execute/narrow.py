@@ -8,10 +8,15 @@ taken for one longer row, and the matrix is repeated along a diagonal: more mult
 import torch
 from torch import Tensor
 
-from bellnet.execute.transforms import is_transformed
+from bellnet.execute.transforms import is_watched
 
 _TILE = 16
 _MANY_ROWS = 8192  # below this the time saved is less than it takes to repeat the matrix
+
+
+def gains(weight: Tensor, rows: int) -> bool:
+    """Whether the product of so many rows with matrices (..., in, out) gains by widening them."""
+    return _rows_together(weight, rows) > 1
 
 
 def widen(weight: Tensor, rows: int) -> Tensor:
@@ -22,7 +27,8 @@ def widen(weight: Tensor, rows: int) -> Tensor:
         rows: The rows that are to be multiplied by each.
 
     Returns:
-        (..., m * in, m * out), where m divides the rows. See `product`.
+        (..., m * in, m * out), where m divides the rows. See `product`. The zeros in them meet the numbers of other
+        rows, so those must be finite.
     """
     *several, inner, outer = weight.shape
     together = _rows_together(weight, rows)
@@ -57,7 +63,7 @@ def columns_by_columns(left: Tensor, right: Tensor) -> Tensor:
 def _rows_together(matrix: Tensor, rows: int) -> int:
     """How many rows to take for one: a power of two."""
     width = matrix.shape[-1]
-    if is_transformed() or torch.is_grad_enabled():  # others are to see the product as it is, for any number of rows
+    if is_watched():  # others are to see the product as it is, for any number of rows
         return 1
     if not 1 < width < _TILE or rows < _MANY_ROWS or matrix.device.type != "cpu":
         return 1

@@ -16,11 +16,12 @@ from torch import Tensor
 
 from bellnet.execute.column import Column
 from bellnet.execute.executor import Place
-from bellnet.execute.incidence import Incidence, JointIncidence, JointSum, is_watched
+from bellnet.execute.incidence import Incidence, JointIncidence, JointSum
 from bellnet.execute.shadows import Shadows
-from bellnet.execute.transforms import making_constants
+from bellnet.execute.transforms import is_watched
 from bellnet.plan import Program, ReadStep, Swap, WriteStep
 from bellnet.tensors import Support
+from bellnet.tensors.keeping import making_constants
 
 _Joint = tuple[tuple[Incidence, ...], tuple[int, ...], int]
 """Incidences whose rows stand in one matrix: for each its first row there, and the step from each row to its next."""
@@ -132,9 +133,10 @@ class Listed:
         """The transpose of reading by a sum: what is to be handed out to the parent."""
         return Moved(self._writes[step], child)
 
-    def write_diagonal(self, step: WriteStep, child: Column, parent: Tensor) -> None:
+    def write_diagonal(self, step: WriteStep, child: Column, parent: Column) -> Column:
         """The transpose of reading a diagonal: add the child to the tuples on the diagonal, in place."""
-        self._writes[step].add_to_parts(child.tensor, parent)
+        self._writes[step].add_to_parts(child.tensor, parent.tensor)
+        return parent
 
     def gather(self, sets: tuple[int, ...], terms: Sequence[Moved]) -> Callable[[Place], Tensor]:
         """A function that gives the sum of what is handed out to a fold, in one pass."""

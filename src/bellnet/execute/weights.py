@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Hashable
 from math import prod
+from threading import Lock
 
 import torch
 from torch import Tensor
 
+from bellnet.execute.transforms import is_transformed
 from bellnet.plan import Entries, Level, Plan
+from bellnet.tensors.keeping import making_constants
 
 
 def to_levels(plan: Plan, weight: Tensor) -> list[Tensor]:
@@ -76,6 +79,7 @@ def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device
 
 _CONSTANTS: dict[Hashable, Tensor] = {}
 MOST_CONSTANTS = 512
+_CHANGING = Lock()
 
 
 def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
@@ -83,12 +87,15 @@ def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
 
     Not a buffer: a module made on the meta device and then loaded would carry an empty one.
     """
-    if torch.compiler.is_compiling() or type(like) not in (Tensor, torch.nn.Parameter):
-        return make()  # a tracer wants to see it made
+    if is_transformed() or type(like) not in (Tensor, torch.nn.Parameter):
+        return make()  # a tracer wants to see it made, and what is made for one is no tensor for others
     place = key, like.device
-    if place not in _CONSTANTS:
-        while len(_CONSTANTS) >= MOST_CONSTANTS:
-            _CONSTANTS.pop(next(iter(_CONSTANTS)))
-        with torch.inference_mode(False):
-            _CONSTANTS[place] = make()
-    return _CONSTANTS[place]
+    found = _CONSTANTS.get(place)
+    if found is None:
+        with making_constants():
+            found = make()
+        with _CHANGING:
+            while len(_CONSTANTS) >= MOST_CONSTANTS:
+                del _CONSTANTS[next(iter(_CONSTANTS))]
+            _CONSTANTS[place] = found
+    return found

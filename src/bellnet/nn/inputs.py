@@ -44,7 +44,7 @@ class Reception:
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
-        values = given.values if isinstance(given, Padded) else given
+        values = given.peek()[0] if isinstance(given, Padded) else given
         self.check(values)
         source = self.spec.source
         n_batch = values.ndim - len(source) - 1
@@ -66,6 +66,11 @@ class Reception:
         self._check_axes(values)
 
     def _check_tensor(self, values: object) -> None:
+        if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
+            raise TensorError(
+                f"{self.call} cannot be traced by torch.jit.trace, which would fix the number of nodes.\n"
+                "Use torch.export.export(module, (x,)), or torch.compile(module)."
+            )
         if not isinstance(values, Tensor):
             kind = f"{type(values).__module__}.{type(values).__qualname__}"
             is_graph = kind.startswith("torch_geometric.")

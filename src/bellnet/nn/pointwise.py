@@ -84,11 +84,11 @@ class ChannelDropout(nn.Module):
             ones = x.values.new_ones(x.support.counts.n_graphs, x.values.shape[1])
             dropped = nn.functional.dropout(ones, self.p)
             return x.with_values(x.values * (dropped[x.support.graphs] if len(dropped) > 1 else dropped))
-        values = x.values if isinstance(x, Padded) else x
+        values = x.peek()[0] if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - self.n_axes - 1]
         ones = torch.ones(*batch, *[1] * self.n_axes, values.shape[-1], dtype=values.dtype, device=values.device)
         kept = nn.functional.dropout(ones, self.p)
-        return Padded(values * kept, x.sizes) if isinstance(x, Padded) else values * kept
+        return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
 
     def extra_repr(self) -> str:
         """The probability."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bellnet.errors import SizesError
+from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import kind_of
 
 Size = int | Tensor | Sequence[int]
@@ -67,21 +68,24 @@ class NodeCounts:
     @cached_property
     def totals(self) -> dict[str, int]:
         """For every node set the number of nodes in all graphs together."""
-        return {name: int(counts.sum()) for name, counts in self.by_set.items()}
+        with making_constants():
+            return {name: int(counts.sum()) for name, counts in self.by_set.items()}
 
     @cached_property
     def common(self) -> dict[str, int | None]:
         """For every node set the number of nodes of each graph; None if graphs differ in it, or there is no graph."""
         common: dict[str, int | None] = {}
-        for name, counts in self.by_set.items():
-            low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 1)
-            common[name] = low if low == high else None
+        with making_constants():
+            for name, counts in self.by_set.items():
+                low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 1)
+                common[name] = low if low == high else None
         return common
 
     @cached_property
     def starts(self) -> dict[str, Tensor]:
         """For every node set (n_graphs,): the first node of every graph, if nodes are numbered through."""
-        return {name: counts.cumsum(0) - counts for name, counts in self.by_set.items()}
+        with making_constants():
+            return {name: counts.cumsum(0) - counts for name, counts in self.by_set.items()}
 
     def graph_of_every_node(self, name: str) -> Tensor:
         """(nodes of all graphs,): the number of the graph that a node belongs to."""

@@ -1,7 +1,6 @@
 """Graphs of different sizes in one tensor: padded values, and how many nodes there are."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -13,12 +12,12 @@ from bellnet.tensors.looking import can_look_at, kind_of
 Sizes = Tensor | Mapping[str, Tensor]
 
 
-@dataclass(frozen=True, eq=False)
 class Padded:
     """Graphs of different sizes in one tensor: values padded to a common length, and the true sizes.
 
     What the values hold outside the true sizes is ignored by every layer, whatever it is. What a layer returns is
-    exactly zero there.
+    exactly zero there. The next layer need not make sure of that as long as nobody else has had `values` or `sizes` in
+    hand, for whoever has could have changed them.
 
     Args:
         values: (*batch, node axes, channels).
@@ -30,23 +29,41 @@ class Padded:
     [torch.Size([3, 3, 1]), torch.Size([1, 1, 1])]
     """
 
-    values: Tensor
-    sizes: Sizes
-    _clean: tuple[tuple[str, ...], int] | None = field(default=None, init=False, repr=False)
+    __slots__ = ("__weakref__", "_clean", "_sizes", "_values")
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.values, Tensor):
-            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {kind_of(self.values)}.")
-        if isinstance(self.sizes, Mapping):
-            checked = {name: self._checked(sizes, f"sizes[{name!r}]") for name, sizes in self.sizes.items()}
-            object.__setattr__(self, "sizes", checked)
+    def __init__(self, values: Tensor, sizes: Sizes) -> None:
+        if not isinstance(values, Tensor):
+            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {kind_of(values)}.")
+        self._values = values
+        self._sizes: Sizes
+        if isinstance(sizes, Mapping):
+            self._sizes = {name: self._checked(size, f"sizes[{name!r}]") for name, size in sizes.items()}
         else:
-            object.__setattr__(self, "sizes", self._checked(self.sizes, "sizes"))
+            self._sizes = self._checked(sizes, "sizes")
+        self._clean: tuple[str, ...] | None = None
+
+    @property
+    def values(self) -> Tensor:
+        """(*batch, node axes, channels)."""
+        self._clean = None
+        return self._values
+
+    @property
+    def sizes(self) -> Sizes:
+        """The number of nodes of every graph, or of every node set and graph."""
+        self._clean = None
+        self._sizes = _copied(self._sizes)  # another Padded may share them
+        return self._sizes
+
+    def peek(self) -> tuple[Tensor, Sizes]:
+        """Values and sizes, for those who neither change them nor hand them on."""
+        return self._values, self._sizes
 
     def _checked(self, sizes: Tensor | Sequence[int], argument: str) -> Tensor:
+        values = self._values
         if not isinstance(sizes, Tensor):
             try:
-                sizes = torch.as_tensor(sizes, device=self.values.device)
+                sizes = torch.as_tensor(sizes, device=values.device)
                 sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no type
             except (TypeError, ValueError, RuntimeError) as reason:
                 raise SizesError(
@@ -57,40 +74,46 @@ class Padded:
                 f"Padded(values, sizes): {argument} must hold integers, but its dtype is {sizes.dtype}.\n"
                 "Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1)."
             )
-        batch = tuple(self.values.shape[: sizes.ndim])
-        if sizes.ndim >= self.values.ndim or batch != tuple(sizes.shape):
+        batch = tuple(values.shape[: sizes.ndim])
+        if sizes.ndim >= values.ndim or batch != tuple(sizes.shape):
             width = max(len(argument), len("values"))
             raise SizesError(
                 f"Padded(values, sizes): {argument} must have the shape of the batch axes in front of values.\n\n"
-                f"    {'values':<{width}}  {tuple(self.values.shape)}\n"
+                f"    {'values':<{width}}  {tuple(values.shape)}\n"
                 f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
                 "There must be one size for each graph."
             )
         sizes = sizes.to(torch.int64)
         if can_look_at(sizes) and sizes.numel() and int(sizes.min()) < 0:
             raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {int(sizes.min())}.")
-        return sizes.to(self.values.device)
+        return sizes.to(values.device, copy=True)
 
     @classmethod
     def clean(cls, values: Tensor, sizes: Sizes, axes: tuple[str, ...]) -> "Padded":
-        """A `Padded` whose values are zero outside the sizes of their axes, which a layer then need not see to."""
+        """A `Padded` of values that nobody else has and that are zero outside the sizes of their axes.
+
+        A layer then need not see to that.
+        """
         padded = cls(values, sizes)
-        # Under torch.compile cleaning is fused into other work; an inference tensor does not count its changes.
-        if not torch.compiler.is_compiling() and not values.is_inference():
-            object.__setattr__(padded, "_clean", (axes, values._version))
+        if not torch.compiler.is_compiling():  # there cleaning is fused into other work
+            padded._clean = axes
         return padded
 
     def is_clean(self, axes: tuple[str, ...]) -> bool:
         """Whether the values are known to be zero outside, if these are the node sets of their axes."""
-        return self._clean is not None and self._clean == (axes, self.values._version)
+        return self._clean == axes
 
     def sizes_of(self, name: str) -> Tensor | None:
-        """The sizes of one node set, or None where they were given for other node sets only."""
-        return self.sizes.get(name) if isinstance(self.sizes, Mapping) else self.sizes
+        """The sizes of one node set, or None where they were given for other node sets only; not to be changed."""
+        return self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
+
+    def with_values(self, values: Tensor) -> "Padded":
+        """Other values for the same graphs."""
+        return Padded(values, self._sizes)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
         """Apply a function to the values, one that acts on every position alone (an activation, a linear layer)."""
-        return Padded(function(self.values), self.sizes)
+        return self.with_values(function(self.values))
 
     @staticmethod
     def pack(graphs: Iterable[Tensor], shape: str = "n n") -> "Padded":
@@ -119,14 +142,14 @@ class Padded:
     def unpack(self, shape: str = "n n") -> list[Tensor]:
         """The graphs one by one, without padding, in the order of the flattened batch axes."""
         axes = parse_shape(shape)
-        n_batch = self.values.ndim - len(axes) - 1
+        n_batch = self._values.ndim - len(axes) - 1
         if n_batch < 0:
             raise ShapeError(
-                f'Padded.unpack("{shape}"): values have {self.values.ndim} axes, {tuple(self.values.shape)}; '
+                f'Padded.unpack("{shape}"): values have {self._values.ndim} axes, {tuple(self._values.shape)}; '
                 f"{len(axes)} node axes and the channels need at least {len(axes) + 1}."
             )
-        batch = self.values.shape[:n_batch]
-        flat = self.values.reshape(batch.numel(), *self.values.shape[n_batch:])
+        batch = self._values.shape[:n_batch]
+        flat = self.values.reshape(batch.numel(), *self._values.shape[n_batch:])  # views are handed out
         counts = []
         for name in axes:
             sizes = self.sizes_of(name)
@@ -136,7 +159,7 @@ class Padded:
         return [graph[tuple(slice(axis[i]) for axis in counts)] for i, graph in enumerate(flat)]
 
     def _for_every_graph(self, sizes: Tensor, name: str, shape: str, batch: torch.Size) -> list[int]:
-        length = self.values.shape[len(batch) + parse_shape(shape).index(name)]
+        length = self._values.shape[len(batch) + parse_shape(shape).index(name)]
         if sizes.ndim > len(batch):
             raise SizesError(
                 f'Padded.unpack("{shape}"): the sizes of node set {name!r} have shape {tuple(sizes.shape)}, but the '
@@ -151,6 +174,16 @@ class Padded:
                 f"padded to {length}."
             )
         return every
+
+    def __reduce__(self) -> tuple[type["Padded"], tuple[Tensor, Sizes]]:
+        return Padded, (self.values, self.sizes)  # a copy may share them, in another process too
+
+    def __repr__(self) -> str:
+        return f"Padded({tuple(self._values.shape)}, sizes={self._sizes})"
+
+
+def _copied(sizes: Sizes) -> Sizes:
+    return {name: size.clone() for name, size in sizes.items()} if isinstance(sizes, Mapping) else sizes.clone()
 
 
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from bellnet.errors import SupportError
 from bellnet.spec import parse_shape
 from bellnet.tensors.codes import encode, find, is_increasing
+from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import kind_of
 from bellnet.tensors.node_counts import NodeCounts
 
@@ -148,7 +149,7 @@ class Support:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the support alone: made when it is first asked for, and kept."""
         if key not in self._made:
-            with torch.inference_mode(False), torch.no_grad():
+            with making_constants():
                 self._made[key] = make()
         made: Made = self._made[key]
         return made

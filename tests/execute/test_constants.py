@@ -1,0 +1,22 @@
+"""Constants are shared by all threads of a process."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from bellnet.execute import weights
+
+
+def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
+    monkeypatch.setattr(weights, "MOST_CONSTANTS", 2)
+    monkeypatch.setattr(weights, "_CONSTANTS", {})
+    like = torch.zeros(1)
+
+    def ask(thread):
+        for number in range(3000):
+            key = (number * 7 + thread) % 11
+            assert weights.constant(key, like, lambda key=key: torch.tensor(key)).item() == key
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(8)))
+    assert len(weights._CONSTANTS) <= 2

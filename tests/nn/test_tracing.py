@@ -1,0 +1,102 @@
+"""Somebody who traces a layer sees what it does, and leaves nothing behind."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import bellnet as bn
+from bellnet.errors import TensorError
+
+SPECS = ["n n -> n n", "n n ->", "n n n -> n", "u i -> i u", "-> n n"]
+
+
+def call(spec, **options):
+    layer = bn.EquivariantLinear(spec, 2, 3, dtype=torch.float64, **options)
+    sizes = dict.fromkeys(layer.spec.target_only, 4)
+    x = torch.randn(5, *[4] * len(layer.spec.source), 2, dtype=torch.float64)
+    return layer, (lambda x: layer(x, sizes=sizes)), x
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept():
+    """Every test begins as a process does: no constant was made before."""
+    from bellnet.execute import weights
+
+    weights._CONSTANTS.clear()
+    yield
+    weights._CONSTANTS.clear()
+
+
+@pytest.mark.parametrize("options", [{}, {"basis": "orbit", "normalize": "sum"}, {"symmetric": True}])
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_a_layer_that_was_traced_by_make_fx_computes_as_before(mode, options):
+    layer, function, x = call("n n -> n n", **options)
+    graph = make_fx(function, tracing_mode=mode, _allow_non_fake_inputs=True)(x)
+    found = function(x)
+    assert type(found) is torch.Tensor
+    torch.testing.assert_close(graph(x), found)
+    assert type(torch.autograd.grad(found.sum(), layer.weight)[0]) is torch.Tensor
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_call_under_a_fake_mode_leaves_nothing_behind(spec):
+    _, function, x = call(spec)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        faked = function(mode.from_tensor(x))
+        assert faked.shape == function(mode.from_tensor(x)).shape
+    found = function(x)
+    assert type(found) is torch.Tensor
+    assert found.shape == faked.shape
+
+
+def test_a_call_on_listed_tuples_under_a_fake_mode_leaves_nothing_behind():
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3)
+    sparse = bn.Sparse(torch.tensor([[0, 1, 2], [1, 0, 0]]), torch.randn(3, 2), sizes=3)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        layer(sparse.with_values(mode.from_tensor(sparse.values)))
+    found = layer(sparse)
+    assert type(found.values) is torch.Tensor
+    fresh = bn.Sparse(torch.tensor([[0, 1, 2], [1, 0, 0]]), sparse.values, sizes=3)
+    assert torch.equal(found.values, layer(fresh).values)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_functionalized_layers_leave_nothing_behind(spec):
+    _, function, x = call(spec)
+    functional = torch.func.functionalize(function)(x)
+    torch.testing.assert_close(functional, function(x))
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # torch's own
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_linearized_layer_is_its_derivative(spec):
+    _, function, x = call(spec)
+    along = torch.randn_like(x)
+    value, derivative = torch.func.linearize(function, x)
+    torch.testing.assert_close(value, function(x))
+    torch.testing.assert_close(derivative(along), torch.func.jvp(function, (x,), (along,))[1])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning")
+@pytest.mark.parametrize("make", [lambda: bn.EquivariantLinear("n n -> n n", 2, 3), lambda: bn.InvariantPool("n n")])
+def test_torch_jit_trace_is_refused_because_it_would_fix_the_number_of_nodes(make):
+    with pytest.raises(TensorError) as caught:
+        torch.jit.trace(make(), torch.randn(4, 4, 2))
+    assert "cannot be traced by torch.jit.trace" in str(caught.value)
+    assert "torch.export.export" in str(caught.value)
+
+
+def test_the_first_call_of_a_process_may_be_a_trace():
+    code = (
+        "import torch, bellnet as bn\n"
+        "from torch.fx.experimental.proxy_tensor import make_fx\n"
+        "layer, x = bn.EquivariantLinear('n n -> n n', 2, 3), torch.randn(4, 4, 2)\n"
+        "make_fx(layer, tracing_mode='fake', _allow_non_fake_inputs=True)(x)\n"
+        "print(type(layer(x)) is torch.Tensor)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
