@@ -206,7 +206,8 @@ def test_the_help_lists_commands_and_exit_codes(capsys):
     assert code == 0
     for command in COMMANDS:
         assert f" {command.name} {command.summary} " in " ".join(printed.split())
-    assert "exit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input\n" in printed
+    assert "exit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input, or output" in printed
+    assert "\n  130  stopped by Ctrl-C\n" in printed
 
 
 def test_the_exit_code_reaches_the_shell():

@@ -271,6 +271,67 @@ def test_a_table_that_cannot_be_finished_leaves_the_old_one_whole(model, folder,
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+STRANGE = {b"=1+1": b"star", b"-2": b"path", b"-x\x1b[2J": b"star", b"caf\xe9": b"path"}
+"""Names of files, as bytes, and classes."""
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """Graphs in files whose names a terminal or a spreadsheet would obey, or that are not UTF-8; so are the classes."""
+    place = tmp_path / "strange"
+    place.mkdir()
+    graphs, _ = stars_and_paths(4)
+    lines = [b"file,label"]
+    for graph, (name, label) in zip(graphs, STRANGE.items(), strict=True):
+        networkx.write_graphml(to_networkx(graph), place / os.fsdecode(name + b".graphml"))
+        lines.append(name + b".graphml,=" + label + b"\x1b[31m")
+    (place / "labels.csv").write_bytes(b"\n".join(lines) + b"\n")
+    return place
+
+
+@pytest.fixture
+def strange_model(strange, tmp_path, capsys):
+    assert outcome(capsys, "fit", strange, "--out", tmp_path / "strange-model", *QUICK)[0] == 0
+    return tmp_path / "strange-model"
+
+
+def test_a_table_runs_nothing_in_a_spreadsheet_or_on_a_terminal_and_keeps_names_that_are_not_utf_8(
+    strange_model, strange, tmp_path, capsys
+):
+    assert outcome(capsys, "predict", strange_model, strange, "--out", tmp_path / "said.csv")[0] == 0
+    written = (tmp_path / "said.csv").read_bytes()
+    assert not {*range(32), 127} & {*written} - {10}
+    head, *rows = [line.split(b",") for line in written.splitlines()]
+    assert head == [b"graph", b"prediction", b"p(=path\\x1b[31m)", b"p(=star\\x1b[31m)"]
+    assert sorted(row[0] for row in rows) == sorted([b"'=1+1", b"-2", b"'-x\\x1b[2J", b"caf\xe9"])
+    assert {row[1] for row in rows} <= {b"'=path\\x1b[31m", b"'=star\\x1b[31m"}
+    code, printed, _ = outcome(capsys, "predict", strange_model, strange, "--json")
+    assert code == 0
+    assert sorted(os.fsencode(row["graph"]) for row in json.loads(printed)) == sorted(STRANGE)
+
+
+def test_what_is_printed_of_classes_and_paths_is_nothing_that_a_terminal_obeys(
+    strange_model, strange, tmp_path, capsys
+):
+    code, printed, _ = outcome(capsys, "evaluate", strange_model, strange)
+    assert code == 0
+    assert "\x1b" not in printed
+    assert "\n=path\\x1b[31m       2" in printed
+    _, printed, _ = outcome(capsys, "predict", strange_model, strange, "--out", tmp_path / "a\x1b[2J")
+    assert printed == f"wrote {tmp_path}/a\\x1b[2J: 4 graphs\n"
+    _, printed, _ = outcome(capsys, "fit", strange, *QUICK, "--out", tmp_path / "b\x1b[2J")
+    assert printed.endswith(f"wrote {tmp_path}/b\\x1b[2J\n")
+    code, _, complaint = outcome(capsys, "evaluate", tmp_path / "no\x1b[2J", strange)
+    assert code == 2
+    assert "\x1b" not in complaint
+
+
+def test_names_that_are_not_utf_8_reach_a_pipe_as_they_are(strange_model, strange):
+    command = [sys.executable, "-m", "bellnet.cli", "predict", str(strange_model), str(strange)]
+    finished = subprocess.run(command, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+    assert b"\ncaf\xe9," in finished.stdout
+
+
 def test_a_model_of_nodes_is_refused(tmp_path, folder, capsys):
     from tests.estimator.small import classifier
 

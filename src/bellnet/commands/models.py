@@ -4,7 +4,6 @@ import argparse
 import csv
 import io
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from bellnet.commands.command import (
     write_file,
 )
 from bellnet.commands.graph_files import declare_data, read_data
+from bellnet.commands.names import cell, harmless
+from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
 
 
@@ -57,7 +58,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     try:
         model.fit(given.graphs, answers)
     except KeyboardInterrupt:
-        print("\nStopped. Nothing was written.", file=sys.stderr)
+        complain("\nStopped. Nothing was written.")
         return INTERRUPTED
     model.save(arguments.out)
     kept = model.history_[model.kept_epoch_]
@@ -79,7 +80,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     held = "" if kept["validation_loss"] is None else f", {kept['validation_loss']:.3f} on what was held out"
     print(
         f"learned {what} from {about['graphs']} graphs in {about['seconds']:.0f} s: {about['epochs']} epochs, "
-        f"kept number {about['kept_epoch']} with loss {kept['loss']:.3f}{held}\nwrote {arguments.out}"
+        f"kept number {about['kept_epoch']} with loss {kept['loss']:.3f}{held}\nwrote {harmless(arguments.out)}"
     )
     return OK
 
@@ -143,7 +144,7 @@ def _class_table(classes: list[dict[str, Any]]) -> str:
     rows = [["class", *counted, "recall", "precision"]]
     for row in classes:
         recall, precision = (f"{row['hits'] / row[of]:.3f}" if row[of] else "-" for of in ("graphs", "predicted"))
-        rows.append([str(row["class"]), *(str(row[name]) for name in counted), recall, precision])
+        rows.append([harmless(row["class"]), *(str(row[name]) for name in counted), recall, precision])
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = []
     for name, *cells in rows:
@@ -170,15 +171,15 @@ def _run_predict(arguments: argparse.Namespace) -> int:
     else:
         rows = _class_rows(given.names, model.classes_.tolist(), model.predict_proba(given.graphs))
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(cell, rows[0]))
+    writer.writerows(map(cell, row.values()) for row in rows)
     if arguments.out is not None:
-        write_file(arguments.out, text.getvalue().encode())
+        write_file(arguments.out, text.getvalue().encode(errors="surrogateescape"))
     if arguments.json:
         print(json.dumps(rows, indent=2))
     elif arguments.out is not None:
-        print(f"wrote {arguments.out}: {len(rows)} graphs")
+        print(f"wrote {harmless(arguments.out)}: {len(rows)} graphs")
     else:
         print(text.getvalue(), end="")
     return OK
