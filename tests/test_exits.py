@@ -158,9 +158,11 @@ def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
 
 
 def test_ctrl_c_while_the_library_is_imported_ends_it_with_a_word_and_130(tmp_path):
-    # A package of that name that takes its time, found before the real one.
+    # A package of that name, found before the real one, that takes its time and catches whatever comes.
     (tmp_path / "bellnet").mkdir()
-    (tmp_path / "bellnet" / "__init__.py").write_text("print('importing', flush=True)\nimport time\ntime.sleep(600)\n")
+    (tmp_path / "bellnet" / "__init__.py").write_text(
+        "import time\ntry:\n    print('importing', flush=True)\n    time.sleep(600)\nexcept BaseException:\n    pass\n"
+    )
     program = """
 import sys
 from bellnet_command import main
@@ -177,6 +179,18 @@ sys.exit(main())
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, b"\nStopped.\n")
+
+
+def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, capsys):
+    import bellnet_command
+
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(sys, "argv", ["bellnet", *PLAN])
+        assert bellnet_command.main() == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_the_command_that_is_installed_runs_the_command_line(capsys, monkeypatch):

@@ -41,10 +41,11 @@ def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.b
     if not weights[~held].any():
         raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
     with np.errstate(all="ignore"):
-        found = (weights / weights[~held].mean()).astype(np.float32)
+        found: NDArray[np.float32] = (weights / weights[~held].mean()).astype(np.float32)
     if not np.isfinite(found).all():
         raise DataError(
             f"{call}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by "
-            "the mean of those that are learned from they are not finite.\nBring them closer together, and closer to one."
+            "the mean of those that are learned from they are not finite.\n"
+            "Bring them closer together, and closer to one."
         )
     return found
