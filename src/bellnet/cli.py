@@ -7,22 +7,28 @@ before a command needs it.
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
-from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from bellnet import __version__
 from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
     EXPERIMENT_COMMANDS,
+    INTERRUPTED,
     MODEL_COMMANDS,
     OK,
     Command,
+    Output,
+    complain,
     count,
     from_zero,
+    harmless,
+    harmless_lines,
     make_directory,
+    own_streams,
 )
 from bellnet.errors import BellnetError, OptionError
 
@@ -31,36 +37,77 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 1 if a check failed, 2 if it could not be done as asked."""
+    """Run a command and return its exit code.
+
+    0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+    """
     given = sys.argv[1:] if arguments is None else arguments
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a sign for a tick is no reason to stop
-    parser = build_parser()
-    # A spec without source begins like an option; with a space in front it does not.
-    parsed = parser.parse_args([f" {word}" if word.startswith("->") else word for word in given])
-    if parsed.run is None:
-        parser.print_help(sys.stderr)
-        return BAD_INPUT
+    with own_streams() as output:
+        if output is None:
+            complain(
+                "bellnet: standard output is closed, so that nothing can be said.\n"
+                f"Send it somewhere; {os.devnull} takes what nobody wants."
+            )
+            return BAD_INPUT
+        return _run(given, output)
+
+
+def _run(given: Sequence[str], output: Output) -> int:
+    name = "bellnet"
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda words, kind, *where: f"{name}: {kind.__name__}: {harmless_lines(words)}\n"
     try:
-        code: int = parsed.run(parsed)
-        sys.stdout.flush()
+        parser = build_parser()
+        try:
+            # A spec without source begins like an option; with a space in front it does not.
+            parsed = parser.parse_args([f" {word}" if word.startswith("->") else word for word in given])
+            if parsed.run is None:
+                parser.print_help(sys.stderr)
+                return BAD_INPUT
+            name = f"bellnet {parsed.command}"
+            code: int = parsed.run(parsed)
+            return code
+        finally:
+            output.flush()
+            if output.failure is not None:  # which argparse may have kept to itself
+                raise output.failure
     except BellnetError as mistake:
-        print(f"bellnet {parsed.command}: {mistake}", file=sys.stderr)
-        return BAD_INPUT
-    except BrokenPipeError:
-        # The reader has seen enough, as in `bellnet plan ... | head`. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    return code
+        complain(f"{name}: {mistake}")
+    except KeyboardInterrupt:
+        complain("\nStopped.")
+        return INTERRUPTED
+    except OSError as reason:
+        complain(f"{name}: {_refusal(reason, output)}")
+    finally:
+        warnings.formatwarning = usual
+    return BAD_INPUT
+
+
+def _refusal(reason: OSError, output: Output) -> str:
+    """What the system has refused, and where."""
+    said = reason.strerror or str(reason)
+    if reason is output.failure:
+        return f"standard output cannot be written: {said}."
+    if reason.filename is None:
+        return f"{said}."
+    return f"{os.fsdecode(reason.filename)} cannot be used: {said}.\nCheck the path and its permissions."
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that repeats nothing that a terminal would obey."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(harmless(message))
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every command of `COMMANDS`."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="bellnet",
         description="All permutation-equivariant linear layers between tensors over node sets.",
         epilog=_epilog(tuple(command.examples[0] for command in COMMANDS))
-        + "\n\nexit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input\n  130  stopped by Ctrl-C",
+        + "\n\nexit codes:\n  0  done\n  1  a check failed\n"
+        + "  2  bad arguments or bad input, or output that cannot be written\n  130  stopped by Ctrl-C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"bellnet {__version__}")
@@ -150,7 +197,7 @@ def _run_basis(arguments: argparse.Namespace) -> int:
         raise OptionError(f"--out and --diagrams are one file, {str(out)!r}.\nGive each picture its own.")
     matrices = draw_basis(arguments.spec, arguments.n, basis=arguments.basis)
     save_figures({out: matrices, diagrams: draw_diagrams(arguments.spec)})
-    print(f"wrote {out}\nwrote {diagrams}")
+    print(f"wrote {harmless(out)}\nwrote {harmless(diagrams)}")
     return OK
 
 
@@ -184,17 +231,17 @@ def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
-    from bellnet.draw import save_figures
+    from bellnet.draw import check_path, save_figures
     from bellnet.extras import require
     from bellnet.mpnn_demo import draw, run, show
 
     require("matplotlib", extra="draw", call="bellnet mpnn-demo")
     make_directory(arguments.out)
+    picture = check_path(arguments.out / "mpnn-demo.png")
     outcome = run(seed=arguments.seed)
     print(show(outcome))
-    picture = arguments.out / "mpnn-demo.png"
     save_figures({picture: draw(outcome)})
-    print(f"\nwrote {picture}")
+    print(f"\nwrote {harmless(picture)}")
     return OK if outcome.holds else CHECK_FAILED
 
 

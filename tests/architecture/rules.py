@@ -13,15 +13,16 @@ PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
     "extras": {"errors"},
+    "files": set(),  # the standard library alone
     "nn": {*BELOW["nn"], "extras"},
-    "data": {*BELOW["execute"], "extras"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "files"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
-    "draw": {*BELOW["nn"], "extras"},
+    "draw": {*BELOW["nn"], "extras", "files"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "data", "public names"},
-    "estimator": {"errors", "extras", "data", "public names"},
-    "commands": {"errors", "data", "estimator", "experiments", "public names"},
+    "experiments": {"errors", "data", "files", "public names"},
+    "estimator": {"errors", "extras", "data", "files", "public names"},
+    "commands": {"errors", "data", "files", "estimator", "experiments", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "public names"},
     "__main__": {"cli"},
     "memory": set(),

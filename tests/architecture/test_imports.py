@@ -27,6 +27,8 @@ def test_the_imports_of_the_library_are_really_read():
 PLANTED = {
     "combinatorics uses a part": ("combinatorics/counting.py", "from bellnet.errors import SpecError"),
     "combinatorics uses torch late": ("combinatorics/counting.py", "def f():\n    import torch"),
+    "files use a part": ("files.py", "from bellnet.errors import DataError"),
+    "files use torch late": ("files.py", "def f():\n    import torch"),
     "spec looks up": ("spec/parse.py", "from bellnet.plan import plan"),
     "plan uses torch": ("plan/cost.py", "import torch"),
     "plan uses torch for types": (
@@ -77,7 +79,7 @@ def _plant(tmp_path, file, code):
     root = tmp_path / "bellnet"
     files = ("nn/linear", "nn/pool", "plan/plan", "execute/dense", "execute/nodes", "execute/reference")
     for part in (*PARTS, *files):
-        is_file = part in ("errors", "tensors", "cli", *files) or part.startswith("__")
+        is_file = part in ("errors", "files", "tensors", "cli", *files) or part.startswith("__")
         path = root / f"{part}.py" if is_file else root / part / "__init__.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")

@@ -1,8 +1,10 @@
 """The commands fit, evaluate and predict, on folders of GraphML files and on the TU layout."""
 
 import csv
+import errno
 import json
 import os
+import stat
 import subprocess
 import sys
 
@@ -181,9 +183,10 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
         (["fit", "FOLDER"], "the following arguments are required: --out"),
         (
             ["fit", "FOLDER", "--out", "no/such/model"],
-            "bellnet fit: --out no/such/model: there is no directory no/such.",
+            "bellnet fit: --out no/such/model cannot be written: there is no directory 'no/such'.\nMake it first, or",
         ),
-        (["fit", "FOLDER", "--out", "FOLDER"], "is a directory.\nGive the path of a file."),
+        (["fit", "FOLDER", "--out", "FOLDER"], "cannot be written: it is a directory.\nChoose another path."),
+        (["fit", "FOLDER", "--out", "n" * 300], "cannot be written: File name too long.\nChoose another path."),
         (["fit", "FOLDER", "--out", "m", "--split", "0"], "--split 0: there are no splits beside"),
         (["fit", "TU", "--out", "m", "--split", "2"], "has 2 splits, from 0 to 1."),
         (["fit", "TU", "--out", "m", "--labels", "x.csv"], "--labels belongs to a folder of GraphML files"),
@@ -194,7 +197,7 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
         (["evaluate", "nothing", "FOLDER"], "load('nothing'): there is no such file."),
         (["evaluate", "FOLDER/labels.csv", "FOLDER"], "this file is cut off, or it never was a safetensors file"),
         (["predict", "nothing", "FOLDER"], "load('nothing'): there is no such file."),
-        (["predict", "nothing", "FOLDER", "--out", "FOLDER"], "is a directory."),
+        (["predict", "nothing", "FOLDER", "--out", "FOLDER"], "cannot be written: it is a directory."),
     ],
 )
 def test_what_cannot_be_done_is_said_with_exit_code_2(folder, tu_folder, tmp_path, monkeypatch, capsys, words, said):
@@ -205,6 +208,128 @@ def test_what_cannot_be_done_is_said_with_exit_code_2(folder, tu_folder, tmp_pat
     assert said in complaint
     assert "Traceback" not in complaint
     assert not (tmp_path / "m").exists()
+
+
+def make_device(path):
+    """The null device under another name."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("making devices is not permitted here")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices and pipes have names there")
+@pytest.mark.parametrize(("make", "kind"), [(make_device, "device"), (os.mkfifo, "pipe")], ids=["device", "pipe"])
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_what_is_not_a_file_is_refused_before_anything_is_computed(
+    folder, tmp_path, capsys, monkeypatch, command, make, kind
+):
+    monkeypatch.setattr("bellnet.estimator.base.train", lambda *given, **options: pytest.fail("it was trained"))
+    make(tmp_path / "there")
+    before = (tmp_path / "there").lstat()
+    words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
+    code, printed, complaint = outcome(capsys, *words, "--out", tmp_path / "there")
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet {command}: --out {tmp_path / 'there'} cannot be written: it is a {kind}, not a file.\n"
+        "Choose another path.\n"
+    )
+    assert (tmp_path / "there").lstat() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_place_that_is_read_only_is_found_before_anything_is_computed(folder, tmp_path, capsys, monkeypatch, command):
+    def forbid(path, flags, *mode, **options):
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *mode, **options)
+
+    real = os.open
+    monkeypatch.setattr(os, "open", forbid)
+    words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
+    code, _, complaint = outcome(capsys, *words, "--out", tmp_path / "new")
+    assert code == 2
+    assert complaint == (
+        f"bellnet {command}: --out {tmp_path / 'new'} cannot be written: Read-only file system.\nChoose another path.\n"
+    )
+
+
+def test_a_table_that_cannot_be_finished_leaves_the_old_one_whole(model, folder, tmp_path, capsys, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "said.csv").write_text("old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    code, printed, complaint = outcome(capsys, "predict", model, folder, "--out", tmp_path / "said.csv")
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet predict: --out {tmp_path / 'said.csv'} cannot be written: No space left on device.\n"
+        "Choose another path.\n"
+    )
+    assert (tmp_path / "said.csv").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+STRANGE = {b"=1+1": b"star", b"-2": b"path", b"-x\x1b[2J": b"star", b"caf\xe9": b"path"}
+"""Names of files, as bytes, and classes."""
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """Graphs in files whose names a terminal or a spreadsheet would obey, or that are not UTF-8; so are the classes."""
+    place = tmp_path / "strange"
+    place.mkdir()
+    graphs, _ = stars_and_paths(4)
+    lines = [b"file,label"]
+    for graph, (name, label) in zip(graphs, STRANGE.items(), strict=True):
+        networkx.write_graphml(to_networkx(graph), place / os.fsdecode(name + b".graphml"))
+        lines.append(name + b".graphml,=" + label + b"\x1b[31m")
+    (place / "labels.csv").write_bytes(b"\n".join(lines) + b"\n")
+    return place
+
+
+@pytest.fixture
+def strange_model(strange, tmp_path, capsys):
+    assert outcome(capsys, "fit", strange, "--out", tmp_path / "strange-model", *QUICK)[0] == 0
+    return tmp_path / "strange-model"
+
+
+def test_a_table_runs_nothing_in_a_spreadsheet_or_on_a_terminal_and_keeps_names_that_are_not_utf_8(
+    strange_model, strange, tmp_path, capsys
+):
+    assert outcome(capsys, "predict", strange_model, strange, "--out", tmp_path / "said.csv")[0] == 0
+    written = (tmp_path / "said.csv").read_bytes()
+    assert not {*range(32), 127} & {*written} - {10}
+    head, *rows = [line.split(b",") for line in written.splitlines()]
+    assert head == [b"graph", b"prediction", b"p(=path\\x1b[31m)", b"p(=star\\x1b[31m)"]
+    assert sorted(row[0] for row in rows) == sorted([b"'=1+1", b"-2", b"'-x\\x1b[2J", b"caf\xe9"])
+    assert {row[1] for row in rows} <= {b"'=path\\x1b[31m", b"'=star\\x1b[31m"}
+    code, printed, _ = outcome(capsys, "predict", strange_model, strange, "--json")
+    assert code == 0
+    assert sorted(os.fsencode(row["graph"]) for row in json.loads(printed)) == sorted(STRANGE)
+
+
+def test_what_is_printed_of_classes_and_paths_is_nothing_that_a_terminal_obeys(
+    strange_model, strange, tmp_path, capsys
+):
+    code, printed, _ = outcome(capsys, "evaluate", strange_model, strange)
+    assert code == 0
+    assert "\x1b" not in printed
+    assert "\n=path\\x1b[31m       2" in printed
+    _, printed, _ = outcome(capsys, "predict", strange_model, strange, "--out", tmp_path / "a\x1b[2J")
+    assert printed == f"wrote {tmp_path}/a\\x1b[2J: 4 graphs\n"
+    _, printed, _ = outcome(capsys, "fit", strange, *QUICK, "--out", tmp_path / "b\x1b[2J")
+    assert printed.endswith(f"wrote {tmp_path}/b\\x1b[2J\n")
+    code, _, complaint = outcome(capsys, "evaluate", tmp_path / "no\x1b[2J", strange)
+    assert code == 2
+    assert "\x1b" not in complaint
+
+
+def test_names_that_are_not_utf_8_reach_a_pipe_as_they_are(strange_model, strange):
+    command = [sys.executable, "-m", "bellnet.cli", "predict", str(strange_model), str(strange)]
+    finished = subprocess.run(command, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+    assert b"\ncaf\xe9," in finished.stdout
 
 
 def test_a_model_of_nodes_is_refused(tmp_path, folder, capsys):

@@ -1,9 +1,12 @@
 """A folder of GraphML files with a table of labels."""
 
+import os
+
 import networkx as nx
 import pytest
 
 from bellnet.data import as_graph, graphml
+from bellnet.errors import DataError
 
 
 @pytest.fixture
@@ -55,3 +58,16 @@ def test_attributes_are_taken_by_name(folder):
     assert found[0].node_labels.tolist() == found[1].node_labels[:3].tolist()
     assert len(set(found[1].node_labels.tolist())) == 3
     assert found[1] == as_graph(nx.read_graphml(folder / "b.graphml"), node="charge", label="element")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes there")
+def test_a_name_of_a_file_may_be_no_utf_8_but_a_label_may_not(tmp_path):
+    name = b"caf\xe9.graphml"
+    nx.write_graphml(nx.path_graph(2), tmp_path / os.fsdecode(name))
+    (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",1\n")
+    found = graphml.load(tmp_path)
+    assert [os.fsencode(file) for file in found.files] == [name]
+    assert found.classes == (1,)
+    (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",gr\xfcn\n")
+    with pytest.raises(DataError, match=r"labels.csv cannot be read: 'utf-8' codec can't decode byte"):
+        graphml.load(tmp_path)

@@ -35,6 +35,7 @@ def nan_graph():
         (GRAPHS, np.linspace(0, 1, 12), f"{FIT}: y must hold classes, whole numbers or strings. Unknown label type:"),
         (GRAPHS, [[0], [1, 2]] * 6, f"{FIT}: y must be an array, but its entries differ in length."),
         (GRAPHS, np.zeros((12, 2)), f"{FIT}: y must have one label for each graph, but its shape is (12, 2)."),
+        (GRAPHS, np.arange(12) * 1j, f"{FIT}: y must hold real numbers or names of classes, but it is complex128."),
         (GRAPHS, ["a"] * 12, f"{FIT}: y holds one class only, 'a'; a classifier needs at least two."),
         ([], [], f"{FIT}: there is no graph; the list is empty."),
         (
@@ -73,6 +74,10 @@ def test_what_cannot_be_learned_from_is_refused_with_a_reason(graphs, labels, wo
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
+        (
+            np.arange(12) * 1j,
+            "GraphRegressor.fit(graphs, y): y must hold real numbers or names of classes, but it is co",
+        ),
         (["much", "little"] * 6, "GraphRegressor.fit(graphs, y): y must hold numbers, but it is <U6."),
         (np.zeros((12, 2, 2)), "GraphRegressor.fit(graphs, y): y must have one axis, or two for several numbers each"),
         (
@@ -95,6 +100,8 @@ def test_numbers_that_are_none_are_refused(labels, words):
         (["a"] * 12, "sample_weight must be one number for each label, not <U1 of shape (12,)."),
         (-np.ones(12), "sample_weight must hold finite numbers from 0 up."),
         (np.full(12, np.nan), "sample_weight must hold finite numbers from 0 up."),
+        (np.full(12, 1j), "sample_weight must be one number for each label, not complex128 of shape (12,)."),
+        (np.full(12, 1e308), "the sum of sample_weight must be finite; it is too large for a number."),
         (np.zeros(12), "all weights are zero; at least one label must count."),
     ],
 )
@@ -102,6 +109,30 @@ def test_weights_that_cannot_be_are_refused(weights, words):
     with pytest.raises(DataError) as caught:
         classifier().fit(GRAPHS, LABELS, sample_weight=weights)
     assert str(caught.value) == f"{FIT}: {words}"
+
+
+@pytest.mark.parametrize(
+    ("weights", "class_weight"),
+    [
+        (np.full(12, 1e200), {0: 1e200}),  # a product too large
+        (np.where(np.arange(12) % 6, 0, 5e-324), None),  # a mean too small
+        (np.where(np.arange(12) == 0, 1e300, 1e-300), {0: 1e-8, 1: 1e8}),  # too far apart
+    ],
+    ids=["large", "small", "apart"],
+)
+def test_weights_that_cannot_be_computed_with_are_refused(weights, class_weight):
+    model = classifier(class_weight=class_weight, random_state=1, validation_fraction=0.5)
+    with pytest.raises(DataError) as caught:
+        model.fit(GRAPHS, LABELS, sample_weight=weights)
+    assert str(caught.value) == (
+        f"{FIT}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by the "
+        "mean of those that are learned from they are not finite.\nBring them closer together, and closer to one."
+    )
+
+
+def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
+    with pytest.raises(DataError, match="the sum of sample_weight must be finite"):
+        fitted.score([with_features(graph) for graph in GRAPHS], LABELS, sample_weight=np.full(12, 1e308))
 
 
 @pytest.mark.parametrize(

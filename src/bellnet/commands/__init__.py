@@ -13,6 +13,8 @@ from bellnet.commands.command import (
 )
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
+from bellnet.commands.names import harmless, harmless_lines
+from bellnet.commands.streams import Output, complain, own_streams
 
 __all__ = [
     "BAD_INPUT",
@@ -22,8 +24,13 @@ __all__ = [
     "MODEL_COMMANDS",
     "OK",
     "Command",
+    "Output",
+    "complain",
     "count",
     "from_zero",
+    "harmless",
+    "harmless_lines",
     "make_directory",
+    "own_streams",
     "positive",
 ]

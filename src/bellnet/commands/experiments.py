@@ -1,13 +1,14 @@
 """The commands table1, table2, table3 and report: the experiments of `bellnet.experiments` from the shell."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
+from bellnet.commands.names import harmless
+from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
@@ -175,15 +176,16 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
 
 
 def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> int:
-    from bellnet.experiments import run_cells, write_report
+    from bellnet.experiments import check_report, run_cells, write_report
 
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     make_directory(out)
+    check_report(out)
     try:
         run_cells(cells, out, jobs=arguments.jobs, show=not arguments.silent)
     except KeyboardInterrupt:
-        print(f"\nStopped. {out} keeps what was done; the same command goes on from there.", file=sys.stderr)
+        complain(f"\nStopped. {out} keeps what was done; the same command goes on from there.")
         return INTERRUPTED
     files = write_report(out)
     _print_tables(out, files)
@@ -206,7 +208,7 @@ def _print_tables(directory: Path, files: Sequence[Path]) -> None:
 
     print_tables(directory)
     for file in files:
-        print(f"wrote {file}")
+        print(f"wrote {harmless(file)}")
 
 
 COMMANDS = (

@@ -1,7 +1,9 @@
 """A folder of GraphML files, one graph each, with a CSV of labels."""
 
 import csv
+import io
 import os
+import re
 import xml.etree.ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +16,9 @@ from bellnet.data.graph import Graph
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.errors import DataError
 from bellnet.extras import require
+
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+"""What stands for a byte that is not UTF-8."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,10 +89,13 @@ def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str
 def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
     """The labels of these files, in their order."""
     try:
-        with table.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream)
-            rows = list(reader)
-            headings = reader.fieldnames or []
+        content = table.read_bytes()
+        # The name of a file may be any bytes; all else is text.
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig", "surrogateescape"), newline=""))
+        rows = list(reader)
+        headings = reader.fieldnames or []
+        if any(map(_NO_TEXT.search, (*headings, *(row.get("label") or "" for row in rows)))):
+            content.decode("utf-8-sig")  # which says what is wrong, and where
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
         raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
     if not {"file", "label"} <= {*headings}:

@@ -25,7 +25,7 @@ from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, MAX_ENTRIES, Lesson, Schedule, train
-from bellnet.estimator.weights import flat_weights
+from bellnet.estimator.weights import flat_weights, relative_weights
 
 
 class GraphEstimator(ABC, BaseEstimator):
@@ -87,9 +87,7 @@ class GraphEstimator(ABC, BaseEstimator):
             self.validation_fraction,
             np.random.default_rng(seed),
         )
-        if not (weights * ~held).any():
-            raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
-        weights /= weights[~held].mean()
+        relative = relative_weights(call, weights, held)
         with _seeded(seed, device):
             net = self._make_net(encoding)
             net.scale.copy_(channel_scale(scaled, encoding, self.layout))
@@ -100,7 +98,7 @@ class GraphEstimator(ABC, BaseEstimator):
                 layout=self.layout,
                 starts=np.concatenate([[0], np.cumsum(counts)]),
                 targets=targets.to(device),
-                weights=torch.from_numpy(weights).float().to(device),
+                weights=torch.from_numpy(relative).to(device),
                 held=torch.from_numpy(held).to(device),
                 loss=self._loss,
             )
@@ -197,7 +195,8 @@ class GraphEstimator(ABC, BaseEstimator):
     def _weights(
         self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        weights = flat_weights(call, given, counts, self.target) * self._class_weights(call, groups)
+        with np.errstate(over="ignore"):  # what is too large is refused when all weights are known
+            weights = flat_weights(call, given, counts, self.target) * self._class_weights(call, groups)
         if not weights.any():
             raise DataError(f"{call}: all weights are zero; at least one label must count.")
         return weights

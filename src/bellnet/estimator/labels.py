@@ -87,11 +87,16 @@ def one_dimensional(call: str, values: Array) -> Array:
 
 
 def check_present(call: str, values: Array) -> None:
-    """Refuse labels that are None or not a finite number where numbers are given."""
+    """Refuse labels that are None, or not a finite and real number where numbers are given."""
+    if values.dtype.kind == "c":
+        raise DataError(
+            f"{call}: y must hold real numbers or names of classes, but it is {values.dtype}.\n"
+            "Give its real part, or real and imaginary part as two numbers each."
+        )
     if values.dtype == object:
         missing = np.array([value is None or value != value for value in values.ravel()]).reshape(values.shape)
         what = "missing"
-    elif values.dtype.kind in "fc":
+    elif values.dtype.kind == "f":
         missing = ~np.isfinite(values)
         what = "NaN or infinite"
     else:

@@ -24,4 +24,28 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     weights = values.astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError(f"{call}: sample_weight must hold finite numbers from 0 up.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise DataError(f"{call}: the sum of sample_weight must be finite; it is too large for a number.")
     return np.repeat(weights, counts) if per_graph and target != "graph" else weights
+
+
+def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The weights divided by the mean of those that are learned from, as training computes with them.
+
+    Args:
+        call: How messages name the call.
+        weights: A number from 0 up for every label; infinite where a product was too large for a number.
+        held: Which labels are held out, and so not learned from.
+    """
+    if not weights[~held].any():
+        raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
+    with np.errstate(all="ignore"):
+        found: NDArray[np.float32] = (weights / weights[~held].mean()).astype(np.float32)
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"{call}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by "
+            "the mean of those that are learned from they are not finite.\n"
+            "Bring them closer together, and closer to one."
+        )
+    return found

@@ -106,7 +106,11 @@ class Unpacked(Files):
         whole = hashlib.sha256()
         for path in sorted(self.place.glob(f"{self.name}_*.txt")):
             with path.open("rb") as stream:
-                whole.update(f"{path.name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\0".encode())
+                whole.update(
+                    f"{path.name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\0".encode(
+                        errors="surrogateescape"
+                    )
+                )
         return whole.hexdigest()
 
 

@@ -1,0 +1,391 @@
+"""Files are replaced whole or not at all, nothing but files is replaced, and only what is surely ours is swept."""
+
+import errno
+import os
+import platform
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bellnet import files
+from bellnet.files import check, check_directory, words, write_files
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="modes, pipes and locks are those of POSIX")
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def refused(path):
+    """The error with which a path is refused, by the check and by writing alike."""
+    with pytest.raises(OSError, match=r".") as caught:
+        check(path)
+    with pytest.raises(OSError, match=r".") as again:
+        write_files({path: b"new"})
+    assert str(again.value) == str(caught.value)
+    assert caught.value.filename == str(path)
+    return caught.value
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+def make_device(path, kind=stat.S_IFCHR):
+    """The null device, or a block device that nobody opens, under another name."""
+    try:
+        os.mknod(path, kind | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("making devices is not permitted here")
+
+
+SPECIAL = {
+    "device": (make_device, "it is a device, not a file"),
+    "block device": (lambda path: make_device(path, stat.S_IFBLK), "it is a device, not a file"),
+    "pipe": (make_pipe, "it is a pipe, not a file"),
+    "socket": (make_socket, "it is a socket, not a file"),
+    "directory": (os.mkdir, "it is a directory"),
+}
+
+
+@POSIX
+@pytest.mark.parametrize("linked", [False, True], ids=["itself", "by a link"])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_what_is_not_a_file_is_refused_by_name_and_stays(tmp_path, monkeypatch, kind, linked):
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    make, said = SPECIAL[kind]
+    make("there")
+    before = os.lstat("there")
+    if linked:
+        Path("link").symlink_to("there")
+    reason = refused(Path("link" if linked else "there"))
+    assert words(reason) == f"{said}.\nChoose another path."
+    assert os.lstat("there") == before
+    assert names(tmp_path) == (["link", "there"] if linked else ["there"])
+
+
+@pytest.mark.parametrize("name", ["nowhere/new", "file/new", "nowhere/deeper/new"])
+def test_a_directory_that_is_not_there_is_named(tmp_path, name):
+    (tmp_path / "file").write_text("not a directory")
+    path = tmp_path / name
+    assert words(refused(path)) == (f"there is no directory '{path.parent}'.\nMake it first, or choose another path.")
+    assert names(tmp_path) == ["file"]
+
+
+@POSIX
+def test_a_link_into_a_directory_that_is_not_there_is_refused_by_that_directory(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
+    assert words(refused(tmp_path / "link")).startswith(f"there is no directory '{tmp_path / 'nowhere'}'.")
+
+
+@POSIX
+def test_links_that_go_in_circles_and_names_that_are_too_long_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to("link")
+    assert refused(tmp_path / "link").errno == errno.ELOOP
+    assert refused(tmp_path / ("n" * 300)).errno == errno.ENAMETOOLONG
+    assert words(refused(tmp_path / "a\0b")) == "it is no path: embedded null byte.\nChoose another path."
+
+
+def test_the_longest_name_that_the_disk_takes_can_be_written(tmp_path):
+    path = tmp_path / ("n" * 255)
+    write_files({path: b"new"})
+    assert path.read_bytes() == b"new"
+
+
+def forbid_making(monkeypatch):
+    """No file can be made any more, as in a directory without permission, or on a disk that is read-only."""
+
+    def forbid(path, flags, *mode, **options):
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *mode, **options)
+
+    real = os.open
+    monkeypatch.setattr(os, "open", forbid)
+
+
+def test_a_directory_in_which_nothing_can_be_made_is_found_by_the_check(tmp_path, monkeypatch):
+    forbid_making(monkeypatch)
+    assert words(refused(tmp_path / "new")) == "Read-only file system.\nChoose another path."
+    with pytest.raises(OSError, match="Read-only file system"):
+        check_directory(tmp_path)
+
+
+@POSIX
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_without_permission_is_found_by_the_check(tmp_path):
+    tmp_path.chmod(0o500)
+    assert refused(tmp_path / "new").errno == errno.EACCES
+    tmp_path.chmod(0o700)
+
+
+@POSIX
+def test_a_file_that_is_read_only_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o400)
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.stat().st_mode & 0o400)  # root may all
+    assert words(refused(path)) == "it is read-only.\nChoose another path."
+    assert path.read_bytes() == b"old"
+
+
+def test_the_check_leaves_everything_as_it_was(tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    before = (tmp_path / "file").stat()
+    assert check(tmp_path / "file") == (tmp_path / "file").resolve()
+    check(tmp_path / "new")
+    check_directory(tmp_path)
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").stat() == before
+
+
+def test_content_may_be_bytes_or_what_writes_them(tmp_path):
+    write_files({tmp_path / "one": b"bytes", tmp_path / "two": lambda file: file.write(b"written")})
+    assert [(tmp_path / name).read_bytes() for name in names(tmp_path)] == [b"bytes", b"written"]
+
+
+def test_if_one_file_fails_none_is_replaced_and_it_is_the_one_that_is_named(tmp_path):
+    def fail(file):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "one").write_bytes(b"old")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_files({tmp_path / "one": b"new", tmp_path / "two": fail, tmp_path / "three": b"new"})
+    assert caught.value.filename == str(tmp_path / "two")
+    assert names(tmp_path) == ["one"]
+    assert (tmp_path / "one").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError(errno.EIO, "Input/output error")], ids=repr)
+def test_whenever_it_stops_the_old_file_is_whole_and_nothing_else_is_there(tmp_path, monkeypatch, call, failure):
+    def stop(*arguments):
+        raise failure
+
+    (tmp_path / "file").write_bytes(b"old")
+    monkeypatch.setattr(os, call, stop)
+    with pytest.raises(type(failure) if isinstance(failure, OSError) else failure):
+        write_files({tmp_path / "file": b"new"})
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_content_is_on_the_disk_before_it_takes_its_place_and_the_place_after(tmp_path, monkeypatch):
+    done = []
+    real_sync, real_replace = os.fsync, os.replace
+
+    def sync(descriptor):
+        done.append("directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real_sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replace"), real_replace(*paths)))
+    write_files({tmp_path / "file": b"new"})
+    assert done[:2] == ["file", "replace"]
+    assert os.name != "posix" or done[2:] == ["directory"]
+
+
+@POSIX
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("there", "absent"):
+        (tmp_path / name).symlink_to(Path("elsewhere") / name)
+    (tmp_path / "elsewhere" / "there").write_bytes(b"old")
+    write_files({tmp_path / "there": b"new", tmp_path / "absent": b"new"})
+    for name in ("there", "absent"):
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "elsewhere" / name).read_bytes() == b"new"
+    assert names(tmp_path / "elsewhere") == ["absent", "there"]
+
+
+@POSIX
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o007])
+def test_a_new_file_has_the_permissions_of_the_umask_and_an_old_one_keeps_its_own(tmp_path, mask):
+    (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "old").chmod(0o640)
+    before = os.umask(mask)
+    try:
+        write_files({tmp_path / "new": b"new", tmp_path / "old": b"new"})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == 0o640
+
+
+@POSIX
+def test_a_private_file_is_private_while_it_is_written(tmp_path):
+    (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "old").chmod(0o600)
+    seen = []
+    write_files({tmp_path / "old": lambda file: seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))})
+    assert seen == [0o600]
+
+
+@POSIX
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_keeps_its_owner_where_that_is_permitted(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"old")
+    os.chown(tmp_path / "file", 1234, 2345)
+    write_files({tmp_path / "file": b"new"})
+    found = (tmp_path / "file").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 2345)
+
+    def forbid(*arguments):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", forbid)
+    write_files({tmp_path / "file": b"newer"})
+    assert (tmp_path / "file").read_bytes() == b"newer"
+
+
+# Read as a file of its own: the package would take seconds to import, and the standard library is enough.
+KILLED = """
+import importlib.util, os, signal, sys
+from pathlib import Path
+spec = importlib.util.spec_from_file_location("files", sys.argv[1])
+files = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(files)
+def die(file):
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+files.write_files({Path(sys.argv[2]): die})
+"""
+
+
+def killed(path):
+    """What a process leaves that is killed while it writes."""
+    done = subprocess.run([sys.executable, "-S", "-c", KILLED, files.__file__, str(path)])
+    assert done.returncode == -signal.SIGKILL
+    (left,) = path.parent.glob(".*")
+    return left
+
+
+@POSIX
+def test_what_a_killed_process_has_left_goes_with_the_next_file_that_is_written(tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    left = killed(tmp_path / "file")
+    assert left.name.startswith(".bellnet-")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    write_files({tmp_path / "another": b"new"})
+    assert names(tmp_path) == ["another", "file"]
+
+
+@POSIX
+def test_what_is_being_written_is_not_swept_however_old_it_is(tmp_path):
+    def write(file):
+        (part,) = tmp_path.glob(".*")
+        os.utime(part, (0, 0))
+        write_files({tmp_path / "second": b"second"})
+        file.write(b"first")
+
+    write_files({tmp_path / "first": write})
+    assert names(tmp_path) == ["first", "second"]
+    assert (tmp_path / "first").read_bytes() == b"first"
+
+
+@POSIX
+def test_what_another_machine_may_be_writing_is_swept_only_after_a_day(tmp_path, monkeypatch):
+    left = killed(tmp_path / "file")
+    monkeypatch.setattr(platform, "node", lambda: "another machine, whose locks may not be seen here")
+    write_files({tmp_path / "file": b"new"})
+    assert left.exists()
+    os.utime(left, (time.time() - 25 * 3600,) * 2)
+    write_files({tmp_path / "file": b"new"})
+    assert names(tmp_path) == ["file"]
+
+
+@POSIX
+def test_no_file_of_a_stranger_is_swept_whatever_its_name_and_age(tmp_path):
+    left = killed(tmp_path / "file")
+    ours = left.name
+    left.unlink()
+    strangers = [".file.20240101", ".file.0123abcd", "movie.part", f"{ours}.txt", f"x{ours}", ours.replace("-", "_")]
+    strangers += [ours.removesuffix(".part"), ours.replace(".part", "0.part")]
+    for name in strangers:
+        (tmp_path / name).write_bytes(b"a stranger's")
+        os.utime(tmp_path / name, (0, 0))
+    # Of our name, but nothing that we make: a link to another file, a directory, a pipe.
+    kinds = [ours.replace(".part", "")[:-1] + f"{digit}.part" for digit in "012"]
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / kinds[0]).symlink_to("precious")
+    (tmp_path / kinds[1]).mkdir()
+    os.mkfifo(tmp_path / kinds[2])
+    before = names(tmp_path)
+    write_files({tmp_path / "file": b"new"})
+    assert names(tmp_path) == sorted([*before, "file"])
+
+
+@POSIX
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_another_user_is_not_swept(tmp_path):
+    left = killed(tmp_path / "file")
+    os.chown(left, 1234, 2345)
+    os.utime(left, (0, 0))
+    write_files({tmp_path / "file": b"new"})
+    assert left.exists()
+
+
+@POSIX
+def test_a_file_that_is_swept_before_it_could_be_locked_is_made_again(tmp_path, monkeypatch):
+    import fcntl
+
+    real, made = fcntl.flock, []
+
+    def lock(descriptor, how):
+        if not made:
+            (part,) = tmp_path.glob(".*")
+            part.unlink()  # what another process does that sweeps just now
+        made.append(descriptor)
+        real(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    write_files({tmp_path / "file": b"new"})
+    assert names(tmp_path) == ["file"]
+    assert len(made) == 2
+
+
+@POSIX
+def test_a_file_that_another_process_is_about_to_sweep_is_made_again(tmp_path, monkeypatch):
+    import fcntl
+
+    real, swept = fcntl.flock, []
+
+    def lock(descriptor, how):
+        if not swept:
+            swept.extend(tmp_path.glob(".*"))
+            raise BlockingIOError(errno.EWOULDBLOCK, "Resource temporarily unavailable")
+        swept[0].unlink(missing_ok=True)
+        real(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    write_files({tmp_path / "file": b"new"})
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert names(tmp_path) == ["file"]
+
+
+@POSIX
+def test_where_there_are_no_locks_files_are_written_all_the_same_and_nothing_is_swept(tmp_path, monkeypatch):
+    import fcntl
+
+    left = killed(tmp_path / "file")
+
+    def fail(descriptor, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    write_files({tmp_path / "file": b"new"})
+    assert names(tmp_path) == [left.name, "file"]
