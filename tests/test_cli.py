@@ -1,6 +1,7 @@
 """The command line: what it prints, its exit codes, and what it says when something is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,10 +123,12 @@ def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
         ("picture.gif", "its name ends in '.gif'.\nThe suffix chooses the format: .png, .pdf, .svg."),
         ("nowhere/picture.png", "there is no directory"),
         ("file/picture.png", "there is no directory"),
+        ("pipe.png", "it is a pipe, not a file.\nChoose another path."),
     ],
 )
 def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys, tmp_path, name, said):
     (tmp_path / "file").write_text("not a directory")
+    os.mkfifo(tmp_path / "pipe.png")
     for option in ("--out", "--diagrams"):
         arguments = ["--out", str(tmp_path / "fine.png"), "--diagrams", str(tmp_path / "fine.pdf")]
         arguments[arguments.index(option) + 1] = str(tmp_path / name)
@@ -133,14 +136,18 @@ def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys,
         assert (code, printed) == (2, "")
         assert complaint.startswith(f"bellnet basis: The picture '{tmp_path / name}' cannot be written: ")
         assert said in complaint
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe.png"]
 
 
 def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path):
-    def forbid(self, *mode):
-        raise PermissionError(13, "Permission denied", str(self))
+    def forbid(path, flags, *mode, **options):
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, flags, *mode, **options)
 
-    monkeypatch.setattr(Path, "open", forbid)
+    real = os.open
+    monkeypatch.setattr(os, "open", forbid)
+    monkeypatch.setattr("bellnet.draw.draw_basis", lambda *given, **options: pytest.fail("it was drawn"))
     code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
     assert (code, printed) == (2, "")
     assert complaint == (

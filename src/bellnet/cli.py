@@ -184,15 +184,15 @@ def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
-    from bellnet.draw import save_figures
+    from bellnet.draw import check_path, save_figures
     from bellnet.extras import require
     from bellnet.mpnn_demo import draw, run, show
 
     require("matplotlib", extra="draw", call="bellnet mpnn-demo")
     make_directory(arguments.out)
+    picture = check_path(arguments.out / "mpnn-demo.png")
     outcome = run(seed=arguments.seed)
     print(show(outcome))
-    picture = arguments.out / "mpnn-demo.png"
     save_figures({picture: draw(outcome)})
     print(f"\nwrote {picture}")
     return OK if outcome.holds else CHECK_FAILED

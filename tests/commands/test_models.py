@@ -1,8 +1,10 @@
 """The commands fit, evaluate and predict, on folders of GraphML files and on the TU layout."""
 
 import csv
+import errno
 import json
 import os
+import stat
 import subprocess
 import sys
 
@@ -181,9 +183,10 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
         (["fit", "FOLDER"], "the following arguments are required: --out"),
         (
             ["fit", "FOLDER", "--out", "no/such/model"],
-            "bellnet fit: --out no/such/model: there is no directory no/such.",
+            "bellnet fit: --out no/such/model cannot be written: there is no directory 'no/such'.\nMake it first, or",
         ),
-        (["fit", "FOLDER", "--out", "FOLDER"], "is a directory.\nGive the path of a file."),
+        (["fit", "FOLDER", "--out", "FOLDER"], "cannot be written: it is a directory.\nChoose another path."),
+        (["fit", "FOLDER", "--out", "n" * 300], "cannot be written: File name too long.\nChoose another path."),
         (["fit", "FOLDER", "--out", "m", "--split", "0"], "--split 0: there are no splits beside"),
         (["fit", "TU", "--out", "m", "--split", "2"], "has 2 splits, from 0 to 1."),
         (["fit", "TU", "--out", "m", "--labels", "x.csv"], "--labels belongs to a folder of GraphML files"),
@@ -194,7 +197,7 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
         (["evaluate", "nothing", "FOLDER"], "load('nothing'): there is no such file."),
         (["evaluate", "FOLDER/labels.csv", "FOLDER"], "this file is cut off, or it never was a safetensors file"),
         (["predict", "nothing", "FOLDER"], "load('nothing'): there is no such file."),
-        (["predict", "nothing", "FOLDER", "--out", "FOLDER"], "is a directory."),
+        (["predict", "nothing", "FOLDER", "--out", "FOLDER"], "cannot be written: it is a directory."),
     ],
 )
 def test_what_cannot_be_done_is_said_with_exit_code_2(folder, tu_folder, tmp_path, monkeypatch, capsys, words, said):
@@ -205,6 +208,67 @@ def test_what_cannot_be_done_is_said_with_exit_code_2(folder, tu_folder, tmp_pat
     assert said in complaint
     assert "Traceback" not in complaint
     assert not (tmp_path / "m").exists()
+
+
+def make_device(path):
+    """The null device under another name."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("making devices is not permitted here")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices and pipes have names there")
+@pytest.mark.parametrize(("make", "kind"), [(make_device, "device"), (os.mkfifo, "pipe")], ids=["device", "pipe"])
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_what_is_not_a_file_is_refused_before_anything_is_computed(
+    folder, tmp_path, capsys, monkeypatch, command, make, kind
+):
+    monkeypatch.setattr("bellnet.estimator.base.train", lambda *given, **options: pytest.fail("it was trained"))
+    make(tmp_path / "there")
+    before = (tmp_path / "there").lstat()
+    words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
+    code, printed, complaint = outcome(capsys, *words, "--out", tmp_path / "there")
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet {command}: --out {tmp_path / 'there'} cannot be written: it is a {kind}, not a file.\n"
+        "Choose another path.\n"
+    )
+    assert (tmp_path / "there").lstat() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_place_that_is_read_only_is_found_before_anything_is_computed(folder, tmp_path, capsys, monkeypatch, command):
+    def forbid(path, flags, *mode, **options):
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *mode, **options)
+
+    real = os.open
+    monkeypatch.setattr(os, "open", forbid)
+    words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
+    code, _, complaint = outcome(capsys, *words, "--out", tmp_path / "new")
+    assert code == 2
+    assert complaint == (
+        f"bellnet {command}: --out {tmp_path / 'new'} cannot be written: Read-only file system.\nChoose another path.\n"
+    )
+
+
+def test_a_table_that_cannot_be_finished_leaves_the_old_one_whole(model, folder, tmp_path, capsys, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "said.csv").write_text("old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    code, printed, complaint = outcome(capsys, "predict", model, folder, "--out", tmp_path / "said.csv")
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet predict: --out {tmp_path / 'said.csv'} cannot be written: No space left on device.\n"
+        "Choose another path.\n"
+    )
+    assert (tmp_path / "said.csv").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_a_model_of_nodes_is_refused(tmp_path, folder, capsys):

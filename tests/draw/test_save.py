@@ -1,5 +1,7 @@
 """A picture is written whole or not at all."""
 
+import os
+
 import pytest
 from matplotlib.figure import Figure
 
@@ -27,11 +29,13 @@ def test_the_same_picture_is_the_same_file(tmp_path, suffix):
         ("a.gif", "its name ends in '.gif'.\nThe suffix chooses the format: .png, .pdf, .svg."),
         ("a", "its name has no suffix.\nThe suffix chooses the format: .png, .pdf, .svg."),
         ("there/a.png", "there is no directory '{}/there'.\nMake it first, or choose another path."),
-        ("directory.png", "it is a directory.\nChoose another name."),
+        ("directory.png", "it is a directory.\nChoose another path."),
+        ("pipe.png", "it is a pipe, not a file.\nChoose another path."),
     ],
 )
 def test_a_path_that_cannot_be_written_is_refused_with_the_reason(tmp_path, name, said):
     (tmp_path / "directory.png").mkdir()
+    os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(OptionError) as refusal:
         check_path(tmp_path / name)
     assert str(refusal.value) == f"The picture '{tmp_path / name}' cannot be written: {said.format(tmp_path)}"

@@ -250,10 +250,23 @@ def test_a_full_disk_leaves_the_old_file_whole(file, monkeypatch):
 
 
 def test_a_directory_that_is_not_there_is_said(fitted, tmp_path):
-    with pytest.raises(
-        DataError, match=r"save\('.*nowhere.*'\): this file cannot be written: No such file or directory"
-    ):
+    with pytest.raises(DataError) as refusal:
         fitted.save(tmp_path / "nowhere" / "model")
+    assert str(refusal.value) == (
+        f"save('{tmp_path / 'nowhere' / 'model'}'): this file cannot be written: there is no directory "
+        f"'{tmp_path / 'nowhere'}'.\nMake it first, or choose another path."
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes have names there")
+def test_what_is_not_a_file_is_not_replaced(fitted, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError) as refusal:
+        fitted.save(tmp_path / "pipe")
+    assert str(refusal.value) == (
+        f"save('{tmp_path / 'pipe'}'): this file cannot be written: it is a pipe, not a file.\nChoose another path."
+    )
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path):

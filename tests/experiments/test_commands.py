@@ -1,5 +1,6 @@
 """The commands table1, table2, table3 and report."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -146,6 +147,36 @@ def test_a_file_cannot_be_the_directory(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert main(["table1", "--quick", "--out", str(tmp_path / "file")]) == 2
     assert "cannot be a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "report.md", "report.html", "curves.png"])
+@pytest.mark.parametrize("command", ["table1", "table2", "table3"])
+def test_what_cannot_be_written_in_the_directory_is_found_before_anything_runs(
+    tmp_path, capsys, monkeypatch, command, name
+):
+    monkeypatch.setattr("bellnet.experiments.run_cells", lambda *given, **options: pytest.fail("something ran"))
+    os.mkfifo(tmp_path / name)
+    assert main([command, "--quick", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"bellnet {command}: {tmp_path / name} cannot be written: it is a pipe, not a file.\nChoose another path.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["table1", "table2", "table3", "mpnn-demo"])
+def test_a_directory_in_which_nothing_can_be_made_is_found_before_anything_runs(tmp_path, capsys, monkeypatch, command):
+    def forbid(path, flags, *mode, **options):
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *mode, **options)
+
+    real = os.open
+    for run in ("bellnet.experiments.run_cells", "bellnet.mpnn_demo.run"):
+        monkeypatch.setattr(run, lambda *given, **options: pytest.fail("something ran"))
+    monkeypatch.setattr(os, "open", forbid)
+    assert main([command, "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"bellnet {command}: --out {tmp_path} cannot be written: Read-only file system.\nChoose another path.\n"
+    )
 
 
 def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():

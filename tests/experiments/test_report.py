@@ -57,3 +57,19 @@ def test_a_directory_without_records_is_refused(tmp_path):
         f"{tmp_path} has no finished cell to report.\n"
         "Name a directory that bellnet table1, table2 or table3 has written with --out."
     )
+
+
+def test_a_report_that_cannot_be_written_is_refused_and_the_old_one_is_whole(directory, tmp_path):
+    Records(tmp_path).path.write_bytes(Records(directory).path.read_bytes())
+    write_report(tmp_path)
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "report.html").mkdir()
+    (tmp_path / "report.md").write_text("old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(DataError) as caught:
+        write_report(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / 'report.html'} cannot be written: it is a directory.\nChoose another path."
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "report.md").read_text() == "old"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bellnet import files
 from bellnet.errors import OptionError
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -47,8 +48,32 @@ def positive(text: str) -> float:
 
 
 def make_directory(path: Path) -> None:
-    """Make what was given to --out, or say why it cannot be a directory."""
+    """Make the directory that was given to --out, or say why there can be none, or nothing in it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
+    try:
+        files.check_directory(path)
+    except OSError as reason:
+        raise _refusal(path, reason) from reason
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file given to --out that cannot be written before an hour is spent on what should go there."""
+    try:
+        files.check(path)
+    except OSError as reason:
+        raise _refusal(path, reason) from reason
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write the file that was given to --out, whole or not at all."""
+    try:
+        files.write_files({path: content})
+    except OSError as reason:
+        raise _refusal(path, reason) from reason
+
+
+def _refusal(path: Path, reason: OSError) -> OptionError:
+    return OptionError(f"--out {path} cannot be written: {files.words(reason)}")

@@ -175,11 +175,12 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
 
 
 def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> int:
-    from bellnet.experiments import run_cells, write_report
+    from bellnet.experiments import check_report, run_cells, write_report
 
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     make_directory(out)
+    check_report(out)
     try:
         run_cells(cells, out, jobs=arguments.jobs, show=not arguments.silent)
     except KeyboardInterrupt:

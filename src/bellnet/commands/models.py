@@ -9,7 +9,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, positive
+from bellnet.commands.command import (
+    INTERRUPTED,
+    OK,
+    Command,
+    check_file,
+    count,
+    from_zero,
+    positive,
+    write_file,
+)
 from bellnet.commands.graph_files import declare_data, read_data
 from bellnet.errors import OptionError
 
@@ -34,7 +43,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
 
     if arguments.regression and arguments.balanced:
         raise OptionError("--balanced is about classes; with --regression there are none.")
-    _check_directory(arguments.out)
+    check_file(arguments.out)
     given = read_data(arguments, "training")
     answers = given.answers(numbers=arguments.regression)
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
@@ -153,27 +162,24 @@ def _run_predict(arguments: argparse.Namespace) -> int:
     from bellnet.estimator import GraphRegressor
 
     if arguments.out is not None:
-        _check_directory(arguments.out)
+        check_file(arguments.out)
     model = _load(arguments.model)
     given = read_data(arguments, "test")
     if isinstance(model, GraphRegressor):
         rows = _number_rows(given.names, model.predict(given.graphs))
     else:
         rows = _class_rows(given.names, model.classes_.tolist(), model.predict_proba(given.graphs))
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     if arguments.out is not None:
-        try:
-            arguments.out.write_text(text.getvalue(), encoding="utf-8", newline="")
-        except OSError as reason:
-            raise OptionError(f"--out {arguments.out} cannot be written: {reason.strerror}.") from reason
-        if not arguments.json:
-            print(f"wrote {arguments.out}: {len(rows)} graphs")
-    elif not arguments.json:
+        write_file(arguments.out, text.getvalue().encode())
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    elif arguments.out is not None:
+        print(f"wrote {arguments.out}: {len(rows)} graphs")
+    else:
         print(text.getvalue(), end="")
     return OK
 
@@ -215,14 +221,6 @@ def _load(path: Path) -> Any:
     if model.target != "graph":
         raise OptionError(f"{path} predicts {model.target}s; the command line is for labels of graphs.")
     return model
-
-
-def _check_directory(path: Path) -> None:
-    """Refuse a path that cannot be written before an hour is spent on what should go there."""
-    if not path.parent.is_dir():
-        raise OptionError(f"--out {path}: there is no directory {path.parent}.\nMake it first, or choose another path.")
-    if path.is_dir():
-        raise OptionError(f"--out {path} is a directory.\nGive the path of a file.")
 
 
 COMMANDS = (

@@ -6,8 +6,6 @@ nor one made by a stranger can do more than be refused.
 """
 
 import json
-import os
-import secrets
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bellnet import __version__
+from bellnet import __version__, files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError
 from bellnet.estimator.options import check_options
@@ -133,16 +131,8 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the old one, and put it in its place when all of it is on the disk."""
-    path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    """Write a file that is replaced as a whole or not at all."""
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        files.write_files({path: content})
     except OSError as reason:
-        raise DataError(f"save({str(path)!r}): this file cannot be written: {reason.strerror or reason}.") from reason
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason

@@ -9,7 +9,7 @@ from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.records import Records
-from bellnet.experiments.report import print_tables, tables_of, write_report
+from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
 from bellnet.experiments.run import check_extra, run_cells
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "cells_of_table2",
     "cells_of_table3",
     "check_extra",
+    "check_report",
     "print_tables",
     "quick",
     "quick_graphs",

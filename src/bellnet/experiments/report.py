@@ -2,11 +2,11 @@
 
 import base64
 import io
-import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bellnet import files
 from bellnet.errors import DataError
 from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
@@ -100,9 +100,20 @@ def write_report(directory: Path) -> list[Path]:
         "report.md": ("\n\n".join(markdown) + "\n").encode(),
         "report.html": page.encode(),
     }
-    for name, content in contents.items():
-        _write(directory / name, content)
+    try:
+        files.write_files({directory / name: content for name, content in contents.items()})
+    except OSError as reason:
+        raise _refusal(reason) from reason
     return [directory / name for name in contents]
+
+
+def check_report(directory: Path) -> None:
+    """Refuse a directory in which records or report cannot be written, before hours are spent on what goes there."""
+    for path in (Records(directory).path, *(directory / name for name in (*CAPTIONS, "report.md", "report.html"))):
+        try:
+            files.check(path)
+        except OSError as reason:
+            raise _refusal(reason) from reason
 
 
 def _title(finished: list[dict[str, Any]]) -> str:
@@ -128,7 +139,5 @@ def _png(figure: "Figure") -> bytes:
     return content.getvalue()
 
 
-def _write(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_bytes(content)
-    beside.replace(path)
+def _refusal(reason: OSError) -> DataError:
+    return DataError(f"{reason.filename} cannot be written: {files.words(reason)}")

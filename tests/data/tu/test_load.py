@@ -169,7 +169,20 @@ def test_what_cannot_be_fetched_leaves_nothing(tmp_path, monkeypatch, capsys):
         tu.load("ABSENT", root=tmp_path / "root")
     with pytest.raises(DataError, match=r'tu.load\("BROKEN"\): file:.* did not give a whole zip'):
         tu.load("BROKEN", root=tmp_path / "root")
-    assert list((tmp_path / "root").iterdir()) == []
+    assert not (tmp_path / "root").exists()
+
+
+def test_what_was_fetched_and_cannot_be_kept_is_said(tmp_path, monkeypatch, capsys):
+    from torch_geometric.datasets import TUDataset
+
+    monkeypatch.setattr(TUDataset, "url", write_zip(tmp_path / "there" / "SMALL.zip").parent.as_uri())
+    (tmp_path / "root" / "SMALL.zip").mkdir(parents=True)
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=tmp_path / "root")
+    assert str(refusal.value) == (
+        f'tu.load("SMALL"): {tmp_path / "root" / "SMALL.zip"} cannot be written: it is a directory.\n'
+        "Choose another path.\nName another folder with root=... or the environment variable BELLNET_CACHE."
+    )
 
 
 def test_labels_are_numbered_in_the_order_of_their_values():

@@ -1,25 +1,20 @@
 """Arrays kept on disk, so that a large set is parsed once.
 
-A file holds plain arrays and is read without pickle: a stranger's file cannot run code. It is written under another
-name and renamed when it is whole.
+A file holds plain arrays and is read without pickle: a stranger's file cannot run code.
 """
 
 import os
 import sys
-import time
-import uuid
 import warnings
 import zipfile
 import zlib
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
 from bellnet.data.tu.parse import Arrays
+from bellnet.files import write_files
 
 VERSION = 1
-_TEMPORARY = ".part"
-_DAY = 24 * 3600.0
 
 
 def default_folder() -> Path:
@@ -55,13 +50,10 @@ def write(file: Path, arrays: Arrays) -> None:
     import numpy as np
 
     known = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
-    temporary = file.with_name(f"{file.stem}-{uuid.uuid4().hex}{_TEMPORARY}")
+    present = {name: value for name, value in known.items() if value is not None}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(file.parent)
-        with temporary.open("xb") as stream:
-            np.savez(stream, **{name: value for name, value in known.items() if value is not None})
-        temporary.replace(file)
+        write_files({file: lambda stream: np.savez(stream, **present)})
     except OSError as reason:
         warnings.warn(
             f"bellnet.data.tu could not keep {file}: {reason}. The data set will be parsed again next time.\n"
@@ -69,14 +61,3 @@ def write(file: Path, arrays: Arrays) -> None:
             RuntimeWarning,
             stacklevel=5,
         )
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what a process that was killed has left half-written."""
-    for left in folder.glob(f"*{_TEMPORARY}"):
-        with suppress(OSError):  # another process was quicker, or owns it
-            if time.time() - left.stat().st_mtime > _DAY:
-                left.unlink()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bellnet.errors import DataError
 from bellnet.extras import require
+from bellnet.files import words, write_files
 
 
 def fetch(name: str, folder: Path) -> Path:
@@ -19,19 +20,24 @@ def fetch(name: str, folder: Path) -> Path:
     from torch_geometric.datasets import TUDataset
 
     url = f"{TUDataset.url}/{name}.zip"
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
-    try:
-        found = Path(download_url(url, str(temporary)))
+    with tempfile.TemporaryDirectory(prefix="bellnet-") as place:
+        try:
+            found = Path(download_url(url, place))
+        except OSError as reason:
+            raise DataError(
+                f'tu.load("{name}"): {url} cannot be had: {reason}.\n'
+                "Check the name (as in https://chrsmrrs.github.io/datasets) and the network, or name a folder that has "
+                "the zip: tu.load(name, data=...) or the environment variable BELLNET_DATA."
+            ) from reason
         if not zipfile.is_zipfile(found):
             raise DataError(f'tu.load("{name}"): {url} did not give a whole zip.\nTry again, or pass data=...')
-        found.replace(zipped)
-    except OSError as reason:
-        raise DataError(
-            f'tu.load("{name}"): {url} cannot be had: {reason}.\n'
-            "Check the name (as in https://chrsmrrs.github.io/datasets) and the network, or name a folder that has "
-            "the zip: tu.load(name, data=...) or the environment variable BELLNET_DATA."
-        ) from reason
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with found.open("rb") as stream:
+                write_files({zipped: lambda file: shutil.copyfileobj(stream, file)})
+        except OSError as reason:
+            raise DataError(
+                f'tu.load("{name}"): {reason.filename} cannot be written: {words(reason)}\n'
+                "Name another folder with root=... or the environment variable BELLNET_CACHE."
+            ) from reason
     return zipped
