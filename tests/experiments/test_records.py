@@ -62,7 +62,8 @@ def test_a_line_that_is_broken_in_the_middle_is_named(tmp_path):
         records.read()
     assert str(caught.value) == (
         f"{records.path}: line 2 is not a record.\nDelete it and run the same command again: what a cell that is not "
-        "finished lacks then is run again; a finished cell keeps its result, and a curve may lack a point."
+        "finished lacks then is run again; a finished one keeps its result, and curves and the best averaged epoch do "
+        "without the line."
     )
 
 

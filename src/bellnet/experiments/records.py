@@ -68,8 +68,8 @@ class Records:
             what = f"line {wrong[0]} is not a record" if len(wrong) == 1 else f"lines {listed(wrong)} are not records"
             raise DataError(
                 f"{self.path}: {what}.\nDelete {'it' if len(wrong) == 1 else 'them'} and run the same command again: "
-                "what a cell that is not finished lacks then is run again; a finished cell keeps its result, and a "
-                "curve may lack a point."
+                "what a cell that is not finished lacks then is run again; a finished one keeps its result, and curves "
+                "and the best averaged epoch do without the line."
             )
         return [record for record in found.values() if record is not None]
 
