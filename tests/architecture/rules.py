@@ -45,6 +45,7 @@ LATE = {
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
+    "experiments/checkpoints.py": {"lightning"},
     "experiments/graph_module.py": {"lightning", "torchmetrics"},
     "experiments/learner.py": {"lightning", "torchmetrics"},
     "experiments/module.py": {"lightning", "torchmetrics"},

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -10,7 +12,8 @@ import time
 import pytest
 
 from bellnet.cli import main
-from bellnet.experiments import Records
+from bellnet.experiments import Records, tables_of
+from bellnet.experiments.alone import alone
 from bellnet.experiments.config import METHODS, READOUTS, TASKS
 from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS
 from tests.experiments.graphs import write_set
@@ -179,6 +182,26 @@ def test_a_directory_in_which_nothing_can_be_made_is_found_before_anything_runs(
     )
 
 
+def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not(tmp_path, capsys):
+    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "--method", "trivial", "--silent"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    before = Records(tmp_path).path.read_bytes()
+    capsys.readouterr()
+    with alone(tmp_path):
+        assert main([*command, "--seed", "1", "--out", str(tmp_path)]) == 2
+        said = capsys.readouterr().err
+        assert main(["report", str(tmp_path)]) == 0
+    assert said.startswith(f"bellnet table1: {tmp_path} is in use by process {os.getpid()} on ")
+    assert Records(tmp_path).path.read_bytes() == before
+
+
+def test_damaged_records_are_named_before_anything_runs(tmp_path, capsys):
+    (tmp_path / "records.jsonl").write_text("[]\n")
+    for command in (["table1", "--quick", "--silent", "--out"], ["report"]):
+        assert main([*command, str(tmp_path)]) == 2
+        assert f": {tmp_path / 'records.jsonl'}: line 1 is not a record.\nDelete it and run" in capsys.readouterr().err
+
+
 def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     from bellnet.commands import experiments as commands
 
@@ -223,6 +246,42 @@ def test_no_process_outlives_the_one_that_was_killed(tmp_path):
     while _is_there(process.pid):
         time.sleep(0.05)
     assert Records(tmp_path).read()
+
+
+@pytest.mark.slow
+def test_a_file_that_no_longer_fits_stops_all_processes_with_words(tmp_path):
+    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "2", "--method", "hartford", "--jobs", "2"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "bellnet.cli", *command, "--silent", "--out", tmp_path],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert re.fullmatch(
+        r"bellnet table1: \S+\.ckpt cannot be written: File too large\.\n"
+        r"What was done before is kept\. When that is mended, the same command goes on from there\.\n",
+        ended.stderr,
+    )
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_gives_the_table_of_an_undisturbed_one(tmp_path, capsys):
+    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "2", "--method", "hartford", "--jobs", "2"]
+    assert main([*command, "--silent", "--out", str(tmp_path / "whole")]) == 0
+    killed = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-m", "bellnet.cli", *command, "--silent", "--out", killed])
+    while len(Records(killed).read()) < 3:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert not Records(killed).finished()
+    for path in killed.glob("checkpoints/*/last.ckpt"):  # and the disk has lost a part
+        path.write_bytes(path.read_bytes()[:1000])
+    assert main([*command, "--silent", "--out", str(killed)]) == 0
+    assert "last.ckpt is cut off or damaged; it goes on after epoch " in capsys.readouterr().err
+    assert tables_of(killed) == tables_of(tmp_path / "whole")
 
 
 def _is_there(group):

@@ -1,5 +1,6 @@
 """Records: whatever stops the writer, the reader can read."""
 
+import errno
 import json
 import os
 import signal
@@ -60,8 +61,115 @@ def test_a_line_that_is_broken_in_the_middle_is_named(tmp_path):
     with pytest.raises(DataError) as caught:
         records.read()
     assert str(caught.value) == (
-        f"{records.path}: line 2 is not a record.\nDelete that line; its epoch or cell is run again."
+        f"{records.path}: line 2 is not a record.\nDelete it and run the same command again: what a cell that is not "
+        "finished lacks then is run again; a finished one keeps its result, and curves and the best averaged epoch do "
+        "without the line."
     )
+
+
+FOREIGN = {
+    "a list": b"[]",
+    "a number": b"5",
+    "nothing": b"null",
+    "no kind": b"{}",
+    "no key": b'{"kind": "cell"}',
+    "a key that is no name": b'{"kind": "cell", "key": 5}',
+    "another kind": b'{"kind": "row", "key": "a"}',
+    "an epoch without number": b'{"kind": "epoch", "key": "a"}',
+    "an epoch with a name": b'{"kind": "epoch", "key": "a", "epoch": "first"}',
+    "an epoch before the first": b'{"kind": "epoch", "key": "a", "epoch": -1}',
+    "an epoch that is true": b'{"kind": "epoch", "key": "a", "epoch": true}',
+    "two records in one": b'{"kind": "cell", "key": "a"}{"kind": "cell", "key": "a"}',
+    "zeros": b"\0" * 20,
+    "no text": b"\xff\xfe",
+    "brackets without end": b"[" * 100_000,
+    "a number without end": b"1" * 10_000,
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_a_line_that_no_run_has_written_is_named(tmp_path, foreign):
+    records = Records(tmp_path)
+    records.append(_epoch(0))
+    with records.path.open("ab") as file:
+        file.write(FOREIGN[foreign] + b"\n")
+    records.append(_epoch(1))
+    with pytest.raises(DataError) as caught:
+        records.read()
+    assert str(caught.value).startswith(f"{records.path}: line 2 is not a record.\nDelete it and run ")
+
+
+def test_all_lines_that_are_no_records_are_named_at_once(tmp_path):
+    records = Records(tmp_path)
+    records.path.write_bytes(b'5\n\n{"kind": "cell", "key": "a"}\n{\n"a"\n')
+    with pytest.raises(DataError) as caught:
+        records.read()
+    assert str(caught.value).startswith(f"{records.path}: lines 1, 4 and 5 are not records.\nDelete them and run ")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    records = Records(tmp_path)
+    records.path.mkdir()
+    for use in (records.read, records.repair, lambda: records.append(_epoch(0))):
+        with pytest.raises(DataError) as caught:
+            use()
+        assert str(caught.value).startswith(f"{records.path} cannot be ")
+        assert ": Is a directory.\n" in str(caught.value)
+
+
+def test_a_write_that_takes_only_a_part_goes_on_with_the_rest(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr("os.write", lambda file, content: write(file, content[:7]))
+    records = Records(tmp_path)
+    for number in range(3):
+        records.append(_epoch(number))
+    assert records.read() == [_epoch(number) for number in range(3)]
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_full_disk_is_said_and_leaves_nothing_of_the_line(tmp_path, monkeypatch, call):
+    records = Records(tmp_path)
+    records.append(_epoch(0))
+    before = records.path.read_bytes()
+    write = os.write
+    calls = []
+
+    def full(file, *content):
+        calls.append(file)
+        if content and len(calls) == 1:
+            return write(file, content[0][:7])  # the last room there was
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"os.{call}", full)
+        with pytest.raises(DataError) as caught:
+            records.append(_epoch(1))
+    assert str(caught.value) == (
+        f"{records.path} cannot be written: No space left on device.\n"
+        "What was done before is kept. When that is mended, the same command goes on from there."
+    )
+    assert records.path.read_bytes() == before
+    records.append(_epoch(1))
+    assert records.read() == [_epoch(0), _epoch(1)]
+
+
+def test_what_a_killed_writer_has_torn_is_cut_off_by_the_next_one(tmp_path):
+    records = Records(tmp_path)
+    records.append(_epoch(0))
+    with records.path.open("a") as file:
+        file.write(json.dumps(_epoch(1))[:9])
+    records.append(_epoch(2))
+    assert records.read() == [_epoch(0), _epoch(2)]
+
+
+def test_a_file_system_without_locks_is_written_to_all_the_same(tmp_path, monkeypatch):
+    def no_locks(file, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    records = Records(tmp_path)
+    records.append(_epoch(0))
+    assert records.read() == [_epoch(0)]
 
 
 def test_of_an_epoch_that_was_run_twice_the_last_counts(tmp_path):

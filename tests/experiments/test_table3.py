@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bellnet.experiments import Records, cells_of_table3, quick_graphs, tables_of, write_report
+from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.graph_cells import SETS
 from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, table3
 from tests.experiments.graphs import classified
@@ -137,3 +138,12 @@ def test_records_of_all_tables_may_stand_in_one_directory(tmp_path):
     ]
     write_report(tmp_path)
     assert "graph networks: the experiments\n" in (tmp_path / "report.md").read_text()
+
+
+def test_a_curve_averages_equal_epochs_where_a_split_lacks_one():
+    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in MUTAG[:2]}
+    del epochs[MUTAG[1].key][1]
+    figure = accuracy_curves([classified(cell, 0.3) for cell in MUTAG[:2]], epochs)
+    line = figure.axes[0].lines[0]
+    assert list(line.get_xdata()) == [1, 3, 4]
+    assert list(line.get_ydata()) == pytest.approx([0, 20, 30])

@@ -50,8 +50,10 @@ def _curves(found: Chosen, epochs: Epochs) -> list[Sequence[Mapping[str, Any]]]:
 
 def _draw(axes: "Axes", found: Chosen, curves: list[Sequence[Mapping[str, Any]]]) -> None:
     what = "test" if found.cell.protocol == "fixed" else "validation"
-    together = [[100 * epoch[what] for epoch in same] for same in zip(*curves, strict=False)]
-    across = [epoch["epoch"] + 1 for epoch in curves[0]][: len(together)]
+    figures = [{epoch["epoch"]: 100 * epoch[what] for epoch in curve} for curve in curves]
+    common = sorted(set.intersection(*map(set, figures)))
+    together = [[split[number] for split in figures] for number in common]
+    across = [number + 1 for number in common]
     means, spreads = [fmean(same) for same in together], [pstdev(same) for same in together]
     colour, splits = COLOUR_OF[found.cell.layout], f"{len(curves)} split{'s' if len(curves) > 1 else ''}"
     label = f"{found.cell.layout}, {what}, {splits}"

@@ -1,5 +1,6 @@
 """What is running, shown on the terminal: a bar for each running cell, how good it is so far, the time left."""
 
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,17 @@ class Display:
         """An epoch of a cell is over."""
         if self.progress is not None:
             self.progress.update(self.bars[cell], completed=record["epoch"] + 1, said=cell.say(record))
+
+    def note(self, words: str) -> None:
+        """Something that everybody should know, also where no progress is shown."""
+        if self.progress is not None:
+            self.progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(words, file=sys.stderr)
+
+    def note_of(self, cell: Runnable, words: str) -> None:
+        """Such a thing about a cell."""
+        self.note(f"{cell.title}: {words}")
 
     def end(self, cell: Runnable, record: dict[str, Any]) -> None:
         """A cell is finished: its bar goes, a line stays."""

@@ -1,20 +1,23 @@
 """What was measured: one line of JSON for each epoch and one for each finished cell, in `records.jsonl`.
 
-Lines are only ever appended, each with one write. Whatever happens while a line is written, the lines before it stay
-readable; a torn last line is not a record, and is cut off before anything is appended after it.
+Lines are only ever appended, by one process at a time. Whatever happens while a line is written, the lines before it
+stay readable; a torn last line is not a record, and is cut off before anything is appended after it.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bellnet.errors import DataError
+from bellnet.experiments.locks import Answer, lock
 
 NAME = "records.jsonl"
 EPOCH, FINISHED = "epoch", "cell"
+_BLOCK = 2**16
 
 
 @dataclass(frozen=True)
@@ -33,47 +36,49 @@ class Records:
         return self.directory / NAME
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add a record. Several processes may do so at once: a line is one write at the end of the file."""
-        line = json.dumps(record, allow_nan=True) + "\n"
-        self.directory.mkdir(parents=True, exist_ok=True)
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(file, line.encode())
-            os.fsync(file)
-        finally:
-            os.close(file)
+        """Add a record, all of it or nothing. Several processes may do so at once."""
+        line = (json.dumps(record, allow_nan=True) + "\n").encode()
+        with self._open(os.O_CREAT) as (file, locked):
+            if locked:
+                _cut(file)  # whoever has torn it is gone: nobody else is writing now
+            before = os.lseek(file, 0, os.SEEK_END)
+            try:
+                while line:
+                    line = line[os.write(file, line) :]
+                os.fsync(file)
+            except BaseException:
+                if locked:
+                    os.ftruncate(file, before)
+                raise
 
     def read(self) -> list[dict[str, Any]]:
         """All records, oldest first, without a torn last line."""
-        if not self.path.exists():
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
             return []
-        found = []
-        lines = self.path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as reason:
-                if number == len(lines):
-                    break  # no line end: the writer was stopped here
-                raise DataError(
-                    f"{self.path}: line {number} is not a record.\nDelete that line; its epoch or cell is run again."
-                ) from reason
-            if number < len(lines):  # without its line end even a readable line is about to be cut off
-                found.append(record)
-        return found
+        except OSError as reason:
+            raise DataError(
+                f"{self.path} cannot be read: {reason.strerror or reason}.\nMend that, or choose another directory."
+            ) from reason
+        *lines, _ = content.split(b"\n")  # what has no line end is torn, or is just being written
+        found = {number: _parse(line) for number, line in enumerate(lines, 1) if line.strip()}
+        wrong = [number for number, record in found.items() if record is None]
+        if wrong:
+            what = f"line {wrong[0]} is not a record" if len(wrong) == 1 else f"lines {listed(wrong)} are not records"
+            raise DataError(
+                f"{self.path}: {what}.\nDelete {'it' if len(wrong) == 1 else 'them'} and run the same command again: "
+                "what a cell that is not finished lacks then is run again; a finished one keeps its result, and curves "
+                "and the best averaged epoch do without the line."
+            )
+        return [record for record in found.values() if record is not None]
 
     def repair(self) -> bool:
         """Cut off a torn last line; whether there was one."""
         if not self.path.exists():
             return False
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole == len(content):
-            return False
-        os.truncate(self.path, whole)
-        return True
+        with self._open() as (file, _):
+            return _cut(file)
 
     def finished(self) -> dict[str, dict[str, Any]]:
         """The last record of each finished cell, by key."""
@@ -86,3 +91,60 @@ class Records:
             if record["kind"] == EPOCH:
                 found.setdefault(record["key"], {})[record["epoch"]] = record
         return {key: [epochs[number] for number in sorted(epochs)] for key, epochs in found.items()}
+
+    @contextmanager
+    def _open(self, flags: int = 0) -> Iterator[tuple[int, bool]]:
+        """The file, open at its end, and whether it is locked, so that no other process writes; its errors in words."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o644)
+            try:
+                yield file, lock(file, wait=True) is Answer.TAKEN
+            finally:
+                os.close(file)
+        except OSError as reason:
+            raise not_written(self.path, reason) from reason
+
+
+def not_written(path: Path, reason: OSError) -> DataError:
+    """That a file of a run cannot be written, and what becomes of the run."""
+    return DataError(
+        f"{path} cannot be written: {reason.strerror or reason}.\n"
+        "What was done before is kept. When that is mended, the same command goes on from there."
+    )
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Numbers as one says them: "1, 2 and 3"."""
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """The record of a line; None if it is none."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("key"), str):
+        return None
+    if record.get("kind") == FINISHED:
+        return record
+    number = record.get("epoch")
+    return record if record.get("kind") == EPOCH and type(number) is int and number >= 0 else None
+
+
+def _cut(file: int) -> bool:
+    """Cut off what stands after the last line end; whether there was anything."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    end = size
+    while end:
+        start = max(end - _BLOCK, 0)
+        os.lseek(file, start, os.SEEK_SET)
+        whole = os.read(file, end - start).rfind(b"\n") + 1
+        end = start + whole
+        if whole:
+            break
+    if end < size:
+        os.ftruncate(file, end)
+    return end < size

@@ -12,6 +12,7 @@ from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
+from bellnet.experiments.sound import sound_epochs, sound_results
 from bellnet.experiments.table3 import protocols_table, table3
 from bellnet.experiments.tables import Table, sizes_table, table1, table2
 
@@ -40,13 +41,13 @@ CAPTIONS = {
 def tables_of(directory: Path) -> list[Table]:
     """The tables for which a directory has records."""
     records = Records(directory)
-    finished = list(records.finished().values())
+    finished = sound_results(records)
     present = {record["config"]["table"] for record in finished}
     found = [table1(finished)] if "table1" in present else []
     if "table2" in present:
         found += [table2(finished), sizes_table(finished)]
     if "table3" in present:
-        found += [table3(finished), protocols_table(finished, records.epochs())]
+        found += [table3(finished), protocols_table(finished, sound_epochs(records))]
     return found
 
 
@@ -69,17 +70,17 @@ def write_report(directory: Path) -> list[Path]:
     check_extra("bellnet report")
     directory = Path(directory)
     records = Records(directory)
-    finished = list(records.finished().values())
+    finished, epochs = sound_results(records), sound_epochs(records)
     if not finished:
         raise DataError(
             f"{directory} has no finished cell to report.\nName a directory that bellnet table1, table2 or table3 has "
             "written with --out."
         )
     figures = {
-        "curves.png": learning_curves(finished, records.epochs()),
+        "curves.png": learning_curves(finished, epochs),
         "sizes.png": error_against_size(finished),
         "examples.png": example_outputs(finished),
-        "accuracy.png": accuracy_curves(finished, records.epochs()),
+        "accuracy.png": accuracy_curves(finished, epochs),
     }
     pictures = {name: _png(figure) for name, figure in figures.items() if figure is not None}
     tables = tables_of(directory)
@@ -129,7 +130,7 @@ def _about(finished: list[dict[str, Any]]) -> list[str]:
     for name in ("versions", "machine"):
         kinds = sorted({", ".join(f"{key} {value}" for key, value in record[name].items()) for record in finished})
         lines += [f"{name}: {kind}" for kind in kinds]
-    commits = sorted({record["commit"] for record in finished if record["commit"]})
+    commits = sorted({commit for record in finished if isinstance(commit := record.get("commit"), str)})
     return [*lines, *(f"commit: {commit}" for commit in commits)]
 
 

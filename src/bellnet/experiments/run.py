@@ -18,12 +18,13 @@ from typing import Any
 import torch
 
 from bellnet.errors import DataError, MissingExtraError
+from bellnet.experiments.alone import alone, make_usable
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.records import Records
-from bellnet.experiments.train import run_cell
+from bellnet.experiments.train import checkpoints, run_cell
 
-EPOCH, DONE, FAILED = "epoch", "done", "failed"
+EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
 
 
 def check_extra(call: str) -> None:
@@ -40,6 +41,8 @@ def check_extra(call: str) -> None:
 def run_cells(cells: Sequence[Runnable], directory: Path, *, jobs: int = 1, show: bool = True) -> list[dict[str, Any]]:
     """Run the cells that are not finished, and return the final records of all, in order.
 
+    While this goes on, the directory is refused to other calls and other processes.
+
     Args:
         cells: What to run.
         directory: Where everything goes.
@@ -48,17 +51,30 @@ def run_cells(cells: Sequence[Runnable], directory: Path, *, jobs: int = 1, show
     """
     check_extra("bellnet.experiments.run_cells")
     records = Records(Path(directory))
-    records.repair()
-    finished = records.finished()
-    waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
-    # What is quick comes first: the trivial predictors fill their rows at once.
-    waiting.sort(key=lambda cell: cell.is_learned)
-    with Display(waiting, done=len(cells) - len(waiting), show=show) as display:
-        if jobs > 1 and len(waiting) > 1:
-            _side_by_side(waiting, records.directory, min(jobs, len(waiting)), display)
-        else:
-            _in_turn(waiting, records.directory, display)
-    finished = records.finished()
+    with alone(records.directory) as is_alone:
+        records.repair()
+        finished = records.finished()
+        waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
+        # What is quick comes first: the trivial predictors fill their rows at once.
+        waiting.sort(key=lambda cell: cell.is_learned)
+        if waiting and waiting[-1].is_learned:
+            make_usable(checkpoints(records.directory, waiting[-1]).parent)
+        with Display(waiting, done=len(cells) - len(waiting), show=show) as display:
+            if not is_alone:
+                display.note(
+                    f"{directory}: this file system has no locks. Run no second command there before this one is done."
+                )
+            if jobs > 1 and len(waiting) > 1:
+                _side_by_side(waiting, records.directory, min(jobs, len(waiting)), display)
+            else:
+                _in_turn(waiting, records.directory, display)
+        finished = records.finished()
+    lost = [cell.title for cell in cells if cell.key not in finished]
+    if lost:
+        raise DataError(
+            f"{records.path} has lost what was recorded while this ran: {'; '.join(lost)}.\n"
+            "Leave that file alone and run the same command again: what is lost is run again."
+        )
     return [finished[cell.key] for cell in cells]
 
 
@@ -69,7 +85,7 @@ def _in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -> No
     try:
         for cell in cells:
             display.begin(cell)
-            display.end(cell, run_cell(cell, directory, display.epoch))
+            display.end(cell, run_cell(cell, directory, display.epoch, note=display.note_of))
     except SystemExit as stop:
         # Lightning turns Ctrl-C into an exit of the whole program; what runs cells may have other things to do.
         raise KeyboardInterrupt from stop
@@ -121,6 +137,8 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, jobs: int, display
                     ) from None
                 if what == EPOCH:
                     display.epoch(cell, value)
+                elif what == NOTE:
+                    display.note_of(cell, value)
                 elif what == FAILED:
                     raise value
                 else:
@@ -152,7 +170,12 @@ def _work(line: Connection, directory: Path) -> None:
         except EOFError:
             return
         try:
-            done = run_cell(cell, directory, lambda cell, epoch: line.send((EPOCH, epoch)))
+            done = run_cell(
+                cell,
+                directory,
+                lambda cell, epoch: line.send((EPOCH, epoch)),
+                note=lambda cell, words: line.send((NOTE, words)),
+            )
         except BrokenPipeError:
             return  # whoever wanted this is gone; the records and the last checkpoint are there
         except Exception as reason:

@@ -5,15 +5,20 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bellnet.errors import DataError
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.machine import circumstances
-from bellnet.experiments.records import EPOCH, FINISHED, Records
+from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
+
+if TYPE_CHECKING:
+    from bellnet.experiments.learner import Learner
 
 Report = Callable[[Runnable, dict[str, Any]], None]
+Note = Callable[[Runnable, str], None]
 
 
 def checkpoints(directory: Path, cell: Runnable) -> Path:
@@ -21,13 +26,16 @@ def checkpoints(directory: Path, cell: Runnable) -> Path:
     return directory / "checkpoints" / cell.key
 
 
-def run_cell(cell: Runnable, directory: Path, report: Report | None = None) -> dict[str, Any]:
+def run_cell(
+    cell: Runnable, directory: Path, report: Report | None = None, *, note: Note | None = None
+) -> dict[str, Any]:
     """Run a cell unless it is finished, and return its final record.
 
     Args:
         cell: What to run.
         directory: Where records and checkpoints go.
         report: Called after every epoch with its record.
+        note: Called with words where something was lost that the cell has to run again.
     """
     records = Records(directory)
     done = records.finished().get(cell.key)
@@ -36,16 +44,17 @@ def run_cell(cell: Runnable, directory: Path, report: Report | None = None) -> d
     result = cell.compute()
     if result is None:
         with _quiet():
-            result = _learned(cell, records, report or (lambda cell, epoch: None))
+            result = _learned(cell, records, report or (lambda cell, epoch: None), note or (lambda cell, words: None))
     final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
     records.append(final)
     return final
 
 
-def _learned(cell: Runnable, records: Records, report: Report) -> dict[str, Any]:
+def _learned(cell: Runnable, records: Records, report: Report, note: Note) -> dict[str, Any]:
     from lightning.pytorch import Trainer
     from lightning.pytorch.callbacks import ModelCheckpoint
 
+    from bellnet.experiments.checkpoints import WholeCheckpoints, find_start
     from bellnet.experiments.learner import Epochs
 
     def record(epoch: dict[str, Any]) -> None:
@@ -56,40 +65,59 @@ def _learned(cell: Runnable, records: Records, report: Report) -> dict[str, Any]
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
     learner = cell.learner()
-    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
-    keep = [ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)]
+    best = None
     if learner.monitor is not None:
-        # Before the last one, which also stores what the best one knows.
         name, mode = learner.monitor
         best = ModelCheckpoint(
             place, "best", monitor=name, mode=mode, enable_version_counter=False, save_on_train_epoch_end=True
         )
-        keep.insert(0, best)
+    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
+    last = ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)
     trainer = Trainer(
         accelerator="cpu",
         devices=1,
         max_epochs=cell.epochs,
         num_sanity_val_steps=0,
-        callbacks=[Epochs(record), *keep],
+        # The last one comes after the best one, since it also stores what that one knows.
+        callbacks=[Epochs(record), *([] if best is None else [best]), last],
+        plugins=[WholeCheckpoints()],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         default_root_dir=records.directory,
     )
-    last = place / "last.ckpt"
-    epoch = torch.load(last, weights_only=True)["epoch"] + 1 if last.exists() else 0
-    train, checked = learner.loaders(epoch=epoch)
-    trainer.fit(learner, train, checked, ckpt_path=last if last.exists() else None)
+    start = find_start(place, learner, best, _recorded(cell, records, learner))
+    if start.wrong:
+        note(cell, start.said())
+    train, checked = learner.loaders(epoch=start.epoch)
+    trainer.fit(learner, train, checked, ckpt_path=start.path)
 
-    counts = torch.load(place / ("last.ckpt" if learner.monitor is None else "best.ckpt"), weights_only=True)
+    counts = torch.load(place / ("last.ckpt" if best is None else "best.ckpt"), weights_only=True)
     learner.load_state_dict(counts["state_dict"])
     learner.eval()
-    epochs = records.epochs()[cell.key]
+    recorded = _recorded(cell, records, learner)
+    lost = [number for number in range(cell.epochs) if number not in recorded]
+    if lost:
+        raise DataError(
+            f"{cell.title}: {records.path} has lost its epoch{'s' * (len(lost) > 1)} {listed(lost)} while it ran.\n"
+            "Leave that file alone and run the same command again: the cell starts again."
+        )
+    epochs = list(recorded.values())
     return {
         **learner.result(epochs),
-        "best_epoch": None if learner.monitor is None else counts["epoch"],
+        "best_epoch": None if best is None else counts["epoch"],
         "parameters": sum(weight.numel() for weight in learner.net.parameters()),
         "seconds": round(sum(epoch["seconds"] for epoch in epochs), 3),
+    }
+
+
+def _recorded(cell: Runnable, records: Records, learner: "Learner") -> dict[int, dict[str, Any]]:
+    """The epochs of a cell that have been recorded with the figures that its result is made of."""
+    needed = ["seconds", *([] if learner.monitor is None else [learner.monitor[0]])]
+    return {
+        epoch["epoch"]: epoch
+        for epoch in records.epochs().get(cell.key, ())
+        if all(isinstance(epoch.get(name), int | float) for name in needed)
     }
 
 
