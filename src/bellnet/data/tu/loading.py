@@ -43,8 +43,8 @@ def load(
     root: str | os.PathLike[str] | None = None,
     *,
     cache: str | os.PathLike[str] | bool = True,
-    max_unpacked: float = MAX_UNPACKED,
-    max_ratio: float = MAX_RATIO,
+    max_unpacked: float | None = None,
+    max_ratio: float | None = None,
 ) -> TUSet:
     """A data set of the TU collection, or of the same layout. Needs the extra `graphs`.
 
@@ -59,12 +59,14 @@ def load(
         root: The folder for downloads; a folder in the cache if None.
         cache: The folder in which parsed sets are kept; True for the environment variable BELLNET_CACHE or the usual
             folder of the platform, False for none.
-        max_unpacked: The most bytes that a file in a zip may unpack to. A set takes up to 13 times as much memory.
-        max_ratio: The most bytes that a file in a zip may unpack to for each byte that it takes there. Files that
-            unpack to no more than 32 megabytes are read whatever their ratio.
+        max_unpacked: The most bytes that a file in a zip may unpack to; a gigabyte (2**30) if None. Reading a file
+            takes up to ten times as much memory.
+        max_ratio: The most bytes that a file in a zip may unpack to for each byte that it takes there; 200 if None.
+            Files that unpack to no more than 32 megabytes are read whatever their ratio.
     """
     require("numpy", extra="graphs", call="tu.load")
-    files = _files(name, data, root, bound=Bound(max_unpacked, max_ratio))
+    bound = Bound(MAX_UNPACKED if max_unpacked is None else max_unpacked, MAX_RATIO if max_ratio is None else max_ratio)
+    files = _files(name, data, root, bound=bound)
     if cache is False:
         found = _build(files.name, parse(files))
     else:

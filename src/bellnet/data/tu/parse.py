@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 AGAIN = "\nThe files do not fit together; get the data set again."
+MOST_CELLS = 2**28
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,14 @@ def parse(files: Files) -> Arrays:
     kinds = _rows(files, "node_labels", n_nodes, "nodes")
     one_kind = kinds is not None and kinds.shape[1] == 1
     node_features = _beside(
-        _rows(files, "node_attributes", n_nodes, "nodes", real=True), None if one_kind else _one_hot(kinds)
+        _rows(files, "node_attributes", n_nodes, "nodes", real=True),
+        None if one_kind else _one_hot(files, "node_labels", kinds),
     )
     ends, order = _ends(files, n_nodes)
     n_listed = len(ends) if order is None else len(order[0])
     edge_features = _beside(
         _rows(files, "edge_attributes", n_listed, "edges", real=True),
-        _one_hot(_rows(files, "edge_labels", n_listed, "edges")),
+        _one_hot(files, "edge_labels", _rows(files, "edge_labels", n_listed, "edges")),
     )
     if order is not None:
         edge_features = None if edge_features is None else edge_features[order[1]]
@@ -103,13 +105,21 @@ def _rows(
     return rows
 
 
-def _one_hot(columns: "Array | None") -> "Array | None":
-    """For every column one for each of its values."""
+def _one_hot(files: Files, ending: str, columns: "Array | None") -> "Array | None":
+    """For every column one feature for each of its values, true where a line has it."""
     import numpy as np
 
     if columns is None:
         return None
-    return np.concatenate([column[:, None] == np.unique(column) for column in columns.T], axis=1).astype(np.float64)
+    values = [np.unique(column) for column in columns.T]
+    n_features = sum(map(len, values))
+    if len(columns) * n_features > MOST_CELLS:
+        raise DataError(
+            f"{files.where(ending)}: {len(columns)} lines with {n_features} different labels are too many, since every "
+            f"label becomes a feature of every line.\nIf they are quantities, write them into "
+            f"{files.name}_{ending.replace('labels', 'attributes')}.txt."
+        )
+    return np.concatenate([column[:, None] == known for column, known in zip(columns.T, values, strict=True)], axis=1)
 
 
 def _beside(left: "Array | None", right: "Array | None") -> "Array | None":

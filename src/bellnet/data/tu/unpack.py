@@ -15,12 +15,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
 
 from bellnet.errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MAX_UNPACKED = 2**30
 MAX_RATIO = 200.0
@@ -40,8 +37,8 @@ class Bound:
             equal labels packs into next to nothing.
     """
 
-    unpacked: float = MAX_UNPACKED
-    ratio: float = MAX_RATIO
+    unpacked: float
+    ratio: float
 
     def __post_init__(self) -> None:
         for name in ("unpacked", "ratio"):
@@ -98,7 +95,7 @@ class _Pieces(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int:
+    def readinto(self, buffer: Any) -> int:
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
