@@ -176,6 +176,23 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
     assert outcome(capsys, "fit", tmp_path / "TINY.zip", "--out", tmp_path / "model", *QUICK)[0] == 0
 
 
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict"])
+def test_the_bound_on_what_a_zip_unpacks_to_is_that_of_the_options(tu_folder, tmp_path, capsys, monkeypatch, command):
+    import shutil
+
+    zipped = shutil.make_archive(str(tmp_path / "TINY"), "zip", tu_folder)
+    model = tmp_path / "model"
+    assert outcome(capsys, "fit", tu_folder, "--out", model, *QUICK)[0] == 0
+    words = [command, zipped, "--out", model, *QUICK] if command == "fit" else [command, model, zipped]
+    monkeypatch.setenv("BELLNET_CACHE", str(tmp_path / "empty"))
+    code, _, said = outcome(capsys, *words, "--max-unpacked", "10")
+    assert code == 2
+    size = (tu_folder / "TINY_graph_indicator.txt").stat().st_size
+    assert f"TINY_graph_indicator.txt unpacks to {size} bytes; at most 10 are read." in said
+    assert f"--max-unpacked {size}" in said
+    assert outcome(capsys, *words, "--max-unpacked", "10000", "--max-ratio", "1.5")[0] == 0  # a small file may have any
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -191,6 +208,8 @@ def test_a_zip_is_as_good_as_a_folder(tu_folder, tmp_path, capsys):
         (["fit", "TU", "--out", "m", "--split", "2"], "has 2 splits, from 0 to 1."),
         (["fit", "TU", "--out", "m", "--labels", "x.csv"], "--labels belongs to a folder of GraphML files"),
         (["fit", "FOLDER", "--out", "m", "--labels", "x.csv"], "x.csv"),
+        (["fit", "FOLDER", "--out", "m", "--max-ratio", "9"], "--max-ratio belongs to zips; a folder of GraphML files"),
+        (["fit", "TU", "--out", "m", "--max-unpacked", "0"], "'0' is not a whole number from 1 up"),
         (["fit", "FOLDER", "--out", "m", "--regression"], "has no numbers to predict."),
         (["fit", "FOLDER", "--out", "m", "--regression", "--balanced"], "--balanced is about classes"),
         (["fit", "FOLDER", "--out", "m", "--epochs", "0"], "'0' is not a whole number from 1 up"),

@@ -28,7 +28,7 @@ from bellnet.data import (
     tu,
     undirected,
 )
-from tests.data.tu.small import write_folder, write_zip
+from tests.data.tu.small import claim, write_folder, write_zip
 
 PATH = undirected(3, [(0, 1), (1, 2)])
 EDGES = [[0, 1], [1, 0]]
@@ -102,6 +102,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a node without a feature": lambda: as_graph(_nx(_0={"x": 1}, _1={}), node="x"),
     "a node without a label": lambda: as_graph(_nx(_0={"label": 1}, _1={})),
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
+    "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),
     "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node="x"),
     "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
@@ -210,11 +211,23 @@ def _damaged(file: Path) -> Path:
     return file
 
 
+def _document(inside: str) -> str:
+    return f'<graphml><graph edgedefault="directed">{inside}</graph></graphml>'
+
+
+def _one_less(file: Path) -> Path:
+    """A zip whose end says that there is one member more than the directory has."""
+    content = bytearray(file.read_bytes())
+    content[-12] += 1
+    file.write_bytes(content)
+    return file
+
+
 def _graphml(place: Path, labels: str | bytes | None = None, graph: str | None = None):
     nx.write_graphml(nx.path_graph(2), place / "a.graphml")
     nx.write_graphml(nx.path_graph(3), place / "b.graphml")
     if graph is not None:
-        (place / "b.graphml").write_text(graph)
+        (place / "b.graphml").write_text(graph, encoding="utf-8")
     if labels is not None:
         (place / "labels.csv").write_bytes(labels if isinstance(labels, bytes) else labels.encode())
     return graphml.load(place)
@@ -267,6 +280,27 @@ TABLES: dict[str, Callable[[Path], object]] = {
     ),
     "a zip with an absolute path": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["/etc/evil.txt"])),
     "a zip with a drive": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["C:/evil.txt"])),
+    "a zip that unpacks to too much": lambda place: tu.load(data=write_zip(place / "SMALL.zip"), max_unpacked=20),
+    "a zip that unpacks to too much for its size": lambda place: tu.load(
+        data=write_zip(place / "SMALL.zip", graph_indicator="1\n" * 2**25), max_ratio=1
+    ),
+    "a zip that unpacks to more than it claims": lambda place: tu.load(
+        data=claim(write_zip(place / "SMALL.zip"), unpacked=5)
+    ),
+    "a zip with a member less": lambda place: tu.load(data=_one_less(write_zip(place / "SMALL.zip"))),
+    "a zip with a file twice": lambda place: tu.load(
+        data=write_zip(place / "SMALL.zip", extra=["more/SMALL_A.txt"]), name="SMALL"
+    ),
+    "a zip with a path twice": lambda place: tu.load(
+        data=write_zip(place / "SMALL.zip", extra=["more/x.txt", "more//x.txt"]), name="SMALL"
+    ),
+    "a bound that is none": lambda place: tu.load(data=place, max_unpacked=0),
+    "a ratio that is no number": lambda place: tu.load(data=place, max_ratio="much"),
+    "a line without end": lambda place: _load(place, graph_labels="7" * 2**24),
+    "an attribute beyond all numbers": lambda place: _load(place, node_attributes="1\n2\n1e999\n4\n5\n6\n"),
+    "a label for every edge": lambda place: _load(
+        place, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
+    ),
     "splits that are no JSON": lambda place: _with_splits(place, "[1, 2"),
     "splits of another form": lambda place: _with_splits(place, '{"splits": []}'),
     "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
@@ -277,6 +311,25 @@ TABLES: dict[str, Callable[[Path], object]] = {
     "GraphML that is cut": lambda place: _graphml(place, graph="<graphml><graph>"),
     "XML that is no GraphML": lambda place: _graphml(place, graph="<html></html>"),
     "GraphML with parallel edges": lambda place: _graphml(place, graph="\n".join(nx.generate_graphml(PARTLY))),
+    "GraphML in an unknown encoding": lambda place: _graphml(
+        place, graph='<?xml version="1.0" encoding="klingon"?><g/>'
+    ),
+    "GraphML in another encoding than it says": lambda place: _graphml(
+        place, graph='<?xml version="1.0" encoding="ascii"?><!-- é --><g/>'
+    ),
+    "GraphML with a document type": lambda place: _graphml(place, graph="<!DOCTYPE graphml><graphml/>"),
+    "two graphs in a GraphML file": lambda place: _graphml(place, graph="<graphml><graph/><graph/></graphml>"),
+    "GraphML without a direction": lambda place: _graphml(place, graph="<graphml><graph/></graphml>"),
+    "GraphML with a node without name": lambda place: _graphml(place, graph=_document("<node/>")),
+    "GraphML with a node twice": lambda place: _graphml(place, graph=_document('<node id="a"/><node id="a"/>')),
+    "GraphML with an edge to nowhere": lambda place: _graphml(
+        place, graph=_document('<node id="a"/><edge source="a" target="b"/>')
+    ),
+    "GraphML with an edge to a port": lambda place: _graphml(
+        place, graph=_document('<node id="a"/><edge source="a" target="a" targetport="p"/>')
+    ),
+    "GraphML with a hyperedge": lambda place: _graphml(place, graph=_document("<hyperedge/>")),
+    "GraphML with nested graphs": lambda place: _graphml(place, graph=_document('<node id="a"><graph/></node>')),
     "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
     "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
     "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),

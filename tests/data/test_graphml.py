@@ -1,12 +1,18 @@
 """A folder of GraphML files with a table of labels."""
 
+import codecs
 import os
+import xml.etree.ElementTree
+from xml.parsers import expat
 
 import networkx as nx
 import pytest
 
 from bellnet.data import as_graph, graphml
 from bellnet.errors import DataError
+
+SPACE = "http://graphml.graphdrawing.org/xmlns"
+PAIR = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
 
 
 @pytest.fixture
@@ -71,3 +77,165 @@ def test_a_name_of_a_file_may_be_no_utf_8_but_a_label_may_not(tmp_path):
     (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",gr\xfcn\n")
     with pytest.raises(DataError, match=r"labels.csv cannot be read: 'utf-8' codec can't decode byte"):
         graphml.load(tmp_path)
+
+
+def document(inside=PAIR, *, before="", keys="", after="", graph='edgedefault="undirected"'):
+    """A GraphML file with this in its graph."""
+    return f'{before}<graphml xmlns="{SPACE}">{keys}<graph {graph}>{inside}</graph>{after}</graphml>'
+
+
+def read(place, text, **options):
+    """The graph of a file with this text or these bytes."""
+    place.mkdir(exist_ok=True)
+    (place / "x.graphml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (found,) = graphml.load(place, **options).graphs
+    return found
+
+
+def declared(name):
+    return document(before=f'<?xml version="1.0" encoding="{name}"?>\n<!-- é -->')
+
+
+ENCODED = {
+    "nothing said": document().encode(),
+    "utf-8 with a mark": codecs.BOM_UTF8 + declared("UTF-8").encode(),
+    "utf-16 with a mark": declared("UTF-16").encode("utf-16"),
+    "utf-16 without a mark": declared("UTF-16").encode("utf-16-le"),
+    "utf-16 without a mark, large end first": declared("UTF-16").encode("utf-16-be"),
+    "latin-1": declared("ISO-8859-1").encode("latin-1"),
+    "windows": declared("windows-1252").replace('"', "'", 4).encode("cp1252"),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_a_file_is_read_in_the_encoding_it_says(tmp_path, name):
+    assert read(tmp_path, ENCODED[name]).edge_index.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("name", ["klingon", "rot13", "zlib", "x-user-defined"])
+def test_an_encoding_that_is_not_known_is_an_error(tmp_path, name):
+    with pytest.raises(DataError, match=f"x.graphml: the encoding '{name}' is not known.\nWrite the file as UTF-8."):
+        read(tmp_path, declared(name).encode())
+
+
+@pytest.mark.parametrize("content", [declared("UTF-8").encode("latin-1"), declared("ascii").encode()])
+def test_bytes_that_are_not_of_the_encoding_are_an_error(tmp_path, content):
+    with pytest.raises(DataError, match=r"x.graphml is not written in \S+ as it says: .*\nWrite the file as UTF-8."):
+        read(tmp_path, content)
+
+
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+TYPES = {
+    "a bomb": f'<!DOCTYPE graphml [<!ENTITY l0 "ha">{LAUGHS}]>',
+    "a long entity": f'<!DOCTYPE graphml [<!ENTITY l9 "{"ha" * 50_000}">]>',
+    "a parameter": '<!DOCTYPE graphml [<!ENTITY % all SYSTEM "file:///nowhere"> %all;]>',
+    "another file": '<!DOCTYPE graphml [<!ENTITY l9 SYSTEM "file:///nowhere">]>',
+    "a published type": '<!DOCTYPE graphml SYSTEM "http://graphml.graphdrawing.org/dtds/1.0rc/graphml.dtd">',
+    "nothing at all": "<!DOCTYPE graphml>",
+}
+
+
+@pytest.mark.parametrize("lead", ["", '<?xml version="1.0"?>\n<!-- ]]> --><?a <!-- ?>\r\n\t '])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("name", TYPES)
+def test_a_document_type_is_refused_before_any_parser_sees_it(tmp_path, monkeypatch, name, encoding, lead):
+    def parse(*_, **__):
+        raise AssertionError("a parser was asked")
+
+    for module in (expat, xml.etree.ElementTree):
+        for function in ("ParserCreate", "XMLParser", "XML", "fromstring", "parse", "ElementTree"):
+            if hasattr(module, function):
+                monkeypatch.setattr(module, function, parse)
+    inside = '<node id="a">&l9;</node>'
+    with pytest.raises(DataError, match=r"x\.graphml: a document type"):
+        read(tmp_path, document(inside, before=lead + TYPES[name]).encode(encoding))
+
+
+def test_what_looks_like_a_document_type_within_text_is_text(tmp_path):
+    inside = PAIR + "<!-- <!DOCTYPE graphml> --><desc><![CDATA[<!DOCTYPE graphml [ ]>]]></desc>"
+    assert read(tmp_path, document(inside, before="<!-- <!DOCTYPE x> -->")).n == 2
+
+
+NODE_KEY = '<key id="k" for="node" attr.name="charge" attr.type="double"/>'
+UNREAD = {
+    "an edge to a node that is not there": (document(PAIR + '<edge source="a" target="z"/>'), "joins 'a' with 'z'"),
+    "an edge from a node that is not there": (document(PAIR + '<edge source="z" target="a"/>'), "joins 'z' with 'a'"),
+    "an edge without an end": (document(PAIR + '<edge source="a"/>'), "joins 'a' with None"),
+    "a node without a name": (document(PAIR + "<node/>"), "node without id"),
+    "a node twice": (document(PAIR + '<node id="a"/>'), "'a' is there twice"),
+    "a key twice": (document(keys=NODE_KEY * 2), "'k' is there twice"),
+    "a value twice": (
+        document('<node id="a"><data key="k">1</data><data key="k">2</data></node>', keys=NODE_KEY),
+        "'k' is there twice",
+    ),
+    "a second graph": (document(after='<graph edgedefault="directed"/>'), "expected one graph, came 2"),
+    "a graph within a node": (
+        document('<node id="a" yfiles.foldertype="group"><graph edgedefault="directed"/></node>'),
+        "<graph> within <node> is not read",
+    ),
+    "a graph within an edge": (
+        document('<node id="a"/><edge source="a" target="a"><graph edgedefault="directed"/></edge>'),
+        "<graph> within <edge> is not read",
+    ),
+    "a hyperedge": (document(PAIR + '<hyperedge><endpoint node="a"/></hyperedge>'), "<hyperedge> within <graph>"),
+    "a port": (document('<node id="a"><port name="p"/></node>'), "<port> within <node> is not read"),
+    "an edge to a port": (document(PAIR.replace("target=", 'targetport="p" target=')), "targetport of an <edge>"),
+    "a locator": (
+        document('<node id="a"><locator xmlns:x="http://www.w3.org/1999/xlink" x:href="file:///nowhere"/></node>'),
+        "<locator> within <node> is not read",
+    ),
+    "an unknown part": (document('<vertex id="a"/>'), "<vertex> within <graph> is not read"),
+    "a part of something else": (document('<node xmlns="urn:x" id="a"/>'), "<{urn:x}node> within <graph> is not read"),
+    "no direction": (document(graph=""), "edgedefault of the <graph> must be 'directed' or 'undirected', came None"),
+    "an unknown direction": (document(graph='edgedefault="Directed"'), "came 'Directed'"),
+    "an unknown direction of an edge": (
+        document(PAIR.replace("target=", 'directed="yes" target=')),
+        "directed of an <edge> must be 'true' or 'false', came 'yes'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_has_no_place_in_a_graph_is_an_error(tmp_path, name):
+    text, words = UNREAD[name]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'x.graphml'}: ")
+    assert words in str(caught.value)
+    without_space = text.replace(f' xmlns="{SPACE}"', "")
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, without_space)
+    assert words in str(caught.value)
+
+
+def test_nodes_may_come_after_their_edges(tmp_path):
+    found = read(tmp_path, document('<edge source="a" target="b"/><node id="b"/><node id="a"/>'))
+    assert found.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert found.n == 2
+
+
+def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
+    keys = NODE_KEY.replace("/>", "><default>0.5</default></key>") + (
+        '<key id="w" for="edge" attr.name="weight" attr.type="int"><default>3</default></key>'
+    )
+    inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
+    found = read(tmp_path, document(inside, keys=keys), node="charge")
+    assert found.node_features.tolist() == [[2.0], [0.5]]
+    assert found.edge_features.tolist() == [[3.0], [3.0]]
+
+
+def test_a_default_that_is_empty_is_an_error(tmp_path):
+    for kind in ("double", "boolean"):
+        keys = NODE_KEY.replace("double", kind).replace("/>", "><default/></key>")
+        with pytest.raises(DataError, match="cannot be read as GraphML"):
+            read(tmp_path, document(keys=keys))
+
+
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1])
+def test_a_label_beyond_64_bits_is_refused(tmp_path, label):
+    key = '<key id="k" for="node" attr.name="label" attr.type="long"/>'
+    inside = '<node id="a"><data key="k">{}</data></node>'
+    with pytest.raises(DataError, match=f"the label 'label' of node 'a' must fit into 64 bits, came {label}"):
+        read(tmp_path, document(inside.format(label), keys=key))
+    near = label - 1 if label > 0 else label + 1
+    assert read(tmp_path, document(inside.format(near), keys=key)).node_labels.tolist() == [near]

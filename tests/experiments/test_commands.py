@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +59,18 @@ def test_a_rate_and_a_protocol_can_be_given_to_table3(tmp_path, capsys):
     (record,) = Records(tmp_path / "out").finished().values()
     asked = {"rate": 0.25, "protocol": "nested", "seed": 3, "split": 1}
     assert {name: record["config"][name] for name in asked} == asked
+
+
+def test_table3_reads_of_a_zip_what_its_options_allow(tmp_path, capsys):
+    data = write_set(tmp_path / "data")
+    shutil.make_archive(str(data / "MUTAG"), "zip", data / "MUTAG")
+    shutil.rmtree(data / "MUTAG")
+    command = ["table3", "--quick", "--split", "0", "--epochs", "1", "--data", str(data), "--silent"]
+    assert main([*command, "--out", str(tmp_path / "out"), "--max-unpacked", "10"]) == 2
+    assert "at most 10 are read" in capsys.readouterr().err
+    assert main([*command, "--out", str(tmp_path / "out"), "--max-unpacked", "100000", "--max-ratio", "50"]) == 0
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    assert "max_" not in (tmp_path / "out" / "records.jsonl").read_text()
 
 
 def test_table3_says_what_is_missing_of_its_data(tmp_path, capsys):

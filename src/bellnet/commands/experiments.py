@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
+from bellnet.commands.graph_files import declare_bound
 from bellnet.commands.names import harmless
 from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
@@ -86,6 +87,7 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
     )
+    declare_bound(parser)
     _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
 
@@ -104,6 +106,7 @@ def _run_table3(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         data=arguments.data,
     )
+    cells = [replace(cell, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio) for cell in cells]
     if arguments.quick:
         cells = [quick_graphs(cell) for cell in cells]
     if arguments.rate is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bellnet.commands.command import from_zero
+from bellnet.commands.command import count, from_zero, positive
 from bellnet.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -49,6 +49,23 @@ def declare_data(parser: argparse.ArgumentParser, part: str) -> None:
     parser.add_argument(
         "--split", metavar="K", type=from_zero, help=f"only the {part} graphs of the published split K, from 0 up"
     )
+    declare_bound(parser)
+
+
+def declare_bound(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say how much a file in a zip may unpack to."""
+    parser.add_argument(
+        "--max-unpacked",
+        metavar="BYTES",
+        type=count,
+        help="the most that a file in a zip may unpack to (default 2**30, a gigabyte)",
+    )
+    parser.add_argument(
+        "--max-ratio",
+        metavar="R",
+        type=positive,
+        help="the most bytes for each byte in the zip, if a file unpacks to more than 32 megabytes (default 200)",
+    )
 
 
 def read_data(arguments: argparse.Namespace, part: str) -> Given:
@@ -60,12 +77,18 @@ def read_data(arguments: argparse.Namespace, part: str) -> Given:
         raise DataError(f"there is no {path}.\nGive a zip or folder of the TU layout, or a folder of GraphML files.")
     found: GraphSet
     if path.is_dir() and any(path.glob("*.graphml")):
+        for option in ("max_unpacked", "max_ratio"):
+            if getattr(arguments, option) is not None:
+                words = (
+                    f"--{option.replace('_', '-')} belongs to zips; a folder of GraphML files has nothing to unpack."
+                )
+                raise OptionError(words)
         found = from_files = data.graphml.load(path, arguments.labels)
         names, splits = [Path(name).stem for name in from_files.files], None
     else:
         if arguments.labels is not None:
             raise OptionError("--labels belongs to a folder of GraphML files; the TU layout has its own labels.")
-        found = from_tu = data.tu.load(data=path)
+        found = from_tu = data.tu.load(data=path, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio)
         names, splits = [str(place) for place in range(len(found))], from_tu.splits
     chosen = range(len(found)) if arguments.split is None else _side(path, splits, arguments.split, part)
     labels = None if found.labels is None else [found.classes[place] for place in found.labels.tolist()]

@@ -13,6 +13,7 @@ import torch
 
 from bellnet.data.convert import as_graph
 from bellnet.data.graph import Graph
+from bellnet.data.graphml_text import graphml_text
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.errors import DataError
 from bellnet.extras import require
@@ -45,6 +46,9 @@ def load(
     The CSV has a line of headings with at least `file` and `label`, and one line for each file. Labels that are all
     whole numbers become such classes, others classes of text; labels that are all numbers are targets as well.
 
+    A file holds one graph, and what a `Graph` has no place for is an error: nested graphs, hyperedges, ports, parallel
+    edges, edges to nodes that are not there. So is a document type. A value that is left out is the default of its key.
+
     Args:
         folder: The folder.
         labels: The CSV; `labels.csv` in the folder if None. Without such a file the graphs have no labels.
@@ -74,12 +78,26 @@ def load(
 def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str] | None, label: str | None) -> Graph:
     import networkx
 
+    damage = (
+        xml.etree.ElementTree.ParseError,
+        networkx.NetworkXError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    )
     try:
-        found = networkx.read_graphml(file)
-    except (xml.etree.ElementTree.ParseError, networkx.NetworkXError, OSError, ValueError, KeyError) as reason:
+        found = networkx.parse_graphml(graphml_text(file))
+    except DataError:
+        raise
+    except damage as reason:
         raise DataError(
             f"{file} cannot be read as GraphML: {reason}.\nIt is cut off or damaged; write it again."
         ) from reason
+    for name, owners in (("node_default", found.nodes), ("edge_default", found.edges)):
+        for owner in owners:
+            owners[owner].update({**found.graph[name], **owners[owner]})
     try:
         return as_graph(found, node=node, edge=edge, label=label)
     except DataError as reason:

@@ -67,6 +67,8 @@ class GraphCell:
         held_out: With "nested", one of so many training graphs is kept aside, of every class alike.
         table: Always "table3".
         data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
+        max_unpacked: How much a file in a zip may unpack to, as there; None for what is usual. No part of them either.
+        max_ratio: The same, for each byte in the zip.
     """
 
     name: str
@@ -86,6 +88,8 @@ class GraphCell:
     held_out: int = 9
     table: str = "table3"
     data: Path | None = field(default=None, compare=False)
+    max_unpacked: float | None = field(default=None, compare=False)
+    max_ratio: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for several in ("channels", "hidden"):
@@ -120,7 +124,7 @@ class GraphCell:
 
     @property
     def key(self) -> str:
-        """A name for files and records: readable, and different whenever any field but `data` is.
+        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
 
         >>> cells_of_table3(names=["MUTAG"], splits=[3])[0].key.rpartition("-")[0]
         'table3-MUTAG-3-dense-fixed-100'
@@ -169,7 +173,7 @@ class GraphCell:
         return cls(**{name: value for name, value in found.items() if name in known})
 
     def _counted(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "data"}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
 
 
 def cells_of_table3(

@@ -60,20 +60,26 @@ def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
     )
 
 
-def load_set(name: str, folder: Path | None) -> EncodedSet:
+def load_set(
+    name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
+) -> EncodedSet:
     """A data set, loaded and encoded; the last one is kept, since many cells share it.
 
     Args:
         name: As its files are called.
         folder: Where it is, as `data` in `bellnet.data.tu.load`.
+        max_unpacked: How much a file in a zip may unpack to, as there; None for what is usual.
+        max_ratio: The same, for each byte in the zip.
     """
-    return _load(name, folder, os.environ.get("BELLNET_DATA"))
+    return _load(name, folder, os.environ.get("BELLNET_DATA"), max_unpacked=max_unpacked, max_ratio=max_ratio)
 
 
 @lru_cache(maxsize=1)
-def _load(name: str, folder: Path | None, usual: str | None) -> EncodedSet:
+def _load(
+    name: str, folder: Path | None, usual: str | None, *, max_unpacked: float | None, max_ratio: float | None
+) -> EncodedSet:
     """The same; `usual` is where `tu.load` looks if no folder is named, and so a part of the question."""
-    found = data.tu.load(name, folder)
+    found = data.tu.load(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
     if found.labels is None:
         raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
     if found.splits is None:

@@ -31,7 +31,9 @@ class GraphModule(Learner):
     def __init__(self, cell: GraphCell) -> None:
         super().__init__()
         self.cell = cell
-        self.graphs: EncodedSet = load_set(cell.name, cell.data)
+        self.graphs: EncodedSet = load_set(
+            cell.name, cell.data, max_unpacked=cell.max_unpacked, max_ratio=cell.max_ratio
+        )
         self.parts: Parts = parts_of(cell, self.graphs)
         self.net = graph_net(cell, self.graphs.n_channels, self.graphs.n_classes)
         self.checked = "validation" if cell.protocol == "nested" else "test"

@@ -1,5 +1,6 @@
 """A small data set in the TU layout: three graphs, with everything that such a set can have."""
 
+import struct
 import zipfile
 
 FILES = {
@@ -33,4 +34,13 @@ def write_zip(file, name="SMALL", files=FILES, *, compression=zipfile.ZIP_DEFLAT
                 zipped.writestr(f"{name}/{name}_{ending}.txt", text)
         for member in extra:
             zipped.writestr(member, "text")
+    return file
+
+
+def claim(file, *, unpacked, ending="node_labels"):
+    """Let the directory of a zip say that a member unpacks to so many bytes, and return the zip."""
+    content = bytearray(file.read_bytes())
+    name = f"SMALL/SMALL_{ending}.txt".encode()
+    struct.pack_into("<I", content, content.rindex(name) - 46 + 24, unpacked)
+    file.write_bytes(content)
     return file

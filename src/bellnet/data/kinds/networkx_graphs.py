@@ -136,7 +136,13 @@ def _label(value: object, name: str, where: str) -> int:
             f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
             "Numbers with fractions can be features: as_graph(graph, node=...)."
         )
-    return int(value.__index__())
+    number = int(value.__index__())
+    if not -(2**63) <= number < 2**63:
+        raise DataError(
+            f"as_graph(graph): the label {name!r} of {where} must fit into 64 bits, came {number}.\n"
+            "Number the labels anew, or give text."
+        )
+    return number
 
 
 def text_label(text: str) -> int:

@@ -4,6 +4,7 @@ A good file is read by numpy in one go for each block. Only where something is w
 to say which.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from bellnet.errors import DataError
 if TYPE_CHECKING:
     import numpy as np
 
-BLOCK = 2**23
+BLOCK = 2**20
+LONGEST = 2**23
 _SEPARATORS = b" ,\t\r\n"
 _WHOLE = b"+-0123456789"
 _REAL = _WHOLE + b".eE"
+_LEAST, _MOST, _DIGITS = -(2**63), 2**63 - 1, 19
 _WHOLE_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
 _REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
@@ -29,28 +32,57 @@ def read_columns(
     width: int | None = None,
     real: bool = False,
     within: tuple[int, int] | None = None,
+    most: float = math.inf,
 ) -> "np.ndarray[Any, Any]":
-    """All numbers of a file, one row for each line.
+    """All numbers of a file, one row for each line; whole numbers in 32 bits if they all fit.
 
     Args:
         stream: The file.
         where: How messages name it.
         width: How many numbers a line holds; if None, as many as the first.
         real: Whether numbers may have a fraction.
-        within: The least and the largest number allowed, which fit into 32 bits; so much is kept of each.
+        within: The least and the largest number allowed.
+        most: How many lines are expected at most. Where more come, the rest is not read.
     """
     import numpy as np
 
     parts = []
-    line = 1
-    for block in _blocks(stream):
-        values = _parse(block, where, line, width=width, real=real)
-        width = values.shape[1]
+    n_rows = 0
+    for line, values in read_blocks(stream, where, width=width, real=real):
         if within is not None:
             _check_range(values, where, line, within)
+        parts.append(values if real else _narrow(values))
+        n_rows += len(values)
+        if n_rows > most:
+            break
+    if not parts:
+        return np.zeros((0, width or 0), np.float64 if real else np.int32)
+    found = np.empty((n_rows, parts[0].shape[1]), np.result_type(*{part.dtype for part in parts}))
+    while parts:  # from the end on, and each is let go, so that nothing is there twice
+        part = parts.pop()
+        found[n_rows - len(part) : n_rows] = part
+        n_rows -= len(part)
+    return found
+
+
+def read_blocks(
+    stream: IO[bytes], where: str, *, width: int | None = None, real: bool = False
+) -> Iterator[tuple[int, "np.ndarray[Any, Any]"]]:
+    """The same block after block, each with the number of its first line; whole numbers in 64 bits."""
+    line = 1
+    for block in _blocks(stream, where):
+        values = _parse(block, where, line, width=width, real=real)
+        yield line, values
+        width = values.shape[1]
         line += len(values)
-        parts.append(values if within is None else values.astype(np.int32))
-    return np.concatenate(parts) if parts else np.zeros((0, width or 0), np.float64 if real else np.int64)
+
+
+def _narrow(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    import numpy as np
+
+    known = np.iinfo(np.int32)
+    fits = known.min <= values.min() and values.max() <= known.max
+    return values.astype(np.int32) if fits else values
 
 
 def _check_range(values: "np.ndarray[Any, Any]", where: str, line: int, within: tuple[int, int]) -> None:
@@ -63,13 +95,18 @@ def _check_range(values: "np.ndarray[Any, Any]", where: str, line: int, within: 
         )
 
 
-def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
     """Blocks of whole lines; white space at the end of the file is left out."""
     rest = b""
     while block := stream.read(BLOCK):
         block = rest + block
         end = block.rstrip().rfind(b"\n") + 1
         rest = block[end:]
+        if len(rest) > LONGEST:
+            raise DataError(
+                f"{where}: expected lines of numbers, came {LONGEST} bytes and more in one line or of white space.\n"
+                "The file is damaged or not of the TU layout; get it again."
+            )
         if end:
             yield block[:end]
     if rest.strip():
@@ -104,19 +141,28 @@ def _numbers(block: bytes, real: bool) -> "np.ndarray[Any, Any] | None":
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # numpy only warns of what is no number
         try:
-            return np.fromstring(block.replace(b",", b" "), np.float64 if real else np.int64, sep=" ")
+            found = np.fromstring(block.replace(b",", b" "), np.float64 if real else np.int64, sep=" ")
         except (DeprecationWarning, ValueError):
             return None
+    if real:
+        return found if np.isfinite(found).all() else None
+    # What is beyond 64 bits comes as the least or the largest number, without a warning.
+    at_end = found.size and (found.min() == _LEAST or found.max() == _MOST)
+    return None if at_end and not all(map(_fits, block.replace(b",", b" ").decode().split())) else found
 
 
 def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> DataError:
     """The error for the first line of a block that is wrong."""
-    form = _REAL_FORM if real else _WHOLE_FORM
+    form, fits = (_REAL_FORM, _is_finite) if real else (_WHOLE_FORM, _fits)
     lines = block.decode("utf-8", "replace").split("\n")
-    good = [_is_row(text, form, width) for text in lines]
+    rows = [_cells(text) for text in lines]
+    formed = [len(cells) == width and all(map(form.fullmatch, cells)) for cells in rows]
+    good = [is_formed and all(map(fits, cells)) for is_formed, cells in zip(formed, rows, strict=True)]
     place = good.index(False)  # at the latest the empty one after the last
     text = lines[place].strip()
     kind = ("number" if real else "whole number") + ("s" if width > 1 else "")
+    if formed[place]:
+        kind = f"finite {kind} of 64 bits" if real else f"{kind} of at most 64 bits"
     shown = text if len(text) <= 60 else text[:57] + "..."
     return DataError(
         f"{where}, line {line + place}: expected {width} {kind}, came {shown!r}.\n"
@@ -124,6 +170,15 @@ def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> 
     )
 
 
-def _is_row(text: str, form: re.Pattern[str], width: int) -> bool:
-    cells = text.split(",") if "," in text else text.split()
-    return len(cells) == width and all(map(form.fullmatch, cells))
+def _cells(text: str) -> list[str]:
+    return text.split(",") if "," in text else text.split()
+
+
+def _fits(cell: str) -> bool:
+    """Whether a whole number fits into 64 bits."""
+    digits = cell.strip().lstrip("+-").lstrip("0")
+    return len(digits) <= _DIGITS and _LEAST <= int(cell) <= _MOST
+
+
+def _is_finite(cell: str) -> bool:
+    return math.isfinite(float(cell))

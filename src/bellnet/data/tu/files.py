@@ -1,7 +1,10 @@
 """Where the files of a data set are: in a zip or in a folder. Nothing is unpacked."""
 
 import hashlib
+import io
 import lzma
+import os
+import struct
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
@@ -10,10 +13,24 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
+from bellnet.data.tu.unpack import Bound, unpack
 from bellnet.errors import DataError
 
 T = TypeVar("T")
-_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError, RuntimeError)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    UnicodeDecodeError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
+_END = struct.Struct("<10xH10x")
+_LONGEST_COMMENT = 2**16
+_COUNTED = 2**16 - 1  # more members are counted elsewhere
 
 
 class Files(ABC):
@@ -52,22 +69,22 @@ class Files(ABC):
 
 
 class Zipped(Files):
-    """A data set in a zip."""
+    """A data set in a zip, of which each member may unpack to so much."""
 
-    def __init__(self, place: Path, name: str | None) -> None:
+    def __init__(self, place: Path, name: str | None, bound: Bound) -> None:
         self.place = place
-        with _damage_named(str(place)), zipfile.ZipFile(place) as zipped:
-            members = zipped.namelist()
-        self._members: dict[str, str] = {}
-        for member in members:
-            path = PurePosixPath(member.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-                raise DataError(
-                    f"{place}: the member {member!r} would be written outside of the folder of the data set.\n"
-                    "Do not trust this zip; get the data set from where it is published."
-                )
-            self._members.setdefault(path.name, member)
-        self.name = name or _only_name(self._members, place)
+        self._bound = bound
+        members: dict[PurePosixPath, zipfile.ZipInfo] = {}
+        for path, member in _members(place):
+            if path in members:
+                raise _twice(place, member, members[path])
+            members[path] = member
+        self.name = name or _only_name({path.name for path in members}, place)
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for path, member in members.items():
+            if path.name.startswith(f"{self.name}_") and path.name in self._members:
+                raise _twice(place, member, self._members[path.name])
+            self._members[path.name] = member
 
     def has(self, ending: str) -> bool:
         """Whether there is a member of that ending."""
@@ -75,8 +92,10 @@ class Zipped(Files):
 
     @contextmanager
     def _open(self, ending: str) -> Iterator[IO[bytes]]:
-        with zipfile.ZipFile(self.place) as zipped, zipped.open(self._members[f"{self.name}_{ending}.txt"]) as stream:
-            yield stream
+        member = self._members[f"{self.name}_{ending}.txt"]
+        with self.place.open("rb") as file:
+            self._bound.check(member, os.fstat(file.fileno()).st_size, self.where(ending))
+            yield unpack(file, member, self.where(ending))
 
     def digest(self) -> str:
         """A digest of the zip."""
@@ -89,7 +108,7 @@ class Unpacked(Files):
 
     def __init__(self, place: Path, name: str | None) -> None:
         self.place = place
-        self.name = name or _only_name([path.name for path in place.iterdir()], place)
+        self.name = name or _only_name({path.name for path in place.iterdir()}, place)
 
     def _path(self, ending: str) -> Path:
         return self.place / f"{self.name}_{ending}.txt"
@@ -114,25 +133,68 @@ class Unpacked(Files):
         return whole.hexdigest()
 
 
-def find(name: str | None, data: Path) -> Files | None:
+def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
+    """The files in a zip, each with a good header.
+
+    A set need not have all files, so that one is not there must be more than damage: the header of every member has
+    its name once more, and the end of the zip says how many there are.
+    """
+    with _damage_named(str(place)), place.open("rb") as file, zipfile.ZipFile(file) as zipped:
+        members, expected = zipped.infolist(), _count(file)
+        if len(members) % _COUNTED != expected % _COUNTED:
+            raise DataError(
+                f"{place} cannot be read: of {expected} members its directory has {len(members)}.\n"
+                "It is cut off or damaged; get it again."
+            )
+        for member in members:
+            path = PurePosixPath(member.filename.replace("\\", "/"))
+            if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
+                raise DataError(
+                    f"{place}: the member {member.filename!r} would be written outside of the folder of the data set.\n"
+                    "Do not trust this zip; get the data set from where it is published."
+                )
+            zipped.open(member).close()
+            if not member.is_dir():
+                yield path, member
+
+
+def _count(file: IO[bytes]) -> int:
+    """How many members there are by the record at the end of a zip, after which only a comment may come."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _END.size - _LONGEST_COMMENT))
+    end = file.read()
+    (count,) = _END.unpack_from(end, end.rindex(b"PK\5\6"))
+    return int(count)
+
+
+def _twice(place: Path, second: zipfile.ZipInfo, first: zipfile.ZipInfo) -> DataError:
+    also = "" if first.filename == second.filename else f", also as {first.filename!r}"
+    return DataError(
+        f"{place}: the member {second.filename!r} is there twice{also}.\n"
+        "Which of them is meant is not known; get the data set from where it is published."
+    )
+
+
+def find(name: str | None, data: Path, bound: Bound) -> Files | None:
     """The files of a data set in a place: a zip, a folder of zips or of folders, or a folder of its own.
 
     Args:
         name: The name of the data set; None where there can be only one.
         data: Where to look.
+        bound: The most that a member of a zip may unpack to.
     """
     if data.is_file():
-        return Zipped(data, name)
+        return Zipped(data, name, bound)
     if name is None:
         return Unpacked(data, None)
     for folder in (data, data / name, data / "raw", data / name / "raw"):
         if (folder / f"{name}_A.txt").is_file():
             return Unpacked(folder, name)
     zipped = data / f"{name}.zip"
-    return Zipped(zipped, name) if zipped.is_file() else None
+    return Zipped(zipped, name, bound) if zipped.is_file() else None
 
 
-def _only_name(files: list[str] | dict[str, str], place: Path) -> str:
+def _only_name(files: set[str], place: Path) -> str:
     names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
     if len(names) != 1:
         raise DataError(

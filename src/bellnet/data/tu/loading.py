@@ -15,6 +15,7 @@ from bellnet.data.tu.fetch import fetch
 from bellnet.data.tu.files import Files, Zipped, find
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.splits import read_splits
+from bellnet.data.tu.unpack import MAX_RATIO, MAX_UNPACKED, Bound
 from bellnet.errors import DataError
 from bellnet.extras import require
 
@@ -42,6 +43,8 @@ def load(
     root: str | os.PathLike[str] | None = None,
     *,
     cache: str | os.PathLike[str] | bool = True,
+    max_unpacked: float | None = None,
+    max_ratio: float | None = None,
 ) -> TUSet:
     """A data set of the TU collection, or of the same layout. Needs the extra `graphs`.
 
@@ -56,9 +59,14 @@ def load(
         root: The folder for downloads; a folder in the cache if None.
         cache: The folder in which parsed sets are kept; True for the environment variable BELLNET_CACHE or the usual
             folder of the platform, False for none.
+        max_unpacked: The most bytes that a file in a zip may unpack to; a gigabyte (2**30) if None. Reading a file
+            takes up to ten times as much memory.
+        max_ratio: The most bytes that a file in a zip may unpack to for each byte that it takes there; 200 if None.
+            Files that unpack to no more than 32 megabytes are read whatever their ratio.
     """
     require("numpy", extra="graphs", call="tu.load")
-    files = _files(name, data, root)
+    bound = Bound(MAX_UNPACKED if max_unpacked is None else max_unpacked, MAX_RATIO if max_ratio is None else max_ratio)
+    files = _files(name, data, root, bound=bound)
     if cache is False:
         found = _build(files.name, parse(files))
     else:
@@ -78,12 +86,14 @@ def _kept_or_parsed(files: Files, file: Path) -> TUSet:
     return found
 
 
-def _files(name: str | None, data: str | os.PathLike[str] | None, root: str | os.PathLike[str] | None) -> Files:
+def _files(
+    name: str | None, data: str | os.PathLike[str] | None, root: str | os.PathLike[str] | None, *, bound: Bound
+) -> Files:
     if data is not None:
         place = Path(data)
         if not place.exists():
             raise DataError(f"tu.load: data must be a zip or a folder, but there is no {place}.")
-        files = find(name, place)
+        files = find(name, place, bound)
         if files is None:
             there = sorted(file.stem for file in place.glob("*.zip"))
             raise DataError(
@@ -98,9 +108,9 @@ def _files(name: str | None, data: str | os.PathLike[str] | None, root: str | os
             raise DataError(
                 f'tu.load("{name}"): the environment variable BELLNET_DATA must name a folder, but there is no {usual}.'
             )
-        if files := find(name, Path(usual)):
+        if files := find(name, Path(usual), bound):
             return files
-    return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name)
+    return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name, bound)
 
 
 def _build(name: str, arrays: Arrays) -> TUSet:
@@ -109,14 +119,14 @@ def _build(name: str, arrays: Arrays) -> TUSet:
     node = edge = 0
     for n, n_edges in zip(arrays.sizes.tolist(), arrays.edge_counts.tolist(), strict=True):
         nodes, edges = slice(node, node + n), slice(edge, edge + n_edges)
-        labels_here = None if arrays.node_labels is None else torch.from_numpy(arrays.node_labels[nodes].copy())
+        kinds = None if arrays.node_labels is None else torch.from_numpy(arrays.node_labels[nodes])
         graphs.append(
             Graph(
                 n,
                 torch.from_numpy(arrays.edges[:, edges]).to(torch.int64),
                 edge_features=_features(arrays.edge_features, edges),
                 node_features=_features(arrays.node_features, nodes),
-                node_labels=labels_here,
+                node_labels=None if kinds is None else kinds.to(torch.int64, copy=True),
                 directed=arrays.directed,
             )
         )

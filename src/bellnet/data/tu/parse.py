@@ -7,7 +7,7 @@ of the lines was.
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from bellnet.data.tu.columns import read_columns
+from bellnet.data.tu.columns import read_blocks, read_columns
 from bellnet.data.tu.files import Files
 from bellnet.errors import DataError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 AGAIN = "\nThe files do not fit together; get the data set again."
+MOST_CELLS = 2**28
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,14 @@ def parse(files: Files) -> Arrays:
     kinds = _rows(files, "node_labels", n_nodes, "nodes")
     one_kind = kinds is not None and kinds.shape[1] == 1
     node_features = _beside(
-        _rows(files, "node_attributes", n_nodes, "nodes", real=True), None if one_kind else _one_hot(kinds)
+        _rows(files, "node_attributes", n_nodes, "nodes", real=True),
+        None if one_kind else _one_hot(files, "node_labels", kinds),
     )
     ends, order = _ends(files, n_nodes)
     n_listed = len(ends) if order is None else len(order[0])
     edge_features = _beside(
         _rows(files, "edge_attributes", n_listed, "edges", real=True),
-        _one_hot(_rows(files, "edge_labels", n_listed, "edges")),
+        _one_hot(files, "edge_labels", _rows(files, "edge_labels", n_listed, "edges")),
     )
     if order is not None:
         edge_features = None if edge_features is None else edge_features[order[1]]
@@ -92,23 +94,32 @@ def _rows(
         return None
 
     def reader(stream: IO[bytes], where: str) -> "Array":
-        return read_columns(stream, where, width=width, real=real)
+        return read_columns(stream, where, width=width, real=real, most=expected)
 
     rows = files.read(ending, reader)
     if len(rows) != expected:
+        came = "more" if len(rows) > expected else str(len(rows))
         raise DataError(
-            f"{files.where(ending)}: expected {expected} lines, one for each of the {owners}, came {len(rows)}.{AGAIN}"
+            f"{files.where(ending)}: expected {expected} lines, one for each of the {owners}, came {came}.{AGAIN}"
         )
     return rows
 
 
-def _one_hot(columns: "Array | None") -> "Array | None":
-    """For every column one for each of its values."""
+def _one_hot(files: Files, ending: str, columns: "Array | None") -> "Array | None":
+    """For every column one feature for each of its values, true where a line has it."""
     import numpy as np
 
     if columns is None:
         return None
-    return np.concatenate([column[:, None] == np.unique(column) for column in columns.T], axis=1).astype(np.float64)
+    values = [np.unique(column) for column in columns.T]
+    n_features = sum(map(len, values))
+    if len(columns) * n_features > MOST_CELLS:
+        raise DataError(
+            f"{files.where(ending)}: {len(columns)} lines with {n_features} different labels are too many, since every "
+            f"label becomes a feature of every line.\nIf they are quantities, write them into "
+            f"{files.name}_{ending.replace('labels', 'attributes')}.txt."
+        )
+    return np.concatenate([column[:, None] == known for column, known in zip(columns.T, values, strict=True)], axis=1)
 
 
 def _beside(left: "Array | None", right: "Array | None") -> "Array | None":
@@ -122,25 +133,45 @@ def _sizes(files: Files) -> "Array":
     """The number of nodes of every graph."""
     import numpy as np
 
-    indicator = files.read("graph_indicator", lambda stream, where: read_columns(stream, where, width=1))[:, 0]
-    where = files.where("graph_indicator")
-    if not len(indicator):
-        raise DataError(f"{where} is empty.\nIt must say for every node which graph it belongs to; get it again.")
-    steps = np.diff(indicator, prepend=0)
-    if steps[0] != 1 or (steps < 0).any() or (steps > 1).any():
-        row = int(np.flatnonzero((steps < 0) | (steps > 1) | (np.arange(len(steps)) == 0) & (steps != 1))[0])
-        came = f"{indicator[row]} after {indicator[row - 1]}" if row else str(indicator[0])
+    def reader(stream: IO[bytes], where: str) -> "list[tuple[int, Array]]":
+        """Of every block the number of the first graph, and how often it and those after it come."""
+        parts = []
+        last = 0
+        for line, values in read_blocks(stream, where, width=1):
+            graphs = values[:, 0]
+            steps = np.diff(graphs, prepend=last)
+            wrong = (steps < 0) | (steps > 1)
+            wrong[0] |= line == 1 and steps[0] != 1
+            if wrong.any():
+                row = int(wrong.argmax())
+                before = int(graphs[row - 1]) if row else last
+                came = str(graphs[row]) if line + row == 1 else f"{graphs[row]} after {before}"
+                raise DataError(
+                    f"{where}, line {line + row}: graphs must be numbered 1, 2, 3 and so on, in this order and none "
+                    f"without nodes; came {came}.{AGAIN}"
+                )
+            parts.append((int(graphs[0]), np.bincount(graphs - graphs[0])))
+            last = int(graphs[-1])
+        return parts
+
+    parts = files.read("graph_indicator", reader)
+    if not parts:
         raise DataError(
-            f"{where}, line {row + 1}: graphs must be numbered 1, 2, 3 and so on, in this order and none without "
-            f"nodes; came {came}.{AGAIN}"
+            f"{files.where('graph_indicator')} is empty.\n"
+            "It must say for every node which graph it belongs to; get it again."
         )
-    return np.bincount(indicator - 1)
+    first, counts = parts[-1]
+    sizes = np.zeros(first + len(counts) - 1, np.int64)
+    for first, counts in parts:
+        sizes[first - 1 : first - 1 + len(counts)] += counts
+    return sizes
 
 
 def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | None]":
     """The ends (edges, 2) of all edges, nodes numbered from 0, sorted and each once; and the lines they come from.
 
-    The lines are None if the file was sorted; else which line is which in order, and of these the ones that are kept.
+    The lines are None if the file was sorted or no other file is about edges; else which line is which in order, and
+    of these the ones that are kept.
     """
     import numpy as np
 
@@ -154,6 +185,13 @@ def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | Non
     if larger.all():
         return ends, None
     key = source.astype(np.int64) * n_nodes + target
+    if not (files.has("edge_attributes") or files.has("edge_labels")):
+        del source, target, larger
+        key.sort()
+        key = key[np.concatenate([[True], key[1:] != key[:-1]])]
+        ends = np.empty((len(key), 2), ends.dtype)
+        ends[:, 0], ends[:, 1] = np.divmod(key, n_nodes)
+        return ends, None
     order = np.argsort(key, kind="stable")
     kept = order[np.diff(key[order], prepend=-1) != 0]
     return ends[kept], (order, kept)
