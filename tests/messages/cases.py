@@ -251,6 +251,16 @@ Orbits and diagrams differ by sums that a division by the number of terms would 
 Pass normalize="sum", or basis="diagram".""",
     ),
     Case(
+        "more channels than can be counted",
+        OptionError,
+        lambda: EquivariantLinear("n -> n", 10**18, 4, device="meta"),
+        """\
+EquivariantLinear("n -> n", 1000000000000000000, 4): its weight of 2 x 1000000000000000000 x 4 numbers would take \
+32,000,000,000,000,000,000 bytes to make.
+Torch counts up to 9,223,372,036,854,775,807. Take fewer channels, or a spec with fewer maps. \
+On the meta device (device="meta") a layer takes no memory.""",
+    ),
+    Case(
         "no channels",
         OptionError,
         lambda: EquivariantLinear("n -> n", 0, 3),

@@ -13,6 +13,7 @@ from bellnet.nn.init import initial_weight
 from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.room import check_room
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
@@ -87,6 +88,7 @@ class EquivariantLinear(nn.Module):
         if self.basis == "orbit":
             self._entries = orbit_to_diagram(self.plan), orbit_to_diagram(self._bias_plan)
         shape = (self.plan.n_maps, self.in_channels, self.out_channels)
+        check_room(self._call, shape, device=device, dtype=dtype)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         if bias:
             shape_of_bias = (self.plan.n_biases, self.out_channels)
