@@ -34,6 +34,12 @@ def test_plan_takes_declared_symmetries(capsys):
     assert printed == f"{bn.plan('n n -> n n', symmetric=True, hollow=True)}\n"
 
 
+def test_plan_prints_many_exchangeable_slots(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n n n n n n ->", "--symmetric", "--max-maps", "15")
+    assert code == 0
+    assert printed.startswith("n n n n n n n ->    15 maps, 1 bias    on symmetric inputs\n")
+
+
 @pytest.mark.parametrize("spec", ["->", "->n", "-> n n", "n n ->"])
 def test_a_spec_without_source_or_target_is_not_taken_for_an_option(capsys, spec):
     assert outcome(capsys, "plan", spec) == (0, f"{bn.plan(spec)}\n", "")
@@ -71,7 +77,8 @@ def test_plan_takes_a_size_for_each_node_set(capsys):
         (("plan", "n -> n", "--cost", "u="), "argument --cost: '' is not a whole number from 1 up"),
         (("plan", "n -> n", "--cost", "u=1,5"), "argument --cost: '5' is not a node set and its size, for instance"),
         (("plan", "u i -> u", "--cost", "u=2"), "there is none for 'i'"),
-        (("plan", "n " * 12 + "-> n"), "plans are built for up to 200,000"),
+        (("plan", "n " * 12 + "-> n"), "plans are built for up to 50,000 (max_maps)"),
+        (("plan", "n n -> n", "--max-maps", "4"), "has 5 maps; plans are built for up to 4 (max_maps)"),
         (("plan",), "the following arguments are required: SPEC"),
         (("basis", "n -> n"), "the following arguments are required: --out"),
         (("basis", "n -> n", "--out", "a.png", "--basis", "fourier"), "invalid choice: 'fourier'"),

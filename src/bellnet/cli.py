@@ -134,6 +134,7 @@ def _declare_plan(parser: argparse.ArgumentParser) -> None:
     _declare_spec(parser)
     parser.add_argument("--symmetric", action="store_true", help="inputs do not change when their slots are exchanged")
     parser.add_argument("--hollow", action="store_true", help="inputs are zero where two of their slots coincide")
+    parser.add_argument("--max-maps", metavar="M", type=count, help="refuse a spec with more maps (default 50000)")
     parser.add_argument("--diagrams", action="store_true", help="list the diagrams, with what each does in words")
     parser.add_argument("--cost", metavar="N", type=_sizes, help="count the cost for N nodes, or for u=30,i=10")
     parser.add_argument(
@@ -147,7 +148,8 @@ def _run_plan(arguments: argparse.Namespace) -> int:
 
     if arguments.cost is None and (arguments.channels or arguments.batch):
         raise OptionError("--channels and --batch belong to --cost.\nAdd the number of nodes, for instance --cost 30.")
-    the_plan = plan(arguments.spec, symmetric=arguments.symmetric, hollow=arguments.hollow)
+    bound = {} if arguments.max_maps is None else {"max_maps": arguments.max_maps}
+    the_plan = plan(arguments.spec, symmetric=arguments.symmetric, hollow=arguments.hollow, **bound)
     parts = [str(the_plan)]
     if arguments.diagrams:
         parts.append(_diagram_table(the_plan))

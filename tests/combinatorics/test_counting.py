@@ -2,7 +2,7 @@ from math import comb, factorial
 
 import pytest
 
-from bellnet.combinatorics import bell, stirling2
+from bellnet.combinatorics import bell, partitions_of_number, stirling2
 
 # The sequence A000110 of the On-Line Encyclopedia of Integer Sequences.
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147, 115975, 678570, 4213597, 27644437]
@@ -28,6 +28,17 @@ def test_stirling_numbers_count_surjections(s):
     for m in range(12):
         surjections = sum((-1) ** left_out * comb(m, left_out) * (m - left_out) ** s for left_out in range(m + 1))
         assert stirling2(s, m) * factorial(m) == surjections
+
+
+def test_partitions_of_numbers_are_the_published_ones():
+    # The sequence A000041 of the On-Line Encyclopedia of Integer Sequences.
+    assert [partitions_of_number(k) for k in range(13)] == [1, 1, 2, 3, 5, 7, 11, 15, 22, 30, 42, 56, 77]
+    assert partitions_of_number(100) == 190_569_292
+
+
+def test_thousands_of_things_are_counted_too():
+    assert bell(1201 + 3) % 1201 == (bell(3) + bell(4)) % 1201  # Touchard: 1201 is a prime
+    assert stirling2(1200, 2) == 2**1199 - 1
 
 
 def test_there_is_no_splitting_into_a_negative_number_of_blocks():

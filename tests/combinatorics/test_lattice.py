@@ -1,6 +1,6 @@
 import pytest
 
-from bellnet.combinatorics import is_finer, moebius, partitions, refinements
+from bellnet.combinatorics import is_finer, moebius, partitions
 
 KINDS = ["", "n", "nn", "nnn", "nnnn", "nnnnn", "ui", "uiu", "uuii", "uiuiu", "uuuii", "abcab"]
 
@@ -44,11 +44,3 @@ def test_moebius_is_zero_off_the_order(kinds):
     for fine in partitions(kinds):
         for coarse in partitions(kinds):
             assert (moebius(fine, coarse) != 0) == is_finer(fine, coarse)
-
-
-@pytest.mark.parametrize("kinds", KINDS)
-def test_refinements_are_all_finer_partitions_each_once(kinds):
-    for coarse in partitions(kinds):
-        listed = list(refinements(coarse))
-        assert len(listed) == len(set(listed))
-        assert set(listed) == {fine for fine in partitions(kinds) if is_finer(fine, coarse)}

@@ -148,8 +148,35 @@ Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",))
         SpecError,
         lambda: plan("n n n n n n -> n n n n n n"),
         """\
-The spec "n n n n n n -> n n n n n n" has 4,213,597 maps; plans are built for up to 200,000.
-Lower the order, or give some of the slots node sets of their own.""",
+The spec "n n n n n n -> n n n n n n" has 4,213,597 maps; plans are built for up to 50,000 (max_maps).
+Lower the order, give some of the slots node sets of their own, or declare the input symmetric or hollow if it is.
+If it is to be built all the same, raise max_maps: time and memory grow with the maps.""",
+    ),
+    Case(
+        "too many maps to count",
+        SpecError,
+        lambda: EquivariantLinear("n " * 2500 + "-> n", 1, 1, symmetric=True),
+        """\
+The spec "n n n n n n n n n n n n n n n n n n ... (2,500 slots) -> (1 slot)" has at least 10^17 maps; \
+plans are built for up to 50,000 (max_maps).
+Lower the order, give some of the slots node sets of their own, or declare the input symmetric or hollow if it is.
+If it is to be built all the same, raise max_maps: time and memory grow with the maps.""",
+    ),
+    Case(
+        "too many slots",
+        SpecError,
+        lambda: plan(Spec(tuple(f"n{number}" for number in range(600)), ())),
+        """\
+The spec "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10 ... (600 slots) -> (0 slots)" has 600 slots; \
+plans are built for up to 500.
+A slot is one axis of a tensor; entries along an axis need no slots of their own.""",
+    ),
+    Case(
+        "half a map",
+        OptionError,
+        lambda: plan("n -> n", max_maps=1.5),
+        """\
+The spec "n -> n": max_maps must be a whole number from 1 up, not 1.5.""",
     ),
 ]
 
@@ -222,6 +249,16 @@ change_basis("n ->"): to must be one of 'orbit', 'diagram', not 'orbits'.""",
 EquivariantLinear("n n -> n n", 16, 32): basis="orbit" goes with normalize="sum" only, not 'mean'.
 Orbits and diagrams differ by sums that a division by the number of terms would not respect. \
 Pass normalize="sum", or basis="diagram".""",
+    ),
+    Case(
+        "more channels than can be counted",
+        OptionError,
+        lambda: EquivariantLinear("n -> n", 10**18, 4, device="meta"),
+        """\
+EquivariantLinear("n -> n", 1000000000000000000, 4): its weight of 2 x 1000000000000000000 x 4 numbers would take \
+32,000,000,000,000,000,000 bytes to make.
+Torch counts up to 9,223,372,036,854,775,807. Take fewer channels, or a spec with fewer maps. \
+On the meta device (device="meta") a layer takes no memory.""",
     ),
     Case(
         "no channels",

@@ -1,10 +1,12 @@
 """Inputs that are declared symmetric or hollow, and the check that they are."""
 
+import sys
+
 import pytest
 import torch
 from torch.testing import assert_close
 
-from bellnet import EquivariantLinear, Padded, change_basis
+from bellnet import EquivariantLinear, Padded, Sparse, change_basis
 from bellnet.errors import DeclarationError
 from tests.execute.subjects import declared, randomise
 
@@ -101,3 +103,46 @@ def test_a_declaring_layer_is_a_layer_with_all_maps_some_of_them_zero(options):
             all_maps.bias.copy_(few.bias)
     x = declared(few.spec, torch.randn(4, 4, 1, dtype=torch.float64), symmetric=True, hollow=True)
     assert_close(few(x), all_maps(x))
+
+
+@pytest.mark.parametrize(
+    ("order", "options"),
+    [
+        (7, {"symmetric": True}),
+        (9, {"symmetric": True}),
+        (9, {"symmetric": True, "hollow": True}),
+        (7, {"symmetric": True, "basis": "orbit", "normalize": "sum"}),
+    ],
+)
+def test_a_layer_of_many_exchangeable_slots_is_made_and_run_without_listing_all_partitions(order, options, monkeypatch):
+    listed = []
+
+    def seen(*arguments, **keywords):
+        found = partitions(*arguments, **keywords)
+        listed.extend(found)
+        return found
+
+    for name in ("bellnet.plan.plan", "bellnet.plan.declare"):
+        partitions = sys.modules[name].partitions
+        monkeypatch.setattr(sys.modules[name], "partitions", seen)
+    build = sys.modules["bellnet.plan.plan"].build
+    monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "build", build.__wrapped__)  # not from the cache
+    layer = EquivariantLinear("n " * order + "->", 2, 3, **options)
+    nodes = torch.tensor([[0, 1, 2]]).expand(order, -1)
+    result = layer(torch.ones(*[2] * order, 2)), layer(Sparse(nodes, torch.ones(3, 2), 4))
+    assert [tensor.shape for tensor in result] == [(3,), (3,)]
+    assert 0 < len(listed) <= 20 * layer.plan.n_maps
+
+
+@pytest.mark.parametrize("hollow", [False, True])
+def test_seven_exchangeable_slots_are_mapped_as_all_diagrams_would(hollow):
+    layer = _layer("n n n n n n n ->", symmetric=True, hollow=hollow, normalize="sum")
+    whole = EquivariantLinear("n n n n n n n ->", 1, 1, dtype=torch.float64, normalize="sum")
+    number = {diagram.partition: place for place, diagram in enumerate(layer.plan.diagrams)}
+    with torch.no_grad():
+        whole.bias.copy_(layer.bias)
+        for place, diagram in enumerate(whole.plan.diagrams):
+            same = number.get(diagram.partition)
+            whole.weight[place] = 0 if same is None else layer.weight[same]
+    x = torch.randn(*[2] * 7, 1, dtype=torch.float64)
+    assert_close(layer(x), whole(x))

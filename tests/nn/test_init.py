@@ -1,14 +1,18 @@
 """Initial weights keep the second moment of the activations through a deep stack with ReLU."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
 
 import bellnet as bn
-from bellnet.nn.init import variance_shares
+from bellnet.combinatorics import blocks_of, is_finer, moebius, partitions
+from bellnet.nn.init import _orbits_to_writes, variance_shares
+from tests.plan.test_declared import SPECS
 
 STACKS = ["n -> n", "n n -> n n", "n n n -> n n n", "u i -> u i", "u u i -> u u i"]
 Draw = Callable[[bn.EquivariantLinear], None]
@@ -110,3 +114,60 @@ def test_both_bases_are_drawn_from_the_same_maps() -> None:
         layers.append(bn.EquivariantLinear("n n -> n n", 2, 3, basis=basis, normalize="sum", dtype=torch.float64))
     x = torch.randn(4, 4, 2, dtype=torch.float64)
     torch.testing.assert_close(layers[0](x), layers[1](x), rtol=1e-5, atol=1e-5)
+
+
+def all_maps(plan: bn.Plan) -> list[bn.Diagram]:
+    """Every diagram that is not zero on declared inputs, those that a symmetry makes alike included."""
+    diagrams = [bn.Diagram(partition, *plan.spec.set_numbers) for partition in partitions(plan.spec.slots)]
+    return [diagram for diagram in diagrams if plan.declared.representative(diagram.partition) is not None]
+
+
+def shares_by_definition(plan: bn.Plan) -> list[float]:
+    """Diagonals share an orbit of the output, a small part for those that do not fit where the whole source does."""
+
+    def n_blocks(blocks: tuple[int, ...], sets: tuple[int, ...]) -> "Counter[int]":
+        return Counter(dict(zip(blocks, sets, strict=True)).values())
+
+    everything = all_maps(plan)
+    source, target = plan.spec.set_numbers
+    small = Counter(source) <= Counter(target)
+    found: Counter[tuple[int, ...] | None] = Counter()
+    for orbit in {diagram.write.blocks for diagram in everything}:
+        portions = {
+            read: 0.1 if small and not n_blocks(read, source) <= n_blocks(orbit, target) else 1.0
+            for read in {diagram.read.blocks for diagram in everything}
+        }
+        onto = [diagram for diagram in everything if diagram.write.blocks == orbit]
+        placings = Counter(diagram.read for diagram in onto)
+        for diagram in onto:
+            share = portions[diagram.read.blocks] / sum(portions.values())
+            found[plan.declared.representative(diagram.partition)] += share / placings[diagram.read]  # type: ignore[assignment]
+    return [found[diagram.partition] for diagram in plan.diagrams]
+
+
+@pytest.mark.parametrize(("symmetric", "hollow"), list(product([False, True], repeat=2)))
+def test_the_shares_are_those_of_all_maps_that_a_map_stands_for(symmetric: bool, hollow: bool) -> None:
+    for spec in [*SPECS, "n n n -> n n n", "u u i -> u u i"]:
+        plan = bn.plan(spec, symmetric=symmetric, hollow=hollow)
+        assert variance_shares(plan) == pytest.approx(shares_by_definition(plan), rel=1e-12), spec
+
+
+@pytest.mark.parametrize(("symmetric", "hollow"), list(product([False, True], repeat=2)))
+def test_maps_onto_orbits_merge_only_blocks_that_reach_the_target(symmetric: bool, hollow: bool) -> None:
+    for spec in [*SPECS, "n n n -> n n n", "u u i -> u u i"]:
+        plan = bn.plan(spec, symmetric=symmetric, hollow=hollow)
+        order = len(plan.spec.source)
+
+        def n_unwritten(partition: tuple[int, ...], order: int = order) -> int:
+            return sum(max(block) < order for block in blocks_of(partition))
+
+        number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
+        expected: Counter[tuple[int, int]] = Counter()
+        for diagram, fine in product(all_maps(plan), number):
+            coarse = diagram.partition
+            if is_finer(fine, coarse) and n_unwritten(fine) == n_unwritten(coarse):
+                same = plan.declared.representative(coarse)
+                assert same is not None
+                expected[number[same], number[fine]] += moebius(fine, coarse)
+        found = {(row, column): value for row, column, value in _orbits_to_writes(plan)}
+        assert found == {place: value for place, value in expected.items() if value}, spec

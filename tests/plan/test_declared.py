@@ -1,11 +1,15 @@
 """What declaring the input symmetric or hollow leaves of the maps."""
 
+import sys
+from collections import Counter
 from itertools import permutations, product
 
 import pytest
 
-from bellnet import plan
-from bellnet.combinatorics import partitions
+from bellnet import Diagram, plan
+from bellnet.combinatorics import canonical, is_finer, moebius, partitions
+from bellnet.plan.declare import Declared
+from bellnet.plan.plan import build
 from bellnet.spec import parse_spec
 
 SPECS = [
@@ -47,6 +51,81 @@ def test_one_diagram_of_each_class_remains(symmetric, hollow):
         assert declared.n_maps == len(classes), spec
         kept = [_as_sets(diagram.partition) for diagram in declared.diagrams]
         assert all(sum(partition in members for partition in kept) == 1 for members in classes), spec
+
+
+def _first_in_canonical_order(spec, *, symmetric, hollow):
+    """The definition: of all partitions those that no exchange carries to an earlier one, and that are not zero."""
+    asked = parse_spec(spec)
+    k = len(asked.source)
+    exchanges = [
+        moved
+        for moved in permutations(range(k))
+        if all(asked.source[slot] == asked.source[place] for slot, place in enumerate(moved))
+    ]
+    return [
+        partition
+        for partition in partitions(asked.slots)
+        if not (hollow and len(set(partition[:k])) < k)
+        if not symmetric
+        or partition == min(canonical([*(partition[e] for e in moved), *partition[k:]]) for moved in exchanges)
+    ]
+
+
+@pytest.mark.parametrize("hollow", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_diagrams_that_remain_are_the_first_of_their_orbits_in_canonical_order(symmetric, hollow):
+    for spec in [
+        *SPECS,
+        "n n n n -> n n",
+        "n n n -> n n n",
+        "u u u i i -> u i",
+        "i u i u -> u i i",
+        "a b a c a -> c b",
+    ]:
+        kept = [diagram.partition for diagram in plan(spec, symmetric=symmetric, hollow=hollow).diagrams]
+        assert kept == _first_in_canonical_order(spec, symmetric=symmetric, hollow=hollow), spec
+
+
+@pytest.mark.parametrize("spec", ["n " * 9 + "->", "n " * 10 + "->", "n " * 7 + "-> n n", "u u u u u i i i i -> u"])
+@pytest.mark.parametrize("hollow", [False, True])
+def test_no_more_diagrams_are_made_than_remain(spec, hollow, monkeypatch):
+    made = []
+
+    def seen(*arguments):
+        made.append(arguments)
+        return Diagram(*arguments)
+
+    monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "Diagram", seen)  # bellnet.plan is a function as well
+    found = build.__wrapped__(parse_spec(spec), True, hollow, frozenset(), frozenset())
+    assert len(made) == found.n_maps < 1000
+
+
+@pytest.mark.parametrize("hollow", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_coarsenings_of_a_representative_stand_for_all_that_are_not_zero(symmetric, hollow):
+    for spec in [*SPECS, "n n n n -> n n", "u u u i i -> u"]:
+        asked = parse_spec(spec)
+        declared = Declared.of(asked, symmetric=symmetric, hollow=hollow)
+        everything = partitions(asked.slots)
+        for fine in declared.partitions():
+            found, expected = Counter(), Counter()
+            for coarser in declared.coarsenings(fine):
+                assert moebius(fine, coarser.partition) == coarser.moebius != 0
+                found[declared.representative(coarser.partition), coarser.moebius] += coarser.n_alike
+            for coarse in everything:
+                same = declared.representative(coarse)
+                if is_finer(fine, coarse) and same is not None:
+                    expected[same, moebius(fine, coarse)] += 1
+            assert found == expected, spec
+
+
+def test_fixed_blocks_are_not_merged():
+    declared = Declared.of(parse_spec("n n n -> n"), symmetric=True, hollow=False)
+    assert [tuple(found) for found in declared.coarsenings((0, 1, 2, 0), fixed={1})] == [
+        ((0, 1, 0, 0), 1, -1),
+        ((0, 1, 2, 0), 1, 1),
+    ]
+    assert [found.partition for found in declared.coarsenings((0, 1, 2, 0), fixed={0, 1, 2})] == [(0, 1, 2, 0)]
 
 
 def test_graphs_without_directions_have_eleven_maps_and_without_loops_six():

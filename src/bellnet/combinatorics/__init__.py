@@ -4,8 +4,9 @@ Standard library only. A partition of the slots 0, 1, ..., s-1 is written as its
 slot the number of its block, blocks numbered in order of first appearance. `(0, 1, 0)` puts slots 0 and 2 together.
 """
 
-from bellnet.combinatorics.counting import bell, stirling2
-from bellnet.combinatorics.lattice import is_finer, moebius, refinements
+from bellnet.combinatorics.counting import bell, partitions_of_number, stirling2
+from bellnet.combinatorics.lattice import is_finer, moebius
+from bellnet.combinatorics.orbits import first_of_orbit, orbit_size
 from bellnet.combinatorics.partitions import Partition, blocks_of, canonical, partitions
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "bell",
     "blocks_of",
     "canonical",
+    "first_of_orbit",
     "is_finer",
     "moebius",
+    "orbit_size",
     "partitions",
-    "refinements",
+    "partitions_of_number",
     "stirling2",
 ]

@@ -1,10 +1,8 @@
 """How partitions refine each other, and the Moebius function of that order."""
 
-from collections.abc import Iterator
-from itertools import product
 from math import factorial, prod
 
-from bellnet.combinatorics.partitions import Partition, blocks_of, canonical, partitions
+from bellnet.combinatorics.partitions import Partition
 
 
 def is_finer(fine: Partition, coarse: Partition) -> bool:
@@ -30,17 +28,3 @@ def moebius(fine: Partition, coarse: Partition) -> int:
     for block, holder in zip(fine, coarse, strict=True):
         held.setdefault(holder, set()).add(block)
     return prod((-1) ** (len(blocks) - 1) * factorial(len(blocks) - 1) for blocks in held.values())
-
-
-def refinements(coarse: Partition) -> Iterator[Partition]:
-    """Every partition finer than or equal to `coarse`.
-
-    >>> list(refinements((0, 0, 1)))
-    [(0, 0, 1), (0, 1, 2)]
-    """
-    blocks = blocks_of(coarse)
-    for ways in product(*(partitions("n" * len(block)) for block in blocks)):
-        label: dict[int, tuple[int, int]] = {}
-        for number, (block, way) in enumerate(zip(blocks, ways, strict=True)):
-            label.update((slot, (number, part)) for slot, part in zip(block, way, strict=True))
-        yield canonical(label[slot] for slot in range(len(coarse)))

@@ -7,7 +7,7 @@ smaller plan; the gradients of the others are zero, as they would be anyway.
 import torch
 from torch import Tensor
 
-from bellnet.combinatorics import Partition, blocks_of, partitions
+from bellnet.combinatorics import Partition, blocks_of
 from bellnet.execute.sparse import Supports
 from bellnet.execute.weights import constant
 from bellnet.plan import Plan, present
@@ -19,7 +19,7 @@ def leave_out(
     plan: Plan, supports: Supports, weight: Tensor, bias: Tensor | None
 ) -> tuple[Plan, Tensor, Tensor | None]:
     """The plan, the weights (n_maps, in, out) and the biases (n_biases, out) without the maps that do nothing."""
-    reads, writes = absent(supports.source, plan.spec.source), absent(supports.target, plan.spec.target)
+    reads, writes = absent(supports.source, plan.read_patterns), absent(supports.target, plan.biases)
     if not reads and not writes:
         return plan, weight, bias
     left, maps, biases = present(plan, reads, writes)
@@ -31,16 +31,16 @@ def leave_out(
     return left, weight, bias
 
 
-def absent(support: Support, slots: tuple[str, ...]) -> frozenset[Partition]:
-    """The equality patterns of the slots that no listed tuple has; none where nothing at all is listed."""
+def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
+    """Which of these equality patterns no listed tuple has; none where nothing at all is listed."""
 
     def find() -> frozenset[Partition]:
         if not support.n_tuples:
             return frozenset()
         with making_constants():
-            return frozenset(pattern for pattern in partitions(slots) if not _is_met(support.nodes, pattern))
+            return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
 
-    return support.once(("absent", slots), find)
+    return support.once(("absent", patterns), find)
 
 
 def _is_met(nodes: Tensor, pattern: Partition) -> bool:

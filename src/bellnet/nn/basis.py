@@ -5,12 +5,18 @@ from torch import Tensor
 from bellnet.errors import ShapeError, TensorError
 from bellnet.execute import change_of_basis
 from bellnet.nn.options import check_choice
-from bellnet.plan import diagram_to_orbit, orbit_to_diagram, plan
+from bellnet.plan import MOST_MAPS, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 
 
 def change_basis(
-    spec: str | Spec, coefficients: Tensor, *, to: str, symmetric: bool = False, hollow: bool = False
+    spec: str | Spec,
+    coefficients: Tensor,
+    *,
+    to: str,
+    symmetric: bool = False,
+    hollow: bool = False,
+    max_maps: int = MOST_MAPS,
 ) -> Tensor:
     """Coefficients of the same map in the other basis.
 
@@ -23,6 +29,7 @@ def change_basis(
         to: The basis to change to, "orbit" or "diagram"; the coefficients are for the other one.
         symmetric: As in the layer.
         hollow: As in the layer.
+        max_maps: As in the layer.
 
     >>> import torch
     >>> total = torch.tensor([0.0, 1.0])  # "n n ->": the sum of the diagonal, the sum of everything
@@ -31,7 +38,7 @@ def change_basis(
     """
     spec = parse_spec(spec)
     check_choice(f'change_basis("{spec}")', "to", to, ("orbit", "diagram"))
-    the_plan = plan(spec, symmetric=symmetric, hollow=hollow)
+    the_plan = plan(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
     if not isinstance(coefficients, Tensor):
         raise TensorError(f'change_basis("{spec}"): coefficients must be a tensor, not {type(coefficients).__name__}.')
     if coefficients.ndim == 0 or coefficients.shape[0] != the_plan.n_maps:

@@ -12,18 +12,22 @@ moments add up to that of the tensor, and coefficients of the right variance kee
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
+from math import perm, prod
 
 import torch
 from torch import Tensor
 
-from bellnet.combinatorics import Partition, blocks_of, canonical, moebius, partitions, refinements
+from bellnet.combinatorics import Partition, canonical, orbit_size, stirling2
 from bellnet.plan import Diagram, Entries, Plan
-from bellnet.plan.declare import representative
 
 RELU_GAIN = 2.0
 SMALL_SHARE = 0.1
+
+Axes = tuple[int, ...]
+"""For every node set a number of axes."""
 
 
 def initial_weight(plan: Plan, in_channels: int, out_channels: int, *, mean: bool) -> Tensor:
@@ -51,47 +55,58 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
     """For every map the variance of its coefficient, so that a tensor of second moment one gives one of the same.
 
     On every orbit of the output the diagonals of the source share the variance, and each gives every component its
-    share; a component that can be placed in several ways divides it among those.
+    share; a component that can be placed in several ways divides it among those. A map that stands for several, which
+    a declared symmetry makes alike, has the shares of all of them.
     """
-    alive = [diagram for diagram in _all_diagrams(plan) if _same_as(plan, diagram.partition) is not None]
-    diagonals = {diagram.read.blocks for diagram in alive}
-    orbits = {diagram.write.blocks for diagram in alive}
-    placings = Counter((diagram.read, diagram.write.blocks) for diagram in alive)
-    shares = {orbit: _shares_of_diagonals(plan, orbit, diagonals) for orbit in orbits}
-    number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
-    found = [0.0] * plan.n_maps
-    for diagram in alive:
-        same = _same_as(plan, diagram.partition)
-        assert same is not None
-        place = diagram.read, diagram.write.blocks
-        found[number[same]] += shares[diagram.write.blocks][diagram.read.blocks] / placings[place]
+    groups, diagonals = plan.declared.groups, _count_diagonals(plan)
+    shares: dict[tuple[Axes, Axes], float] = {}
+    found = []
+    for diagram in plan.diagrams:
+        diagonal, orbit, rank = (
+            _count_sets(plan, sets)
+            for sets in (
+                diagram.read.set_of_block.values(),
+                diagram.write.set_of_block.values(),
+                diagram.read.axis_sets,
+            )
+        )
+        if (diagonal, orbit) not in shares:
+            shares[diagonal, orbit] = _share_of_diagonal(plan, diagonals, diagonal, orbit)
+        placings = prod(map(perm, orbit, rank))
+        found.append(orbit_size(diagram.partition, groups) * (shares[diagonal, orbit] / placings))
     return tuple(found)
 
 
-def _shares_of_diagonals(plan: Plan, orbit: Partition, diagonals: set[Partition]) -> dict[Partition, float]:
-    """How the diagonals of the source share one orbit of the output; the shares sum to one.
+def _share_of_diagonal(plan: Plan, diagonals: dict[Axes, int], diagonal: Axes, orbit: Axes) -> float:
+    """What one diagonal of the source gets of one orbit of the output; what all of them get sums to one.
 
     A diagonal with more axes than the orbit loses the components that do not fit. Where other diagonals do fit, it
     gets a small share only, or the loss would add up through a deep stack.
     """
-    whole = tuple(range(len(plan.spec.target)))
-    source, target = plan.spec.set_numbers
-    deep = all(_fits(diagonal, source, whole, target) for diagonal in diagonals)
-    portions = {
-        diagonal: 1.0 if not deep or _fits(diagonal, source, orbit, target) else SMALL_SHARE for diagonal in diagonals
-    }
-    total = sum(portions.values())
-    return {diagonal: portion / total for diagonal, portion in portions.items()}
+    source, target = (_count_sets(plan, sets) for sets in plan.spec.set_numbers)
+    deep = _fits(source, target)
+
+    def portion(axes: Axes) -> float:
+        return 1.0 if not deep or _fits(axes, orbit) else SMALL_SHARE
+
+    return portion(diagonal) / sum(number * portion(axes) for axes, number in diagonals.items())
 
 
-def _fits(diagonal: Partition, source: tuple[int, ...], orbit: Partition, target: tuple[int, ...]) -> bool:
+def _fits(diagonal: Axes, orbit: Axes) -> bool:
     """Whether the orbit has as many axes as the diagonal in every node set."""
-    axes = Counter(dict(zip(diagonal, source, strict=True)).values())
-    return axes <= Counter(dict(zip(orbit, target, strict=True)).values())
+    return all(needed <= there for needed, there in zip(diagonal, orbit, strict=True))
 
 
-def _all_diagrams(plan: Plan) -> list[Diagram]:
-    return [Diagram(partition, *plan.spec.set_numbers) for partition in partitions(plan.spec.slots)]
+def _count_diagonals(plan: Plan) -> dict[Axes, int]:
+    """How many diagonals of the source have so many axes."""
+    slots = _count_sets(plan, plan.spec.set_numbers[0])
+    choices = [(n_slots,) if plan.hollow else range(min(n_slots, 1), n_slots + 1) for n_slots in slots]
+    return {axes: prod(map(stirling2, slots, axes)) for axes in product(*choices)}
+
+
+def _count_sets(plan: Plan, sets: Iterable[int]) -> Axes:
+    numbers = Counter(sets)
+    return tuple(numbers[node_set] for node_set in range(len(plan.spec.node_sets)))
 
 
 @lru_cache(maxsize=64)
@@ -99,10 +114,11 @@ def _components_to_reads(plan: Plan) -> Entries:
     """A component is what its read leaves after the reads that average over more are taken away, with signs."""
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
+    declared = plan.declared
     for column, diagram in enumerate(plan.diagrams):
         for n_cut in range(len(diagram.crossing) + 1):
             for cut in combinations(diagram.crossing, n_cut):
-                same = _same_as(plan, _cut(diagram, cut))
+                same = declared.representative(_cut(diagram, cut))
                 assert same is not None
                 entries[number[same], column] += (-1) ** n_cut
     return _non_zero(entries)
@@ -111,21 +127,15 @@ def _components_to_reads(plan: Plan) -> Entries:
 @lru_cache(maxsize=64)
 def _orbits_to_writes(plan: Plan) -> Entries:
     """A map onto one orbit is a Moebius inversion over the equalities between blocks that reach the target."""
-    order = len(plan.spec.source)
+    order, declared = len(plan.spec.source), plan.declared
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
-    for coarse in partitions(plan.spec.slots):
-        same = _same_as(plan, coarse)
-        if same is None:
-            continue
-        for fine in refinements(coarse):
-            if fine in number and _n_unwritten(fine, order) == _n_unwritten(coarse, order):
-                entries[number[same], number[fine]] += moebius(fine, coarse)
+    for fine, column in number.items():
+        for coarser in declared.coarsenings(fine, fixed=set(fine[:order]) - set(fine[order:])):
+            same = declared.representative(coarser.partition)
+            assert same is not None
+            entries[number[same], column] += coarser.n_alike * coarser.moebius
     return _non_zero(entries)
-
-
-def _same_as(plan: Plan, partition: Partition) -> Partition | None:
-    return representative(partition, plan.spec.set_numbers[0], symmetric=plan.symmetric, hollow=plan.hollow)
 
 
 def _cut(diagram: Diagram, blocks: tuple[int, ...]) -> Partition:
@@ -134,10 +144,6 @@ def _cut(diagram: Diagram, blocks: tuple[int, ...]) -> Partition:
     return canonical(
         (block, slot < order) if block in blocks else (block, True) for slot, block in enumerate(diagram.partition)
     )
-
-
-def _n_unwritten(partition: Partition, order: int) -> int:
-    return sum(max(block) < order for block in blocks_of(partition))
 
 
 def _non_zero(entries: Counter[tuple[int, int]]) -> Entries:

@@ -7,14 +7,14 @@ from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError
 from bellnet.execute import Nodes, Supports, change_of_basis, run
-from bellnet.nn.basis import change_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
 from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
-from bellnet.plan import Entries, Plan, orbit_to_diagram, plan
+from bellnet.nn.room import check_room
+from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
 
@@ -38,7 +38,8 @@ class EquivariantLinear(nn.Module):
             only: between normalised sums it would need factors that depend on the number of nodes.
         symmetric: Declares inputs that do not change when slots of one node set are exchanged; fewer maps are left.
         hollow: Declares inputs that are zero wherever two slots of one node set coincide; fewer maps are left.
-        device: Where the parameters live.
+        max_maps: A spec with more maps is refused before any work.
+        device: Where the parameters live; on "meta" a layer takes no memory, whatever its channels.
         dtype: The type of the parameters.
 
     Attributes:
@@ -66,6 +67,7 @@ class EquivariantLinear(nn.Module):
         normalize: str = "mean",
         symmetric: bool = False,
         hollow: bool = False,
+        max_maps: int = MOST_MAPS,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -77,15 +79,16 @@ class EquivariantLinear(nn.Module):
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "listed", "sum"))
         self._refuse_combinations(dtype)
-        self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow)
+        self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
         self._reception = Reception(self._call, self.spec, self.in_channels)
         self._listed_reception = ListedReception(self._reception)
         self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
-        self._bias_plan = plan(Spec((), self.spec.target))
+        self._bias_plan = plan(Spec((), self.spec.target), max_maps=max_maps)
         self._entries: tuple[Entries, Entries] = ((), ())
         if self.basis == "orbit":
             self._entries = orbit_to_diagram(self.plan), orbit_to_diagram(self._bias_plan)
         shape = (self.plan.n_maps, self.in_channels, self.out_channels)
+        check_room(self._call, shape, device=device, dtype=dtype)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         if bias:
             shape_of_bias = (self.plan.n_biases, self.out_channels)
@@ -112,9 +115,7 @@ class EquivariantLinear(nn.Module):
             if not self.weight.is_meta:
                 weight = initial_weight(self.plan, self.in_channels, self.out_channels, mean=self.normalize != "sum")
                 if self.basis == "orbit":
-                    weight = change_basis(
-                        self.spec, weight, to="orbit", symmetric=self.plan.symmetric, hollow=self.plan.hollow
-                    )
+                    weight = change_of_basis(("orbit", self.plan), diagram_to_orbit(self.plan), weight)
                 self.weight.copy_(weight)
             if self.bias is not None:
                 self.bias.zero_()

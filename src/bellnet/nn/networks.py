@@ -8,6 +8,7 @@ from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.stack import MakesActivation, StackOptions, check_stack
+from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_shape, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
 
@@ -29,6 +30,7 @@ class EquivariantNet(nn.Module):
         normalize: Whether sums are divided by the number of their terms.
         symmetric: Declared of the input; concerns the first layer.
         hollow: Declared of the input; concerns the first layer.
+        max_maps: A layer with more maps is refused before any work.
 
     >>> net = EquivariantNet("n n -> n", [1, 8, 8, 2])
     >>> net(torch.randn(5, 20, 20, 1)).shape
@@ -49,6 +51,7 @@ class EquivariantNet(nn.Module):
         normalize: str = "mean",
         symmetric: bool = False,
         hollow: bool = False,
+        max_maps: int = MOST_MAPS,
     ) -> None:
         super().__init__()
         self.spec = parse_spec(spec)
@@ -66,6 +69,7 @@ class EquivariantNet(nn.Module):
             normalize=normalize,
             symmetric=symmetric,
             hollow=hollow,
+            max_maps=max_maps,
         )
         self.blocks = options.stack(self.spec.source, channels[:-1])
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
@@ -106,6 +110,7 @@ class InvariantNet(nn.Module):
         normalize: Whether sums are divided by the number of their terms.
         symmetric: Declared of the input; concerns the first layer.
         hollow: Declared of the input; concerns the first layer.
+        max_maps: A layer with more maps is refused before any work.
 
     >>> net = InvariantNet("n n", [1, 8, 8], 3, hidden=[16])
     >>> net(torch.randn(5, 20, 20, 1)).shape
@@ -130,6 +135,7 @@ class InvariantNet(nn.Module):
         normalize: str = "mean",
         symmetric: bool = False,
         hollow: bool = False,
+        max_maps: int = MOST_MAPS,
     ) -> None:
         super().__init__()
         axes = parse_shape(shape)
@@ -150,9 +156,10 @@ class InvariantNet(nn.Module):
             normalize=normalize,
             symmetric=symmetric,
             hollow=hollow,
+            max_maps=max_maps,
         )
         self.blocks = options.stack(axes, channels)
-        self.pool = InvariantPool(" ".join(axes), reduce, over=pool_over)
+        self.pool = InvariantPool(" ".join(axes), reduce, over=pool_over, max_maps=max_maps)
         self.head = options.fully_connected([self.pool.n_orbits * channels[-1], *widths, self.out_channels])
 
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor:

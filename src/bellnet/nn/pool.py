@@ -13,7 +13,7 @@ from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
 from bellnet.nn.listed_pool import pool_listed
 from bellnet.nn.options import check_choice
-from bellnet.plan import Fold, refuse_giants
+from bellnet.plan import MOST_MAPS, Fold, refuse_giants
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
@@ -30,19 +30,20 @@ class InvariantPool(nn.Module):
         reduce: "max", "sum" or "mean".
         over: For a `Sparse`, "all" counts the tuples that are not listed as zeros, so that the result is that of the
             dense tensor; "listed" leaves them out.
+        max_maps: A spec with more orbits is refused; they are the maps of "n n ->".
 
     >>> pool = InvariantPool("n n", reduce="max")
     >>> pool(torch.tensor([[1.0, 7.0], [2.0, 5.0]]).unsqueeze(-1))
     tensor([5., 7.])
     """
 
-    def __init__(self, spec: str, reduce: str = "max", *, over: str = "all") -> None:
+    def __init__(self, spec: str, reduce: str = "max", *, over: str = "all", max_maps: int = MOST_MAPS) -> None:
         super().__init__()
         self.axes = parse_shape(spec)
         call = f'InvariantPool("{" ".join(self.axes)}")'
         self.reduce = check_choice(call, "reduce", reduce, ("max", "sum", "mean"))
         self.over = check_choice(call, "over", over, ("all", "listed"))
-        refuse_giants(Spec(self.axes, ()))
+        refuse_giants(Spec(self.axes, ()), max_maps=max_maps)
         self._reception = Reception(call, Spec(self.axes, ()), None)
         self._orbits = tuple(_orbit(pattern, self._reception.source_sets) for pattern in partitions(self.axes))
 

@@ -31,6 +31,7 @@ class StackOptions:
     normalize: str
     symmetric: bool
     hollow: bool
+    max_maps: int
 
     def __post_init__(self) -> None:
         if self.norm is not None:
@@ -49,6 +50,7 @@ class StackOptions:
             normalize=self.normalize,
             symmetric=self.symmetric and first,
             hollow=self.hollow and first,
+            max_maps=self.max_maps,
         )
 
     def stack(self, axes: tuple[str, ...], channels: Sequence[int]) -> nn.Sequential:

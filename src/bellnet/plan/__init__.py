@@ -2,14 +2,16 @@
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
 from bellnet.plan.cost import Cost
+from bellnet.plan.count import MOST_MAPS, refuse_giants
 from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
-from bellnet.plan.plan import Plan, plan, refuse_giants
+from bellnet.plan.plan import Plan, plan
 from bellnet.plan.present import Present, present
 from bellnet.plan.program import Program, ReadStep, WriteStep
 
 __all__ = [
+    "MOST_MAPS",
     "Cost",
     "Diagram",
     "Entries",

@@ -5,40 +5,100 @@ source slots are the same map, so one of each orbit remains. On hollow inputs, z
 coincide, a diagram that reads such a diagonal is zero, so it goes.
 """
 
-from itertools import groupby, permutations, product
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-from bellnet.combinatorics import Partition, canonical
+from bellnet.combinatorics import Partition, blocks_of, canonical, first_of_orbit, moebius, orbit_size, partitions
+from bellnet.spec import Spec
 
 
-def representative(
-    partition: Partition, source_sets: tuple[int, ...], *, symmetric: bool, hollow: bool
-) -> Partition | None:
-    """The first diagram in canonical order that is the same map on declared inputs; None for the zero map.
+@dataclass(frozen=True)
+class Declared:
+    """What is known of the slots, source slots first.
 
-    >>> representative((0, 1, 1, 0), (0, 0), symmetric=True, hollow=False)
-    (0, 1, 0, 1)
-    >>> representative((0, 0, 1, 1), (0, 0), symmetric=True, hollow=True) is None
-    True
+    Attributes:
+        sets: The node set of every slot.
+        groups: The group of every slot; exchanging slots of one group changes nothing.
+        apart: The slots no two of which hold the same node wherever there is anything to read.
     """
-    source = partition[: len(source_sets)]
-    if hollow and len(set(source)) < len(source):
-        return None
-    if not symmetric:
-        return partition
-    rest = partition[len(source_sets) :]
-    return min(canonical((*(source[slot] for slot in exchange), *rest)) for exchange in exchanges(source_sets))
+
+    sets: tuple[int, ...]
+    groups: tuple[int, ...]
+    apart: frozenset[int]
+
+    @classmethod
+    def of(cls, spec: Spec, *, symmetric: bool, hollow: bool) -> "Declared":
+        """What declarations about the source say of the slots.
+
+        >>> Declared.of(Spec(("u", "i", "u"), ("u",)), symmetric=True, hollow=False).groups
+        (0, 1, 0, 3)
+        """
+        source, target = spec.set_numbers
+        firsts = tuple(source.index(node_set) for node_set in source) if symmetric else tuple(range(len(source)))
+        groups = firsts + tuple(range(len(source), len(spec.slots)))
+        return cls(source + target, groups, frozenset(range(len(source)) if hollow else ()))
+
+    def partitions(self) -> tuple[Partition, ...]:
+        """The first diagram of every orbit, in canonical order, without those that are zero.
+
+        >>> Declared.of(Spec(("n", "n"), ("n",)), symmetric=True, hollow=True).partitions()
+        ((0, 1, 0), (0, 1, 2))
+        """
+        return partitions(self.sets, groups=self.groups, apart=self.apart)
+
+    def representative(self, partition: Partition) -> Partition | None:
+        """The first diagram in canonical order that is the same map on declared inputs; None for the zero map.
+
+        >>> declared = Declared.of(Spec(("n", "n"), ("n", "n")), symmetric=True, hollow=True)
+        >>> declared.representative((0, 1, 1, 0)), declared.representative((0, 0, 1, 1))
+        ((0, 1, 0, 1), None)
+        """
+        if len({partition[slot] for slot in self.apart}) < len(self.apart):
+            return None
+        return first_of_orbit(partition, self.groups)
+
+    def coarsenings(self, fine: Partition, fixed: Collection[int] = ()) -> "Iterator[Coarsening]":
+        """What becomes of a representative when blocks are merged, but for the zero map.
+
+        Args:
+            fine: One of `partitions()`.
+            fixed: Its blocks that are not merged with others.
+
+        >>> for found in Declared.of(Spec(("n",) * 3, ()), symmetric=True, hollow=False).coarsenings((0, 1, 2)):
+        ...     print(*found)
+        (0, 0, 0) 1 2
+        (0, 0, 1) 3 -1
+        (0, 1, 2) 1 1
+        """
+        blocks = blocks_of(fine)
+        kinds = canonical(-1 - n if n in fixed else self.sets[block[0]] for n, block in enumerate(blocks))
+        groups = canonical(
+            n if n in fixed else tuple(self.groups[slot] for slot in block) for n, block in enumerate(blocks)
+        )
+        apart = frozenset(n for n, block in enumerate(blocks) if not self.apart.isdisjoint(block))
+        for merged, n_alike, sign in _mergings(kinds, groups, apart):
+            yield Coarsening(tuple(merged[block] for block in fine), n_alike, sign)
 
 
-def exchanges(sets: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """All reorderings of the slots that move each slot to a slot of the same node set.
+class Coarsening(NamedTuple):
+    """A coarser partition than another one.
 
-    >>> exchanges((0, 1, 0))
-    [(0, 1, 2), (2, 1, 0)]
+    Attributes:
+        partition: The coarser partition.
+        n_alike: How many there are that differ from it only by blocks that were made of the same groups.
+        moebius: The Moebius function between the two.
     """
-    order = sorted(range(len(sets)), key=lambda slot: sets[slot])
-    groups = [list(group) for _, group in groupby(order, key=lambda slot: sets[slot])]
-    found = []
-    for moved in product(*(permutations(group) for group in groups)):
-        where = dict(zip(order, (slot for group in moved for slot in group), strict=True))
-        found.append(tuple(where[slot] for slot in range(len(sets))))
-    return sorted(found)
+
+    partition: Partition
+    n_alike: int
+    moebius: int
+
+
+@lru_cache(maxsize=4096)
+def _mergings(kinds: Partition, groups: Partition, apart: frozenset[int]) -> tuple[Coarsening, ...]:
+    """The ways to merge blocks, taken for slots: many diagrams have blocks of the same kinds and groups."""
+    finest = tuple(range(len(kinds)))
+    found = partitions(kinds, groups=groups, apart=apart)
+    return tuple(Coarsening(merged, orbit_size(merged, groups), moebius(finest, merged)) for merged in found)

@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import prod
 
-from bellnet.combinatorics import Partition, bell, partitions
-from bellnet.errors import SpecError
+from bellnet.combinatorics import Partition, partitions
 from bellnet.plan.cost import Cost, count_cost
-from bellnet.plan.declare import representative
+from bellnet.plan.count import MOST_MAPS, refuse_giants
+from bellnet.plan.declare import Declared
 from bellnet.plan.diagram import Diagram
 from bellnet.plan.level import Level, group_by_rank
 from bellnet.plan.program import Program
 from bellnet.plan.show import show_plan
 from bellnet.spec import Spec, parse_spec
-
-MOST_MAPS = 200_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,8 @@ class Plan:
     """Every linear map that a spec allows, and how they are computed together.
 
     `diagrams` are numbered in canonical order (restricted growth strings, source slots first, sorted): a weight's
-    first axis counts them in that order. `biases` are the equality patterns of the target, in the same order.
+    first axis counts them in that order. `biases` are the equality patterns of the target, in the same order, and
+    `read_patterns` those equality patterns of the source that some diagram reads.
     `levels` group the diagrams by rank, and `positions` are their numbers in the order of the levels, n_maps where
     there is none. Everything is made at once, because `torch.compile` cannot trace the making of it.
 
@@ -38,6 +36,7 @@ class Plan:
     absent_writes: frozenset[Partition] = field(repr=False)
     diagrams: tuple[Diagram, ...] = field(compare=False, repr=False)
     biases: tuple[Partition, ...] = field(compare=False, repr=False)
+    read_patterns: tuple[Partition, ...] = field(compare=False, repr=False)
     levels: tuple[Level, ...] = field(compare=False, repr=False)
     positions: tuple[int, ...] = field(compare=False, repr=False)
     programs: tuple[Program, Program] = field(compare=False, repr=False)
@@ -70,24 +69,28 @@ class Plan:
         return self.programs[mean]
 
     def __str__(self) -> str:
-        return show_plan(self.spec, self.levels, self.n_maps, self.n_biases, self._declared)
+        names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
+        return show_plan(self.spec, self.levels, self.n_maps, self.n_biases, names)
 
     @property
-    def _declared(self) -> tuple[str, ...]:
-        return tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
+    def declared(self) -> Declared:
+        """What was declared of the input, slot by slot."""
+        return Declared.of(self.spec, symmetric=self.symmetric, hollow=self.hollow)
 
     def __reduce__(self) -> tuple[object, ...]:
         # A pickle or a copy of a layer holds the question, not the answer: the plan is found again in the cache.
         return build, (self.spec, self.symmetric, self.hollow, self.absent_reads, self.absent_writes)
 
 
-def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> Plan:
+def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> Plan:
     """The plan of a spec, from the cache if it was asked for before.
 
     Args:
         spec: The shape of source and target, for instance "n n -> n".
         symmetric: The input does not change when slots of one node set are exchanged.
         hollow: The input is zero wherever two slots of one node set coincide.
+        max_maps: A spec with more maps is refused before any work; they are counted, not listed. Nine slots of one
+            node set (21,147 maps) are within the default, ten (115,975) are not.
 
     >>> print(plan("n n -> n n"))
     n n -> n n    15 maps, 2 biases
@@ -96,7 +99,9 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False) -> 
          1  aa->a  ab->a  ab->b      1  a->aa  a->ab  b->ab     9
          0  aa->  ab->               1  ->aa  ->ab              4
     """
-    return build(parse_spec(spec), bool(symmetric), bool(hollow), frozenset(), frozenset())
+    spec, symmetric, hollow = parse_spec(spec), bool(symmetric), bool(hollow)
+    refuse_giants(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
+    return build(spec, symmetric, hollow, frozenset(), frozenset())
 
 
 @lru_cache(maxsize=256)
@@ -108,34 +113,29 @@ def build(
     absent_writes: frozenset[Partition],
 ) -> Plan:
     """Make a plan, or find it in the cache."""
-    refuse_giants(spec)
     source, target = spec.set_numbers
-    everything = partitions(spec.slots)
-    chosen = everything
-    if symmetric or hollow:
-        chosen = tuple(
-            partition
-            for partition in everything
-            if representative(partition, source, symmetric=symmetric, hollow=hollow) == partition
-        )
+    chosen = Declared.of(spec, symmetric=symmetric, hollow=hollow).partitions()
     diagrams = tuple(
         diagram
         for diagram in (Diagram(partition, source, target) for partition in chosen)
         if diagram.read.blocks not in absent_reads and diagram.write.blocks not in absent_writes
     )
     biases = tuple(pattern for pattern in partitions(spec.target) if pattern not in absent_writes)
+    read_patterns = tuple(dict.fromkeys(diagram.read.blocks for diagram in diagrams))
     levels = group_by_rank(diagrams, len(spec.node_sets))
     numbers = (number for level in levels for plane in level.index for row in plane for number in row)
     positions = tuple(len(diagrams) if number is None else number for number in numbers)
     programs = Program.of(source, target, levels, None), Program.of(source, target, levels, "reads")
-    return Plan(spec, symmetric, hollow, absent_reads, absent_writes, diagrams, biases, levels, positions, programs)
-
-
-def refuse_giants(spec: Spec) -> None:
-    """Refuse a spec with more maps than can be listed."""
-    n_maps = prod(bell(spec.slots.count(name)) for name in spec.node_sets)
-    if n_maps > MOST_MAPS:
-        raise SpecError(
-            f'The spec "{spec}" has {n_maps:,} maps; plans are built for up to {MOST_MAPS:,}.\n'
-            "Lower the order, or give some of the slots node sets of their own."
-        )
+    return Plan(
+        spec,
+        symmetric,
+        hollow,
+        absent_reads,
+        absent_writes,
+        diagrams=diagrams,
+        biases=biases,
+        read_patterns=read_patterns,
+        levels=levels,
+        positions=positions,
+        programs=programs,
+    )

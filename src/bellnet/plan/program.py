@@ -83,7 +83,7 @@ class Program:
             level_reads=level_reads,
             read_together=_together(level_reads, len(read_folds)),
             level_swaps=tuple(level.swaps for level in levels),
-            write_steps=tuple(_write_step(fold, levels, write_folds) for fold in write_folds),
+            write_steps=_write_steps(levels, write_folds),
         )
 
     @property
@@ -123,10 +123,16 @@ def _read_step(fold: Fold, numbers: dict[Fold, int]) -> ReadStep:
     return ReadStep(step.kind, numbers[step.parent], step.axes, step.node_set)
 
 
-def _write_step(fold: Fold, levels: tuple[Level, ...], folds: list[Fold]) -> WriteStep:
-    places = [(number, level.writes.index(fold)) for number, level in enumerate(levels) if fold in level.writes]
-    level, column = places[0] if places else (-1, 0)
-    step = fold.step
-    if step is None:
-        return WriteStep(level, column, fold.axis_sets, "done", -1, (), -1)
-    return WriteStep(level, column, fold.axis_sets, step.kind, folds.index(step.parent), step.axes, step.node_set)
+def _write_steps(levels: tuple[Level, ...], folds: list[Fold]) -> tuple[WriteStep, ...]:
+    numbers = {fold: number for number, fold in enumerate(folds)}
+    places = {fold: (number, column) for number, level in enumerate(levels) for column, fold in enumerate(level.writes)}
+    found = []
+    for fold in folds:
+        level, column = places.get(fold, (-1, 0))
+        step = fold.step
+        if step is None:
+            found.append(WriteStep(level, column, fold.axis_sets, "done", -1, (), -1))
+        else:
+            parent = numbers[step.parent]
+            found.append(WriteStep(level, column, fold.axis_sets, step.kind, parent, step.axes, step.node_set))
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""How many maps a spec has, counted and not listed, so that one with too many is refused before any work."""
+
+from collections import Counter
+from functools import lru_cache
+from math import comb, floor, log10, perm, prod
+from textwrap import shorten
+
+from bellnet.combinatorics import bell, partitions_of_number, stirling2
+from bellnet.errors import OptionError, SpecError
+from bellnet.spec import Spec
+
+MOST_MAPS = 50_000
+"""The most maps that a plan has unless more are asked for."""
+
+MOST_SLOTS = 500
+MOST_COUNTED_SLOTS = 300  # of one node set on one side; symmetric inputs of so many slots have 10^15 invariant maps
+MOST_PRINTED = 10**15
+MOST_CHARACTERS = 80
+
+
+@lru_cache(maxsize=256)
+def count_maps(spec: Spec, *, symmetric: bool, hollow: bool) -> int:
+    """The number of maps of a spec; for hundreds of slots of one node set some number beyond 10^15 that is not larger.
+
+    >>> spec = Spec(("n", "n"), ("n", "n"))
+    >>> count_maps(spec, symmetric=False, hollow=False), count_maps(spec, symmetric=True, hollow=True)
+    (15, 6)
+    """
+    source, target = Counter(spec.source), Counter(spec.target)
+    return prod(_count(source[name], target[name], symmetric, hollow) for name in spec.node_sets)
+
+
+def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
+    """Refuse a spec with more maps than were asked for, or with slots beyond all use."""
+    if type(max_maps) is not int or max_maps < 1:
+        raise OptionError(f'The spec "{_shown(spec)}": max_maps must be a whole number from 1 up, not {max_maps!r}.')
+    n_maps = count_maps(spec, symmetric=symmetric, hollow=hollow)
+    if n_maps > max_maps:
+        number = f"{n_maps:,}" if n_maps < MOST_PRINTED else f"at least 10^{floor(log10(n_maps))}"
+        raise SpecError(
+            f'The spec "{_shown(spec)}" has {number} maps; plans are built for up to {max_maps:,} (max_maps).\n'
+            "Lower the order, give some of the slots node sets of their own, or declare the input symmetric or hollow "
+            "if it is.\nIf it is to be built all the same, raise max_maps: time and memory grow with the maps."
+        )
+    if len(spec.slots) > MOST_SLOTS:
+        raise SpecError(
+            f'The spec "{_shown(spec)}" has {len(spec.slots):,} slots; plans are built for up to {MOST_SLOTS}.\n'
+            "A slot is one axis of a tensor; entries along an axis need no slots of their own."
+        )
+
+
+def _count(source: int, target: int, symmetric: bool, hollow: bool) -> int:
+    """The number of maps between this many slots of one node set."""
+    target = min(target, MOST_COUNTED_SLOTS)
+    if not hollow:
+        source = min(source, MOST_COUNTED_SLOTS)
+    if not (symmetric or hollow):
+        return bell(source + target)
+    return sum(stirling2(target, blocks) * _ways(source, blocks, symmetric, hollow) for blocks in range(target + 1))
+
+
+def _ways(slots: int, blocks: int, symmetric: bool, hollow: bool) -> int:
+    """The ways to place source slots: some join blocks of the target, the others make blocks of their own."""
+    if hollow:
+        return sum(comb(blocks, n) * (1 if symmetric else perm(slots, n)) for n in range(min(slots, blocks) + 1))
+    joined = (comb(blocks + n - 1, n) if n else 1 for n in range(slots + 1))
+    return sum(ways * partitions_of_number(slots - n) for n, ways in enumerate(joined))
+
+
+def _shown(spec: Spec) -> str:
+    text = str(spec)
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    beginning = shorten(text, MOST_CHARACTERS // 2, placeholder=" ...")
+    source, target = (f"({len(side):,} slot{'s' * (len(side) != 1)})" for side in (spec.source, spec.target))
+    return f"{beginning} {source} -> {target}"
