@@ -12,6 +12,7 @@ import torch
 
 from bellnet.errors import DataError, MissingExtraError
 from bellnet.experiments import Records, check_extra, run_cells
+from bellnet.experiments.display import Display
 from bellnet.experiments.nets import CellNet, examples, unseen
 from tests.experiments.small import SMALL, small
 
@@ -98,6 +99,24 @@ def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monke
 
 def _die(line, directory):
     sys.exit(3)
+
+
+def test_results_that_are_deleted_while_cells_run_are_missed_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: {})
+    with pytest.raises(DataError) as caught:
+        run_cells([SMALL, small(method="trivial")], tmp_path, show=False)
+    assert str(caught.value) == (
+        f"{Records(tmp_path).path} has lost what was recorded while this ran: {SMALL.title}; diagonal, 1 layer, "
+        "trivial.\nLeave that file alone and run the same command again: what is lost is run again."
+    )
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_what_everybody_should_know_is_said_as_it_is_whether_progress_is_shown_or_not(show, capsys):
+    words = "/a/very/long/path" * 10 + "/[red]/last.ckpt is cut off or damaged"
+    with Display([SMALL], show=show) as display:
+        display.note_of(SMALL, words)
+    assert f"{SMALL.title}: {words}\n" in capsys.readouterr().err
 
 
 def test_training_validation_and_test_examples_are_all_different():
