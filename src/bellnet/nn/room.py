@@ -4,7 +4,6 @@ import os
 from math import prod
 
 import torch
-from torch import Tensor
 
 from bellnet.errors import OptionError
 
@@ -17,14 +16,12 @@ def check_room(
 ) -> None:
     """Refuse a weight that, while it is drawn, would not fit into the machine's memory; on the meta device all fit."""
     like = torch.empty(0, device=device, dtype=dtype)
-    # What traces the making of a layer (a tensor of another class) takes no memory for it either.
-    costs_nothing = like.is_meta or type(like) is not Tensor
-    needed = prod(shape) * (like.element_size() + BYTES_DRAWN * (not costs_nothing))
-    limit = MOST_COUNTED if costs_nothing else machine_memory()
+    needed = prod(shape) * (like.element_size() + BYTES_DRAWN * (not like.is_meta))
+    limit = MOST_COUNTED if like.is_meta else machine_memory()
     if needed > limit:
         raise OptionError(
             f"{call}: its weight of {' x '.join(map(str, shape))} numbers would take {needed:,} bytes to make.\n"
-            f"{'Torch counts up to' if costs_nothing else 'This machine has'} {limit:,}. Take fewer channels, or a "
+            f"{'Torch counts up to' if like.is_meta else 'This machine has'} {limit:,}. Take fewer channels, or a "
             'spec with fewer maps. On the meta device (device="meta") a layer takes no memory.'
         )
 
