@@ -2,8 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
@@ -90,29 +89,33 @@ class GraphEstimator(ABC, BaseEstimator):
         if not (weights * ~held).any():
             raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
         weights /= weights[~held].mean()
-        with _seeded(seed, device):
-            net = self._make_net(encoding)
-            net.scale.copy_(channel_scale(scaled, encoding, self.layout))
-            net.to(device)
-            lesson = Lesson(
-                graphs=scaled,
-                encoding=encoding,
-                layout=self.layout,
-                starts=np.concatenate([[0], np.cumsum(counts)]),
-                targets=targets.to(device),
-                weights=torch.from_numpy(weights).float().to(device),
-                held=torch.from_numpy(held).to(device),
-                loss=self._loss,
-            )
-            schedule = Schedule(
-                max_epochs=self.max_epochs,
-                patience=self.patience,
-                batch_size=int(self.batch_size),
-                learning_rate=self.learning_rate,
-                weight_decay=self.weight_decay,
-            )
-            with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar:
-                outcome = train(net, lesson, schedule, seed=seed, bar=bar)
+        # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
+        chance = torch.Generator().manual_seed(seed)
+        net = self._make_net(encoding).to_empty(device="cpu")
+        net.reset_parameters(chance)
+        net.scale.copy_(channel_scale(scaled, encoding, self.layout))
+        net.to(device)
+        lesson = Lesson(
+            graphs=scaled,
+            encoding=encoding,
+            layout=self.layout,
+            starts=np.concatenate([[0], np.cumsum(counts)]),
+            targets=targets.to(device),
+            weights=torch.from_numpy(weights).float().to(device),
+            held=torch.from_numpy(held).to(device),
+            loss=self._loss,
+        )
+        schedule = Schedule(
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            batch_size=int(self.batch_size),
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+        if device.type != "cpu":
+            chance = torch.Generator(device).manual_seed(seed)
+        with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar, net.dropping_by(chance):
+            outcome = train(net, lesson, schedule, seed=seed, bar=bar)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self
@@ -152,16 +155,23 @@ class GraphEstimator(ABC, BaseEstimator):
         """A weight for every label by its group."""
         return np.ones(len(groups))
 
+    def _widths(self) -> list[int]:
+        """The widths of all layers, but for that of the input."""
+        return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
+
     def _make_net(self, encoding: Encoding) -> LabelNet:
-        return LabelNet(
-            self.target,
-            [encoding.channels, *map(int, self.channels)],
-            hidden=[int(width) for width in self.hidden],
-            outputs=self._n_outputs(),
-            pool=self.pool,
-            dropout=self.dropout,
-            layout=self.layout,
-        )
+        """The network in single precision, without weights: on the meta device, where it takes no memory."""
+        with torch.device("meta"):
+            net = LabelNet(
+                self.target,
+                [encoding.channels, *map(int, self.channels)],
+                hidden=[int(width) for width in self.hidden],
+                outputs=self._n_outputs(),
+                pool=self.pool,
+                dropout=self.dropout,
+                layout=self.layout,
+            )
+        return net.float()
 
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
@@ -170,6 +180,7 @@ class GraphEstimator(ABC, BaseEstimator):
         In double precision: how graphs are put into batches then shows in the last digits of doubles at most.
         """
         check_is_fitted(self, "net_")
+        check_options(call, {"device": self.device})
         graphs = read_graphs(call, X)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
@@ -255,15 +266,3 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-@contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's random numbers from a seed, and afterwards as if nothing had been drawn."""
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)
-        if on_gpu:
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        yield
