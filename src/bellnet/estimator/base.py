@@ -16,6 +16,16 @@ from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import DataError, OptionError
+from bellnet.estimator.cost import (
+    MAX_ENTRIES,
+    allowed_bytes,
+    check_prediction,
+    check_training,
+    kept_bytes,
+    largest_batch,
+    prediction_bytes,
+    training_bytes,
+)
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
 from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
@@ -23,7 +33,7 @@ from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
-from bellnet.estimator.training import ASKED_AT_ONCE, MAX_ENTRIES, Lesson, Schedule, train
+from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
 from bellnet.estimator.weights import flat_weights
 
 
@@ -46,6 +56,7 @@ class GraphEstimator(ABC, BaseEstimator):
     validation_fraction: float
     random_state: Any
     device: str | torch.device
+    max_gigabytes: float | None
     verbose: bool
 
     encoding_: Encoding
@@ -77,9 +88,10 @@ class GraphEstimator(ABC, BaseEstimator):
         self._check_undirected(call, graphs, flat)
         weights = self._weights(call, sample_weight, counts, groups)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
+        seed, device = self._seed(), self._device()
+        self._check_cost(call, graphs, encoding, device, learning=True)
         scaling = FeatureScaling.fit(graphs)
         scaled = scaling.apply(graphs)
-        seed, device = self._seed(), self._device()
         held = hold_out(
             groups,
             units_of(graphs, self.target, self.validation_fraction),
@@ -184,6 +196,7 @@ class GraphEstimator(ABC, BaseEstimator):
         graphs = read_graphs(call, X)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
+        self._check_cost(call, graphs, self.encoding_, device, learning=False)
         net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
         scaled = self.scaling_.apply(graphs)
         loader = Loader(
@@ -193,6 +206,7 @@ class GraphEstimator(ABC, BaseEstimator):
             layout=self.layout,
             shuffle=False,
             max_entries=MAX_ENTRIES,
+            cache_bytes=0,  # every graph is asked once
             dtype=torch.float64,
             device=device,
         )
@@ -204,6 +218,23 @@ class GraphEstimator(ABC, BaseEstimator):
             for place, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
                 parts[place] = part
         return torch.cat(parts), counts
+
+    def _check_cost(
+        self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
+    ) -> None:
+        """Refuse what would take more memory than is allowed, before any of it is taken."""
+        if self.layout != "padded":
+            return
+        sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
+        widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
+        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE)
+        n_entries = batch[0] * batch[1] ** 2
+        if learning:
+            pool = self.pool if self.target == "graph" else None
+            step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
+            check_training(call, batch, step + kept_bytes(sizes, encoding.channels, torch.float32), allowed)
+        else:
+            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
 
     def _weights(
         self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]

@@ -149,6 +149,8 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
     options = options_from_json(described["options"])
+    if described["version"] == WITHOUT_CHECKSUM:
+        options.setdefault("max_gigabytes", None)
     expected = set(kinds[name]().get_params(deep=False))
     if options.keys() != expected:
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")

@@ -41,6 +41,9 @@ def _mistake(name: str, value: Any) -> str | None:
         return None if _is_real(value) and value > 0 else f"{name} must be a positive number, not {value!r}."
     if name == "weight_decay":
         return None if _is_real(value) and value >= 0 else f"{name} must be a number from 0 up, not {value!r}."
+    if name == "max_gigabytes":
+        fine = value is None or (_is_real(value) and value > 0)
+        return None if fine else f"{name} must be a positive number or None, not {value!r}."
     if name in ("channels", "hidden"):
         return _mistake_in_widths(name, value)
     if name == "device":

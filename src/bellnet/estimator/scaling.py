@@ -121,9 +121,9 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str) -> T
     """
     squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
     for graph in graphs:
-        rows = encoding.encode([graph], layout=layout).values.double().reshape(-1, encoding.channels)
+        rows = encoding.encode([graph], layout="sparse").values.double()  # other pairs hold zeros
         squares += rows.square().sum(0)
-        n_pairs += len(rows)
+        n_pairs += graph.n**2 if layout == "padded" else len(rows)
     squares[encoding.n_of_pairs :] = 0
     return torch.where(squares > 0, n_pairs / squares, 1).sqrt().float()
 
