@@ -65,7 +65,7 @@ def check_training(call: str, batch: tuple[int, int], needed: int, allowed: int)
     if needed > allowed:
         raise SizesError(
             f"{call}: a training step on {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
-            f"{_gigabytes(allowed)} GB is the most that it may take: the padded layout holds all pairs of nodes.\n"
+            f"{allowed / 1e9:.3g} GB is the most that it may take: the padded layout holds all pairs of nodes.\n"
             "With layout='sparse' only edges and nodes are held. Fewer channels take less, and "
             f"max_gigabytes={_gigabytes(needed)} allows it."
         )
@@ -76,7 +76,7 @@ def check_prediction(call: str, batch: tuple[int, int], needed: int, allowed: in
     if needed > allowed:
         raise SizesError(
             f"{call}: predictions for {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
-            f"{_gigabytes(allowed)} GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
+            f"{allowed / 1e9:.3g} GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
             "A model that is fitted with layout='sparse' holds edges and nodes only. "
             f"set_params(max_gigabytes={_gigabytes(needed)}) allows it."
         )
