@@ -4,6 +4,7 @@ from bellnet import data, errors, testing
 from bellnet.combinatorics import bell
 from bellnet.memory import keep_freed_memory
 from bellnet.nn import (
+    ChannelDropout,
     EntryNorm,
     EquivariantLinear,
     EquivariantNet,
@@ -20,6 +21,7 @@ from bellnet.tensors import Padded, Sparse
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChannelDropout",
     "Diagram",
     "EntryNorm",
     "EquivariantLinear",

@@ -87,6 +87,14 @@ def test_a_model_is_fitted_to_listed_edges(folder, tmp_path, capsys):
     assert outcome(capsys, "evaluate", path, folder)[0] == 0
 
 
+def test_a_fit_that_would_take_more_than_allowed_writes_nothing(folder, tmp_path, capsys):
+    path = tmp_path / "model"
+    code, _, said = outcome(capsys, "fit", folder, "--out", path, "--max-gigabytes", "1e-9", *QUICK)
+    assert code == 2
+    assert "GB is the most that it may take" in said
+    assert not path.exists()
+
+
 def test_fit_writes_a_model_and_says_what_it_did(folder, tmp_path, capsys):
     code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK)
     assert (code, complaint) == (0, "")

@@ -136,6 +136,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
         [Graph(2, EDGES, node_labels=[1, 3])]
     ),
     "an encoding that is no JSON": lambda: Encoding.from_json("{"),
+    "an encoding of brackets": lambda: Encoding.from_json("[" * 100_000),
     "an encoding of something else": lambda: Encoding.from_json('{"format": "recipe"}'),
     "an encoding of the future": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
     "an encoding of the past": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),

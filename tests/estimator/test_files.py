@@ -1,20 +1,25 @@
 """Files of fitted estimators: the same predictions from them, whole or not at all, and nothing in them runs."""
 
+import copy
 import json
+import math
 import os
 import struct
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load as tensors_of
 from safetensors.torch import save_file
 
 from bellnet.data import generated
-from bellnet.errors import DataError
+from bellnet.errors import DataError, OptionError
 from bellnet.estimator import GraphClassifier, load
+from bellnet.estimator.files import checksum
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor, with_features
 
@@ -168,13 +173,15 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
 
 
 def changed(file, change):
-    """Write the file again with a changed description."""
+    """Write the file again with a changed description, and with a checksum that fits it if there is one."""
     content = file.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     described = json.loads(header["__metadata__"]["bellnet"])
     change(described)
-    header["__metadata__"]["bellnet"] = json.dumps(described)
+    if "checksum" in described:
+        described["checksum"] = checksum(described, tensors_of(content))
+    header["__metadata__"]["bellnet"] = described.get("instead") or json.dumps(described)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     file.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
@@ -190,9 +197,16 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     [
         (
             lambda d: d.update(version=1),
-            r"this file has version 1, but here only version 2 can be read; it was written",
+            r"this file has version 1, but here only versions 2 and 3 can be read; it was written",
         ),
-        (lambda d: d.update(version=3), r"this file has version 3, but here only version 2 can be read"),
+        (lambda d: d.update(version=4), r"this file has version 4, but here only versions 2 and 3 can be read"),
+        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 and 3 can be read"),
+        (lambda d: d.pop("checksum"), "it has no 'checksum'"),
+        (
+            lambda d: d.update(instead='{"format": ' + "[" * 10**5),
+            "the JSON in this file is nested too deeply to be read",
+        ),
+        (lambda d: d.update(encoding="[" * 10**5), "this is JSON nested too deeply to be read"),
         (lambda d: d.update(format="other"), "not one of a bellnet estimator"),
         (lambda d: d.update(estimator="os.system"), "estimator must be one of GraphClassifier, GraphRegressor"),
         (lambda d: d.pop("encoding"), "it has no 'encoding'"),
@@ -200,25 +214,158 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["options"].update(layers=3), "its options must be"),
         (lambda d: d["options"].pop("pool"), "its options must be"),
         (lambda d: d["options"].update(channels=[5]), "its tensors are not those of the network that it describes"),
-        (lambda d: d["options"].update(channels=[10**12]), "its tensors are not those of the network"),
-        (lambda d: d["options"].update(channels=[1] * 10**6), "fewer tensors than its network has layers"),
+        (lambda d: d["options"].update(channels=[10**12]), "it describes at least 14000000000016 weights but holds"),
+        (lambda d: d["options"].update(hidden=[10**30]), "it describes at least .* weights but holds"),
+        (lambda d: d["options"].update(channels=[1] * 10**6), "it describes 1000002 layers but holds 7 tensors"),
+        (lambda d: encoded(d, edge_features=10**9), "it describes at least .* weights but holds"),
+        (lambda d: encoded(d, node_features=10**30), "it scales 3 node features, but encodes 10{30}"),
+        (lambda d: encoded(d, node_labels=[2**63]), "node_labels must be a tuple of whole numbers of 64 bits"),
         (lambda d: d["options"].update(channels="wide"), "channels must be the widths of the layers"),
         (lambda d: d["options"].update(target="world"), "target must be one of 'graph', 'node', 'edge', not 'world'"),
         (lambda d: d.update(options=[1, 2]), "its options must be named"),
         (lambda d: d["labels"].update(names=["a", "b", "c"]), "its tensors are not those"),
         (lambda d: d["labels"].update(names=["a", 3]), "its classes must be strings"),
+        (lambda d: d["labels"].update(names=["a" * 10**5] + [""] * 10**4), "its classes would take 4 GB as an array"),
         (lambda d: d["labels"].update(kind="O8,>U999999999"), "its classes must be a list of at least two"),
         (lambda d: d.update(labels=None), "not a sound one"),
         (lambda d: d.update(scaling={"node": 3, "edge": None}), "a scaling must have mean and scale"),
         (lambda d: d.update(scaling={"node": {"mean": "x", "scale": []}, "edge": None}), "must be lists of numbers"),
         (lambda d: d.update(scaling=7), "must be for node and edge"),
-        (lambda d: d.update(history=None), "not a sound one"),
+        (lambda d: d["scaling"]["node"].update(mean=[0.0, math.nan, 0.0]), "the numbers of a scaling must be finite"),
+        (lambda d: d["scaling"]["node"].update(scale=[1.0, 0.0, 1.0]), "and scales positive, but this is"),
+        (lambda d: d["scaling"]["node"].update(scale=[1.0]), "it has 3 means and 1 scales"),
+        (lambda d: d["scaling"].update(node={"mean": [0.0], "scale": [1.0]}), "scales 1 node features, but encodes 3"),
+        (lambda d: d["scaling"].update(edge={"mean": [0.0], "scale": [1.0]}), "scales 1 edge features, but encodes 0"),
+        (lambda d: d["options"].update(max_epochs=2.5), "max_epochs must be a whole number from 1 up, not 2.5"),
+        (lambda d: d.update(history=None), "its history must be a list of epochs"),
+        (lambda d: d["history"].append("an epoch"), "its history must be a list of epochs"),
+        (lambda d: d.update(kept_epoch=2), "kept_epoch must be one of its 2 epochs, not 2"),
+        (lambda d: d.update(kept_epoch="0"), "kept_epoch must be one of its 2 epochs, not '0'"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(file, change, said):
     changed(file, change)
     with pytest.raises(DataError, match=said):
         load(file)
+
+
+def encoded(described, **changes):
+    described["encoding"] = json.dumps({**json.loads(described["encoding"]), **changes})
+
+
+def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypatch):
+    def make(*_):
+        raise AssertionError("a network was made of it")
+
+    for name in ("edge_features", "node_features"):
+        content = file.read_bytes()
+        changed(file, lambda described, name=name: encoded(described, **{name: 10**9}))
+        monkeypatch.setattr(GraphClassifier, "_make_net", make)
+        tracemalloc.start()
+        with pytest.raises(DataError, match=r"it describes at least|it scales 3 node features, but encodes 10{9}"):
+            load(file)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2**20
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
+    broken = copy.deepcopy(fitted)
+    with torch.no_grad():
+        broken.net_.net.head[0].bias[2] = value
+    broken.save(tmp_path / "model")
+    with pytest.raises(DataError, match=r"its tensor 'net\.head\.0\.bias' holds NaN or infinite numbers"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("cuda:99", "device is 'cuda:99', but there is no such device here"),
+        ("meta", "device is 'meta', but nothing is computed there"),
+        ("abacus", "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'"),
+        (["cpu"], r"device must be 'auto' or a device of torch such as 'cpu', not \('cpu',\)"),
+    ],
+)
+def test_a_device_that_is_not_here_is_refused_unless_another_is_named(file, featured, fitted, device, said):
+    changed(file, lambda described: described["options"].update(device=device))
+    with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\nName another one: load\(path, device='auto'\)\."):
+        load(file)
+    model = load(file, device="cpu")
+    assert model.device == "cpu"
+    assert np.array_equal(model.predict(featured), fitted.predict(featured))
+
+
+def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
+    with pytest.raises(OptionError, match=r"load\('.*'\): device is 'meta', but nothing is computed there"):
+        load(file, device="meta")
+    with pytest.raises(OptionError, match=r"GraphClassifier\.predict\(graphs\): device is 'cuda:99', but there is no"):
+        load(file).set_params(device="cuda:99").predict(featured)
+
+
+def as_before_checksums(described):
+    """The form of files of version 2."""
+    described["version"] = 2
+    del described["checksum"], described["options"]["max_gigabytes"]
+
+
+def test_a_file_from_before_checksums_is_read_with_a_warning(file, featured, fitted):
+    changed(file, as_before_checksums)
+    with pytest.warns(UserWarning, match=r"has no checksum, so damage would not be seen.*\nSave it again") as caught:
+        model = load(file)
+    assert caught[0].filename == __file__
+    assert np.array_equal(model.predict_proba(featured), fitted.predict_proba(featured))
+    assert model.get_params() == fitted.get_params()
+
+
+def everything(model):
+    """All that there is in a fitted estimator, as one value that can be compared."""
+    weights = [(name, value.numpy().tobytes()) for name, value in model.net_.state_dict().items()]
+    learned = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.kept_epoch_)
+    return repr((model.get_params(), learned, model.encoding_, model.scaling_, weights))
+
+
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
+    graphs, labels = leaves(6)
+    path = tmp_path / "model"
+    classifier(channels=(1,), hidden=(), max_epochs=1).fit(graphs, labels).save(path)
+    content, whole = path.read_bytes(), everything(load(path))
+    header = 8 + struct.unpack("<Q", content[:8])[0]
+    # Every bit of the tensors, and every seventh before: eight and seven have no common factor, so all places are met.
+    bits = [*range(0, 8 * header, 7), *range(8 * header, 8 * len(content))]
+    refused = 0
+    for bit in bits:
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            model = load(path)
+        except DataError:
+            refused += 1
+        else:
+            assert everything(model) == whole, bit
+    assert refused > 0.99 * len(bits)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+@pytest.mark.parametrize("layout", ["padded", "sparse"])
+def test_a_model_does_not_depend_on_the_default_type_of_torch(tmp_path, dtype, layout):
+    graphs, labels = leaves()
+    graphs = [with_features(graph, value=number / 7) for number, graph in enumerate(graphs)]
+    model = classifier(layout=layout, dropout=0.3).fit(graphs, labels)
+    model.save(tmp_path / "model")
+    torch.set_default_dtype(dtype)
+    try:
+        same = classifier(layout=layout, dropout=0.3).fit(graphs, labels)
+        assert everything(same) == everything(load(tmp_path / "model")) == everything(model)
+        said = same.predict_proba(graphs)
+        same.save(tmp_path / "same")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert (tmp_path / "same").read_bytes() == (tmp_path / "model").read_bytes()
+    assert np.array_equal(said, model.predict_proba(graphs))
 
 
 def test_an_interrupted_save_leaves_the_old_file_whole(file, monkeypatch):

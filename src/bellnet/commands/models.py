@@ -35,6 +35,7 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout", choices=("padded", "sparse"), help="sparse: for large graphs with few edges (default padded)"
     )
+    parser.add_argument("--max-gigabytes", metavar="G", type=positive, help="the most memory (default: half of it)")
     parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
     _declare_output(parser)
 
@@ -48,7 +49,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     given = read_data(arguments, "training")
     answers = given.answers(numbers=arguments.regression)
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
-    asked["layout"] = arguments.layout
+    asked |= {"layout": arguments.layout, "max_gigabytes": arguments.max_gigabytes}
     options: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     options |= {"random_state": arguments.seed, "verbose": not arguments.silent}
     if arguments.balanced:

@@ -72,8 +72,8 @@ class Encoding:
             if type(value) is not int or value < 0:
                 raise OptionError(f"Encoding: {name} must be a whole number from 0 up, not {value!r}.")
         labels: object = self.node_labels
-        if not isinstance(labels, tuple) or any(type(label) is not int for label in labels):
-            raise OptionError(f"Encoding: node_labels must be a tuple of whole numbers, not {labels!r}.")
+        if not isinstance(labels, tuple) or not all(map(_is_label, labels)):
+            raise OptionError(f"Encoding: node_labels must be a tuple of whole numbers of 64 bits, not {labels!r}.")
         if list(labels) != sorted(set(labels)):
             raise OptionError(f"Encoding: node_labels must be sorted, each once, not {labels!r}.")
         if type(self.adjacency_in_labels) is not bool:
@@ -140,7 +140,8 @@ class Encoding:
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return len(self.names)
+        # Not the length of the names: a number from a file can be larger than any list.
+        return self.n_of_pairs + len(self.node_labels) + self.node_features + bool(self.degrees)
 
     @property
     def n_of_pairs(self) -> int:
@@ -294,6 +295,8 @@ class Encoding:
             stored = json.loads(text)
         except (TypeError, ValueError) as reason:
             raise DataError(f"Encoding.from_json(text): this is not JSON: {reason}.") from reason
+        except RecursionError as reason:
+            raise DataError("Encoding.from_json(text): this is JSON nested too deeply to be read.") from reason
         if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
             raise DataError('Encoding.from_json(text): this is no encoding; "format" must be "bellnet encoding".')
         if (version := stored.pop("version", None)) != VERSION:
@@ -349,6 +352,10 @@ def _mismatch(number: int, name: str, expected: int, width: int) -> DataError:
 
 def _edge_features(graph: Graph) -> Tensor:
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
+
+
+def _is_label(value: object) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def _is_scale(value: object) -> bool:

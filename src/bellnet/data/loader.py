@@ -120,7 +120,7 @@ class Loader:
         count = len(self.graphs)
         # A random start makes ties random; a random factor moves the borders and lets neighbouring sizes meet.
         start = torch.randperm(count, generator=generator)
-        factor = 1 + MIXING * (2 * torch.rand(count, generator=generator) - 1)
+        factor = 1 + MIXING * (2 * torch.rand(count, generator=generator, dtype=torch.float32) - 1)
         order = start if self.layout == "sparse" else start[(self._sizes[start] * factor).argsort(stable=True)]
         n_batches = -(-count // self.batch_size)
         batches = self._cut(order.tolist(), short=int(torch.randint(n_batches, (), generator=generator)))

@@ -2,8 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
@@ -17,6 +16,16 @@ from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import DataError, OptionError
+from bellnet.estimator.cost import (
+    MAX_ENTRIES,
+    allowed_bytes,
+    check_prediction,
+    check_training,
+    kept_bytes,
+    largest_batch,
+    prediction_bytes,
+    training_bytes,
+)
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
 from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
@@ -24,7 +33,7 @@ from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
-from bellnet.estimator.training import ASKED_AT_ONCE, MAX_ENTRIES, Lesson, Schedule, train
+from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
 from bellnet.estimator.weights import flat_weights, relative_weights
 
 
@@ -47,6 +56,7 @@ class GraphEstimator(ABC, BaseEstimator):
     validation_fraction: float
     random_state: Any
     device: str | torch.device
+    max_gigabytes: float | None
     verbose: bool
 
     encoding_: Encoding
@@ -78,9 +88,10 @@ class GraphEstimator(ABC, BaseEstimator):
         self._check_undirected(call, graphs, flat)
         weights = self._weights(call, sample_weight, counts, groups)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
+        seed, device = self._seed(), self._device()
+        self._check_cost(call, graphs, encoding, device, learning=True)
         scaling = FeatureScaling.fit(graphs)
         scaled = scaling.apply(graphs)
-        seed, device = self._seed(), self._device()
         held = hold_out(
             groups,
             units_of(graphs, self.target, self.validation_fraction),
@@ -88,29 +99,33 @@ class GraphEstimator(ABC, BaseEstimator):
             np.random.default_rng(seed),
         )
         relative = relative_weights(call, weights, held)
-        with _seeded(seed, device):
-            net = self._make_net(encoding)
-            net.scale.copy_(channel_scale(scaled, encoding, self.layout))
-            net.to(device)
-            lesson = Lesson(
-                graphs=scaled,
-                encoding=encoding,
-                layout=self.layout,
-                starts=np.concatenate([[0], np.cumsum(counts)]),
-                targets=targets.to(device),
-                weights=torch.from_numpy(relative).to(device),
-                held=torch.from_numpy(held).to(device),
-                loss=self._loss,
-            )
-            schedule = Schedule(
-                max_epochs=self.max_epochs,
-                patience=self.patience,
-                batch_size=int(self.batch_size),
-                learning_rate=self.learning_rate,
-                weight_decay=self.weight_decay,
-            )
-            with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar:
-                outcome = train(net, lesson, schedule, seed=seed, bar=bar)
+        # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
+        chance = torch.Generator().manual_seed(seed)
+        net = self._make_net(encoding).to_empty(device="cpu")
+        net.reset_parameters(chance)
+        net.scale.copy_(channel_scale(scaled, encoding, self.layout))
+        net.to(device)
+        lesson = Lesson(
+            graphs=scaled,
+            encoding=encoding,
+            layout=self.layout,
+            starts=np.concatenate([[0], np.cumsum(counts)]),
+            targets=targets.to(device),
+            weights=torch.from_numpy(relative).to(device),
+            held=torch.from_numpy(held).to(device),
+            loss=self._loss,
+        )
+        schedule = Schedule(
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            batch_size=int(self.batch_size),
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+        if device.type != "cpu":
+            chance = torch.Generator(device).manual_seed(seed)
+        with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar, net.dropping_by(chance):
+            outcome = train(net, lesson, schedule, seed=seed, bar=bar)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self
@@ -150,16 +165,23 @@ class GraphEstimator(ABC, BaseEstimator):
         """A weight for every label by its group."""
         return np.ones(len(groups))
 
+    def _widths(self) -> list[int]:
+        """The widths of all layers, but for that of the input."""
+        return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
+
     def _make_net(self, encoding: Encoding) -> LabelNet:
-        return LabelNet(
-            self.target,
-            [encoding.channels, *map(int, self.channels)],
-            hidden=[int(width) for width in self.hidden],
-            outputs=self._n_outputs(),
-            pool=self.pool,
-            dropout=self.dropout,
-            layout=self.layout,
-        )
+        """The network in single precision, without weights: on the meta device, where it takes no memory."""
+        with torch.device("meta"):
+            net = LabelNet(
+                self.target,
+                [encoding.channels, *map(int, self.channels)],
+                hidden=[int(width) for width in self.hidden],
+                outputs=self._n_outputs(),
+                pool=self.pool,
+                dropout=self.dropout,
+                layout=self.layout,
+            )
+        return net.float()
 
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
@@ -168,9 +190,11 @@ class GraphEstimator(ABC, BaseEstimator):
         In double precision: how graphs are put into batches then shows in the last digits of doubles at most.
         """
         check_is_fitted(self, "net_")
+        check_options(call, {"device": self.device})
         graphs = read_graphs(call, X)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
+        self._check_cost(call, graphs, self.encoding_, device, learning=False)
         net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
         scaled = self.scaling_.apply(graphs)
         loader = Loader(
@@ -180,6 +204,7 @@ class GraphEstimator(ABC, BaseEstimator):
             layout=self.layout,
             shuffle=False,
             max_entries=MAX_ENTRIES,
+            cache_bytes=0,  # every graph is asked once
             dtype=torch.float64,
             device=device,
         )
@@ -191,6 +216,23 @@ class GraphEstimator(ABC, BaseEstimator):
             for place, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
                 parts[place] = part
         return torch.cat(parts), counts
+
+    def _check_cost(
+        self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
+    ) -> None:
+        """Refuse what would take more memory than is allowed, before any of it is taken."""
+        if self.layout != "padded":
+            return
+        sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
+        widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
+        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE)
+        n_entries = batch[0] * batch[1] ** 2
+        if learning:
+            pool = self.pool if self.target == "graph" else None
+            step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
+            check_training(call, batch, step + kept_bytes(sizes, encoding.channels, torch.float32), allowed)
+        else:
+            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
 
     def _weights(
         self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
@@ -254,15 +296,3 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-@contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's random numbers from a seed, and afterwards as if nothing had been drawn."""
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)
-        if on_gpu:
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        yield

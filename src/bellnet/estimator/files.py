@@ -2,10 +2,14 @@
 
 Nothing in such a file is code. Reading one builds the network that the JSON describes without memory of its own,
 compares it with the tensors that the file holds, and only then takes those as its weights: so neither a file cut off
-nor one made by a stranger can do more than be refused.
+nor one made by a stranger can do more than be refused. A checksum of all that a file says and holds shows what was
+damaged on the way; it does not show who wrote it.
 """
 
+import hashlib
 import json
+import warnings
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +19,8 @@ from torch import Tensor
 
 from bellnet import __version__, files
 from bellnet.data import Encoding
-from bellnet.errors import BellnetError, DataError
-from bellnet.estimator.options import check_options
+from bellnet.errors import BellnetError, DataError, OptionError
+from bellnet.estimator.options import check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
 
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 2
+VERSION = 3
+WITHOUT_CHECKSUM = 2
+"""The version before, which can still be read."""
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 
@@ -33,7 +39,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator; the file is replaced as a whole or not at all."""
     from safetensors.torch import save as to_bytes
 
-    described = {
+    described: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"bellnet {__version__}",
@@ -46,23 +52,48 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "kept_epoch": estimator.kept_epoch_,
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
+    described["checksum"] = checksum(described, weights)
     _replace(Path(path), to_bytes(weights, {HEADER: json.dumps(described)}))
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str], *, device: str | torch.device | None = None) -> Any:
     """The estimator that `save` wrote: a `GraphClassifier` or `GraphRegressor` that predicts what that one predicted.
 
     Args:
         path: The file. It may come from anywhere: reading it runs no code of the file.
+        device: Where the estimator is to compute: its option `device`, instead of the one in the file.
     """
+    call = f"load({str(path)!r})"
     described, weights = _read(Path(path))
     try:
-        return _build(described, weights)
+        estimator = _build(described, weights)
     except (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as reason:
         what = f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
         raise DataError(
-            f"load({str(path)!r}): this is a file of a bellnet estimator, but not a sound one: {what}\nSave it again."
+            f"{call}: this is a file of a bellnet estimator, but not a sound one: {what}\nSave it again."
         ) from reason
+    if device is not None:
+        estimator.device = device
+    if mistake := mistake_in_device(estimator.device):
+        kind = DataError if device is None else OptionError
+        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto').")
+    if described["version"] == WITHOUT_CHECKSUM:
+        warnings.warn(
+            f"{call}: this file was written by {described.get('written_by')} and has no checksum, so damage would not "
+            "be seen.\nSave it again to give it one.",
+            stacklevel=2,
+        )
+    return estimator
+
+
+def checksum(described: dict[str, Any], weights: dict[str, Tensor]) -> str:
+    """SHA-256 of all that a file says, but for the checksum itself, and holds: names, types, shapes, numbers."""
+    said = {name: value for name, value in described.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    for name, value in sorted(weights.items()):
+        digest.update(json.dumps([name, str(value.dtype), list(value.shape)]).encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -87,15 +118,20 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         described = None if header is None else json.loads(header)
     except ValueError:
         described = None
+    except RecursionError as reason:
+        raise DataError(
+            f"{call}: the JSON in this file is nested too deeply to be read.\nGive the file that save(path) wrote."
+        ) from reason
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise DataError(
             f"{call}: this is a safetensors file, but not one of a bellnet estimator.\n"
             "Give the file that save(path) wrote."
         )
-    if described.get("version") != VERSION:
+    if described.get("version") not in (WITHOUT_CHECKSUM, VERSION):
         raise DataError(
-            f"{call}: this file has version {described.get('version')!r}, but here only version {VERSION} can be read; "
-            f"it was written by {described.get('written_by')}.\nUpdate bellnet, or save the estimator again."
+            f"{call}: this file has version {described.get('version')!r}, but here only versions {WITHOUT_CHECKSUM} "
+            f"and {VERSION} can be read; it was written by {described.get('written_by')}.\n"
+            "Update bellnet, or save the estimator again."
         )
     return described, weights
 
@@ -105,10 +141,14 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     from bellnet.estimator.regressor import GraphRegressor
 
     kinds: dict[str, type[GraphEstimator]] = {kind.__name__: kind for kind in (GraphClassifier, GraphRegressor)}
+    if described["version"] != WITHOUT_CHECKSUM or "checksum" in described:
+        _check_sum(described, weights)
     name = described["estimator"]
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
     options = options_from_json(described["options"])
+    if described["version"] == WITHOUT_CHECKSUM:
+        options.setdefault("max_gigabytes", None)
     expected = set(kinds[name]().get_params(deep=False))
     if options.keys() != expected:
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")
@@ -117,17 +157,42 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator._labels_from_json(described["labels"])
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
-    estimator.history_, estimator.kept_epoch_ = list(described["history"]), int(described["kept_epoch"])
-    if len(weights) < len(options["channels"]) + len(options["hidden"]):
-        raise DataError("it holds fewer tensors than its network has layers.")
-    with torch.device("meta"):
-        net = estimator._make_net(estimator.encoding_)
+    estimator.scaling_.check_fits(estimator.encoding_)
+    estimator.history_, estimator.kept_epoch_ = _history(described)
+    _check_extent([estimator.encoding_.channels, *estimator._widths()], weights)
+    net = estimator._make_net(estimator.encoding_)
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")
+    for name, value in weights.items():
+        if not bool(value.isfinite().all()):
+            raise DataError(f"its tensor {name!r} holds NaN or infinite numbers.")
     net.load_state_dict(weights, assign=True)
     estimator.net_ = net.eval()
     return estimator
+
+
+def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
+    if described["checksum"] != checksum(described, weights):
+        raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
+
+
+def _check_extent(widths: list[int], weights: dict[str, Tensor]) -> None:
+    """Refuse a network of more layers or weights than the file has tensors or numbers, before any of it is made."""
+    if len(weights) < len(widths) - 1:
+        raise DataError(f"it describes {len(widths) - 1} layers but holds {len(weights)} tensors.")
+    needed, held = sum(before * after for before, after in pairwise(widths)), sum(map(Tensor.numel, weights.values()))
+    if held < needed:
+        raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
+
+
+def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    history, kept = described["history"], described["kept_epoch"]
+    if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
+        raise DataError("its history must be a list of epochs.")
+    if type(kept) is not int or not 0 <= kept < len(history):
+        raise DataError(f"kept_epoch must be one of its {len(history)} epochs, not {kept!r}.")
+    return history, kept
 
 
 def _replace(path: Path, content: bytes) -> None:

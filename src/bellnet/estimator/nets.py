@@ -1,13 +1,14 @@
 """The networks inside: the paper's two, from encoded graphs to one row of outputs for each label."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantNet, InvariantNet, Padded, Pointwise, Sparse
+from bellnet import ChannelDropout, EquivariantLinear, EquivariantNet, InvariantNet, Padded, Pointwise, Sparse
 from bellnet.data import Graph
 
 SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
@@ -57,6 +58,28 @@ class LabelNet(nn.Module):
         for before, after in pairwise(widths):
             modules += [Pointwise(nn.ReLU()), Pointwise(nn.Linear(before, after))]
         self.net = nn.Sequential(*modules)
+
+    def reset_parameters(self, generator: torch.Generator) -> None:
+        """Draw new weights from a generator on the CPU, and from nothing else; the scale becomes ones."""
+        nn.init.ones_(self.scale)
+        for module in self.modules():
+            if isinstance(module, EquivariantLinear):
+                module.reset_parameters(generator)
+            elif isinstance(module, nn.Linear):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+                nn.init.zeros_(module.bias)
+
+    @contextmanager
+    def dropping_by(self, generator: torch.Generator) -> Iterator[None]:
+        """While this lasts, what is dropped is drawn from a generator, on the device of the network, alone."""
+        layers = [module for module in self.modules() if isinstance(module, ChannelDropout)]
+        try:
+            for layer in layers:
+                layer.generator = generator
+            yield
+        finally:
+            for layer in layers:
+                layer.generator = None
 
     def forward(self, batch: Tensor | Padded | Sparse, graphs: Sequence[Graph]) -> Tensor:
         """From (graphs, n, n, channels), or listed pairs, to (labels, outputs).

@@ -41,10 +41,13 @@ def _mistake(name: str, value: Any) -> str | None:
         return None if _is_real(value) and value > 0 else f"{name} must be a positive number, not {value!r}."
     if name == "weight_decay":
         return None if _is_real(value) and value >= 0 else f"{name} must be a number from 0 up, not {value!r}."
+    if name == "max_gigabytes":
+        fine = value is None or (_is_real(value) and value > 0)
+        return None if fine else f"{name} must be a positive number or None, not {value!r}."
     if name in ("channels", "hidden"):
         return _mistake_in_widths(name, value)
     if name == "device":
-        return _mistake_in_device(value)
+        return mistake_in_device(value)
     return None
 
 
@@ -55,14 +58,19 @@ def _mistake_in_widths(name: str, value: Any) -> str | None:
     return f"{name} must be the widths of the layers, such as (16, 32), not {value!r}."
 
 
-def _mistake_in_device(value: Any) -> str | None:
+def mistake_in_device(value: Any) -> str | None:
+    """What is wrong with a device, or None: it must be one that is here and computes."""
     if value == "auto":
         return None
     try:
         device = torch.device(value)
     except (RuntimeError, TypeError):
         return f"device must be 'auto' or a device of torch such as 'cpu', not {value!r}."
-    if device.type == "cuda" and not torch.cuda.is_available():
+    if device.type == "meta":
+        return f"device is {value!r}, but nothing is computed there. With 'auto' a GPU is taken if there is one."
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
         return f"device is {value!r}, but there is no such device here. With 'auto' a GPU is taken if there is one."
     return None
 
@@ -74,4 +82,4 @@ def _is_count(value: Any) -> bool:
 def _is_real(value: Any) -> bool:
     if type(value) is bool or not isinstance(value, Real):
         return False
-    return math.isfinite(value)
+    return isinstance(value, Integral) or math.isfinite(value)

@@ -8,6 +8,8 @@ import numpy as np
 from bellnet.errors import DataError
 from bellnet.estimator.labels import Array
 
+MOST_BYTES = 2**28
+"""The most memory that an array of classes from a file may take: each is as long as the longest."""
 NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
 
@@ -60,6 +62,8 @@ def classes_from_json(stored: Any) -> Array:
         raise DataError("its classes must be a list of at least two numbers or strings.")
     if kind in ("str", "object") and not all(isinstance(name, str) for name in names):
         raise DataError("its classes must be strings.")
+    if kind == "str" and (needed := 4 * len(names) * max(map(len, names))) > MOST_BYTES:
+        raise DataError(f"its classes would take {needed / 1e9:.0f} GB as an array.")
     return np.array(names, dtype=None if kind == "str" else kind)
 
 

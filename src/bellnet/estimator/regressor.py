@@ -41,6 +41,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         validation_fraction: The share of numbers that is held out.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
+        max_gigabytes: The most memory that a padded batch may take when learning or predicting, in units of 10^9
+            bytes; what would take more is refused before it is begun. None stands for half of what there is.
         verbose: Whether to show progress on the terminal.
 
     Attributes:
@@ -78,6 +80,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         device: str | torch.device = "auto",
+        max_gigabytes: float | None = None,
         verbose: bool = True,
     ) -> None:
         self.target = target
@@ -96,6 +99,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.device = device
+        self.max_gigabytes = max_gigabytes
         self.verbose = verbose
 
     def predict(self, X: Any) -> Any:

@@ -1,5 +1,6 @@
 """Features, numeric targets and channels brought to one scale by what was learned from."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -50,9 +51,16 @@ class Scaling:
         if not isinstance(stored, dict) or stored.keys() != {"mean", "scale"}:
             raise DataError(f"a scaling must have mean and scale, but this is {stored!r}.")
         for values in stored.values():
-            if not isinstance(values, list) or not all(isinstance(value, float | int) for value in values):
+            if not isinstance(values, list) or not all(type(value) in (float, int) for value in values):
                 raise DataError(f"a scaling must be lists of numbers, but this is {stored!r}.")
-        return cls(tuple(map(float, stored["mean"])), tuple(map(float, stored["scale"])))
+        mean, scale = (tuple(map(float, stored[name])) for name in ("mean", "scale"))
+        if len(mean) != len(scale):
+            raise DataError(
+                f"a scaling must have a scale for each mean, but it has {len(mean)} means and {len(scale)} scales."
+            )
+        if not all(map(math.isfinite, (*mean, *scale))) or any(value <= 0 for value in scale):
+            raise DataError(f"the numbers of a scaling must be finite, and scales positive, but this is {stored!r}.")
+        return cls(mean, scale)
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,15 @@ class FeatureScaling:
             changes["edge_features"] = self.edge.apply(_edge_features(graph))
         return replace(graph, **changes) if changes else graph
 
+    def check_fits(self, encoding: Encoding) -> None:
+        """Refuse a scaling of other features than those that are encoded."""
+        for name, part, encoded in (
+            ("node", self.node, encoding.node_features),
+            ("edge", self.edge, encoding.edge_features),
+        ):
+            if part is not None and len(part.mean) != encoded:
+                raise DataError(f"it scales {len(part.mean)} {name} features, but encodes {encoded}.")
+
     def to_json(self) -> dict[str, Any]:
         """The numbers, for a file."""
         return {name: part and part.to_json() for name, part in (("node", self.node), ("edge", self.edge))}
@@ -104,9 +121,9 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str) -> T
     """
     squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
     for graph in graphs:
-        rows = encoding.encode([graph], layout=layout).values.double().reshape(-1, encoding.channels)
+        rows = encoding.encode([graph], layout="sparse").values.double()  # other pairs hold zeros
         squares += rows.square().sum(0)
-        n_pairs += len(rows)
+        n_pairs += graph.n**2 if layout == "padded" else len(rows)
     squares[encoding.n_of_pairs :] = 0
     return torch.where(squares > 0, n_pairs / squares, 1).sqrt().float()
 

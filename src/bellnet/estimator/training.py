@@ -13,14 +13,13 @@ from torch import Tensor, nn
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
+from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
 from bellnet.estimator.progress import Bar
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 WARM_UP = 0.1
 """The part of all steps in which the learning rate rises."""
 ASKED_AT_ONCE = 32
-MAX_ENTRIES = 2**19
-"""The most entries of a batch: with 64 channels of single precision a layer then takes up to 128 MB."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,7 @@ class _Part:
             shuffle=seed is not None,
             seed=seed or 0,
             max_entries=MAX_ENTRIES,
+            cache_bytes=KEPT_BYTES,
             device=lesson.targets.device,
         )
         self.n_batches = len(self.loader)

@@ -5,10 +5,11 @@ from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.message_passing import from_message_passing
 from bellnet.nn.networks import EquivariantNet, InvariantNet
 from bellnet.nn.norm import EntryNorm
-from bellnet.nn.pointwise import Pointwise
+from bellnet.nn.pointwise import ChannelDropout, Pointwise
 from bellnet.nn.pool import InvariantPool
 
 __all__ = [
+    "ChannelDropout",
     "EntryNorm",
     "EquivariantLinear",
     "EquivariantNet",

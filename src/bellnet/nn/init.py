@@ -30,7 +30,9 @@ Axes = tuple[int, ...]
 """For every node set a number of axes."""
 
 
-def initial_weight(plan: Plan, in_channels: int, out_channels: int, *, mean: bool) -> Tensor:
+def initial_weight(
+    plan: Plan, in_channels: int, out_channels: int, *, mean: bool, generator: torch.Generator | None = None
+) -> Tensor:
     """Draw a weight (n_maps, in_channels, out_channels) for diagrams, in float32 on the CPU.
 
     Args:
@@ -39,11 +41,13 @@ def initial_weight(plan: Plan, in_channels: int, out_channels: int, *, mean: boo
         out_channels: The number of channels of the output.
         mean: Whether the layer takes means. With sums no weights could keep the second moment for every number of
             nodes, and the components of the source are left as they are.
+        generator: Where the random numbers come from, on the CPU; torch's own if None.
     """
     cpu = torch.device("cpu")
     shares = torch.tensor(variance_shares(plan), dtype=torch.float32, device=cpu)
     scale = (shares * RELU_GAIN / in_channels).sqrt().unsqueeze(-1)
-    weight = torch.randn(plan.n_maps, in_channels * out_channels, dtype=torch.float32, device=cpu) * scale
+    shape = plan.n_maps, in_channels * out_channels
+    weight = torch.randn(shape, generator=generator, dtype=torch.float32, device=cpu) * scale
     if mean:
         weight = _multiply(_components_to_reads(plan), weight)
     weight = _multiply(_orbits_to_writes(plan), weight)

@@ -109,11 +109,16 @@ class EquivariantLinear(nn.Module):
                 f"{self._call}: dtype must be a floating point type such as torch.float32, not {dtype!r}."
             )
 
-    def reset_parameters(self) -> None:
-        """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero."""
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero.
+
+        Args:
+            generator: Where the random numbers come from, on the CPU; torch's own if None.
+        """
         with torch.no_grad():
             if not self.weight.is_meta:
-                weight = initial_weight(self.plan, self.in_channels, self.out_channels, mean=self.normalize != "sum")
+                mean, channels = self.normalize != "sum", (self.in_channels, self.out_channels)
+                weight = initial_weight(self.plan, *channels, mean=mean, generator=generator)
                 if self.basis == "orbit":
                     weight = change_of_basis(("orbit", self.plan), diagram_to_orbit(self.plan), weight)
                 self.weight.copy_(weight)

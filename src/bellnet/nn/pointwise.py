@@ -68,8 +68,13 @@ class ChannelDropout(nn.Module):
 
     Args:
         p: The probability to drop a channel.
-        n_axes: The number of node axes.
+        n_axes: The number of node axes; with none, every entry is dropped by itself, as hidden units are.
+
+    Attributes:
+        generator: Where the random numbers come from, on the device of the input; torch's own if None.
     """
+
+    generator: torch.Generator | None = None
 
     def __init__(self, p: float, n_axes: int) -> None:
         super().__init__()
@@ -81,14 +86,16 @@ class ChannelDropout(nn.Module):
         if not self.training or self.p == 0:
             return x
         if isinstance(x, Sparse):
-            ones = x.values.new_ones(x.support.counts.n_graphs, x.values.shape[1])
-            dropped = nn.functional.dropout(ones, self.p)
-            return x.with_values(x.values * (dropped[x.support.graphs] if len(dropped) > 1 else dropped))
+            kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
+            return x.with_values(x.values * (kept[x.support.graphs] if len(kept) > 1 else kept))
         values = x.peek()[0] if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - self.n_axes - 1]
-        ones = torch.ones(*batch, *[1] * self.n_axes, values.shape[-1], dtype=values.dtype, device=values.device)
-        kept = nn.functional.dropout(ones, self.p)
+        kept = self._kept(values, (*batch, *[1] * self.n_axes, values.shape[-1]))
         return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
+
+    def _kept(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """What channels are multiplied by: zero, or what makes up for those."""
+        return like.new_empty(shape).bernoulli_(1 - self.p, generator=self.generator).div_(1 - self.p)
 
     def extra_repr(self) -> str:
         """The probability."""

@@ -68,7 +68,7 @@ class StackOptions:
             nn.init.zeros_(dense.bias)
             modules += [dense, make_activation(self.call, self.activation)]
             if self.dropout:
-                modules.append(nn.Dropout(self.dropout))
+                modules.append(ChannelDropout(self.dropout, 0))
         return nn.Sequential(*modules[: -2 if self.dropout else -1])
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError
+from bellnet.nn import ChannelDropout
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
 
@@ -96,7 +97,7 @@ class Subject:
     def hint(self) -> str:
         """What may have led the check astray: noise or batch statistics of a module in training mode."""
         modules = self.module.modules() if isinstance(self.module, nn.Module) else ()
-        kinds = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+        kinds = (ChannelDropout, nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
         names = dict.fromkeys(type(part).__name__ for part in modules if isinstance(part, kinds) and part.training)
         if not names:
             return ""

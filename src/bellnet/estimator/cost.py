@@ -1,0 +1,113 @@
+"""What the padded layout costs in memory, said before it is paid.
+
+Tensors over all pairs of nodes decide it, and of those how many numbers each pair has at the peak: the input twice
+(encoded and scaled); what every layer leaves for the gradient, once, or twice with dropout; and what stands in the
+memory for a moment. The last was measured, on a CPU: a maximum over all pairs takes three and a half times the width of
+the last layer while it is differentiated, everything else two and a half times that of the widest. Without gradients it
+is the input of a layer and twice its output.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+
+import torch
+
+from bellnet.errors import SizesError
+
+MAX_ENTRIES = 2**19
+"""The most entries of a batch, if it has several graphs: with 64 channels of single precision a layer takes 128 MB."""
+KEPT_BYTES = 2**30
+"""Encoded graphs are kept from epoch to epoch if they take no more."""
+SHARE = 0.5
+"""The share of all memory that may be taken if nothing else is said."""
+UNKNOWN = 8 * 10**9
+"""The memory of a machine that does not tell."""
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux says how much a container may take."""
+
+
+def training_bytes(n_entries: int, widths: Sequence[int], *, pool: str | None, dropout: float) -> int:
+    """The most memory that a training step takes beyond what is kept, in single precision.
+
+    Args:
+        n_entries: The number of pairs of nodes in a batch, padding included.
+        widths: The channels of everything that is held for all pairs of nodes, beginning with the input.
+        pool: What is taken of all pairs at the end, if anything is.
+        dropout: The probability to drop a channel.
+    """
+    given, *layers = widths
+    passing = max(2.5 * max(layers), (3.5 if pool == "max" else 0) * layers[-1])
+    return round(4 * n_entries * (2 * given + sum(layers) * (2 if dropout else 1) + passing))
+
+
+def prediction_bytes(n_entries: int, widths: Sequence[int]) -> int:
+    """The same for predictions, in double precision."""
+    return 8 * n_entries * (2 * widths[0] + max(before + 2 * after for before, after in pairwise(widths)))
+
+
+def kept_bytes(sizes: Sequence[int], channels: int, dtype: torch.dtype) -> int:
+    """The most memory that encoded graphs take which are kept for the next epoch."""
+    return min(KEPT_BYTES, sum(n * n for n in sizes) * channels * dtype.itemsize)
+
+
+def largest_batch(sizes: Sequence[int], batch_size: int) -> tuple[int, int]:
+    """The most graphs that a batch of graphs of the largest size can have, and that size."""
+    n = max(sizes)
+    return max(1, min(len(sizes), batch_size, MAX_ENTRIES // n**2)), n
+
+
+def check_training(call: str, batch: tuple[int, int], needed: int, allowed: int) -> None:
+    """Refuse training steps on batches of so many graphs of such a size that need more bytes than are allowed."""
+    if needed > allowed:
+        raise SizesError(
+            f"{call}: a training step on {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
+            f"{allowed / 1e9:.3g} GB is the most that it may take: the padded layout holds all pairs of nodes.\n"
+            "With layout='sparse' only edges and nodes are held. Fewer channels take less, and "
+            f"max_gigabytes={_gigabytes(needed)} allows it."
+        )
+
+
+def check_prediction(call: str, batch: tuple[int, int], needed: int, allowed: int) -> None:
+    """The same for predictions."""
+    if needed > allowed:
+        raise SizesError(
+            f"{call}: predictions for {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
+            f"{allowed / 1e9:.3g} GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
+            "A model that is fitted with layout='sparse' holds edges and nodes only. "
+            f"set_params(max_gigabytes={_gigabytes(needed)}) allows it."
+        )
+
+
+def allowed_bytes(max_gigabytes: float | None, device: torch.device) -> int:
+    """So many, or half of the memory of the device."""
+    if max_gigabytes is not None:
+        return round(10**9 * max_gigabytes)
+    if device.type == "cuda":
+        return round(SHARE * torch.cuda.get_device_properties(device).total_memory)
+    return round(SHARE * machine_bytes())
+
+
+def machine_bytes() -> int:
+    """The memory of this machine, or of the container if that has less."""
+    found = []
+    with suppress(AttributeError, ValueError, OSError):  # not every system has these names
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in CONTAINER:
+        with suppress(OSError, ValueError):  # there is none, or it is without a bound
+            found.append(int(Path(file).read_text()))
+    return min(found, default=UNKNOWN)
+
+
+def _words(batch: tuple[int, int]) -> str:
+    count, n = batch
+    return f"{count} graph{'s' if count > 1 else ''} of {n} node{'s' if n > 1 else ''}"
+
+
+def _gigabytes(n_bytes: int) -> str:
+    """Rounded up, so that what is named as enough is enough."""
+    number = n_bytes / 1e9
+    return str(ceil(number)) if number > 10 or number == int(number) else f"{ceil(1000 * number) / 1000:g}"

@@ -1,0 +1,125 @@
+"""What the padded layout costs, said and refused before any of it is paid."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bellnet.data import undirected
+from bellnet.errors import OptionError, SizesError
+from bellnet.estimator import cost, load
+from tests.estimator.small import classifier, leaves, regressor
+from tests.estimator.test_files import as_before_checksums, changed
+
+LARGE = 20_000
+
+
+def path_graph(n):
+    return undirected(n, [(node, node + 1) for node in range(n - 1)])
+
+
+class Largest(TorchDispatchMode):
+    """Sees the number of entries of the largest tensor that is made."""
+
+    def __init__(self):
+        super().__init__()
+        self.entries = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        made = function(*arguments, **(options or {}))
+        for one in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(one, torch.Tensor) and not one.is_meta:
+                self.entries = max(self.entries, one.untyped_storage().nbytes() // one.itemsize)
+        return made
+
+
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+def test_a_fit_that_would_take_too_much_is_refused_before_anything_large_is_made(target):
+    graphs = [path_graph(LARGE), path_graph(5)]
+    labels = {"graph": [0, 1], "node": [np.arange(LARGE) % 2, np.zeros(5, dtype=int)]}
+    labels["edge"] = [np.zeros(2 * LARGE - 2, dtype=int), np.ones(8, dtype=int)]
+    model = classifier(target=target, max_gigabytes=1, channels=(32, 32), hidden=(64,))
+    with Largest() as largest, pytest.raises(SizesError) as caught:
+        model.fit(graphs, labels[target])
+    assert largest.entries < 50 * LARGE
+    expected = {"graph": 293, "node": 242, "edge": 475}[target]
+    assert str(caught.value) == (
+        "GraphClassifier.fit(graphs, y): a training step on 1 graph of 20000 nodes would take about "
+        f"{expected} GB of memory, but 1 GB is the most that it may take: the padded layout holds all pairs of nodes.\n"
+        "With layout='sparse' only edges and nodes are held. Fewer channels take less, and max_gigabytes="
+        f"{expected} allows it."
+    )
+    assert not hasattr(model, "net_")
+
+
+def test_a_prediction_that_would_take_too_much_is_refused_before_anything_large_is_made():
+    graphs, labels = leaves()
+    model = classifier(max_gigabytes=1, channels=(32, 32)).fit(graphs, labels)
+    with Largest() as largest, pytest.raises(SizesError) as caught:
+        model.predict([*graphs, path_graph(LARGE)])
+    assert largest.entries < 50 * LARGE
+    assert str(caught.value) == (
+        "GraphClassifier.predict(graphs): predictions for 1 graph of 20000 nodes would take about 327 GB of memory, "
+        "but 1 GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
+        "A model that is fitted with layout='sparse' holds edges and nodes only. "
+        "set_params(max_gigabytes=327) allows it."
+    )
+
+
+def test_the_sparse_layout_is_not_refused():
+    graphs = [path_graph(3000), path_graph(5)] * 2
+    model = classifier(layout="sparse", max_gigabytes=0.001, max_epochs=1).fit(graphs, [0, 1] * 2)
+    assert model.predict(graphs).shape == (4,)
+
+
+def test_what_is_allowed_is_fitted():
+    graphs = [path_graph(150), path_graph(5)]
+    with pytest.raises(SizesError, match=r"would take about 0\.0\d+ GB of memory, but 0\.001 GB is the most"):
+        classifier(max_gigabytes=0.001).fit(graphs, [0, 1])
+    assert classifier(max_gigabytes=0.1).fit(graphs, [0, 1]).predict(graphs).shape == (2,)
+
+
+def test_without_a_bound_half_of_the_memory_of_the_machine_is_allowed(monkeypatch):
+    monkeypatch.setattr(cost, "machine_bytes", lambda: 2 * 10**6)
+    with pytest.raises(SizesError, match=r"but 0\.001 GB is the most that it may take"):
+        classifier().fit([path_graph(150), path_graph(5)], [0, 1])
+
+
+def test_a_machine_has_memory_and_a_container_at_most_as_much(monkeypatch, tmp_path):
+    assert cost.machine_bytes() > 10**8
+    monkeypatch.setattr(cost, "CONTAINER", ())
+    whole = cost.machine_bytes()
+    limit = tmp_path / "limit"
+    monkeypatch.setattr(cost, "CONTAINER", (str(tmp_path / "none"), str(limit)))
+    for text, expected in (("max\n", whole), (f"{2**63 - 1}\n", whole), ("1000000\n", 10**6)):
+        limit.write_text(text)
+        assert cost.machine_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batch_size", "expected"),
+    [
+        ([10, 20], 32, (2, 20)),
+        ([10] * 100, 32, (32, 10)),
+        ([1000, 10, 10], 32, (1, 1000)),
+        ([300] * 9, 32, (5, 300)),
+    ],
+)
+def test_a_batch_has_at_most_so_many_graphs(sizes, batch_size, expected):
+    assert cost.largest_batch(sizes, batch_size) == expected
+
+
+@pytest.mark.parametrize("value", [0, -1, "much", float("nan"), True])
+def test_a_bound_that_is_none_is_refused(value):
+    graphs, labels = leaves()
+    with pytest.raises(OptionError, match="max_gigabytes must be a positive number or None, not"):
+        regressor(max_gigabytes=value).fit(graphs, labels)
+
+
+def test_the_bound_is_in_the_file_and_need_not_be_in_old_ones(tmp_path):
+    graphs, labels = leaves()
+    classifier(max_gigabytes=2.5).fit(graphs, labels).save(tmp_path / "model")
+    assert load(tmp_path / "model").max_gigabytes == 2.5
+    changed(tmp_path / "model", as_before_checksums)
+    with pytest.warns(UserWarning, match="no checksum"):
+        assert load(tmp_path / "model").max_gigabytes is None
