@@ -90,7 +90,7 @@ def _refusal(reason: OSError, output: Output) -> str:
         return f"standard output cannot be written: {said}."
     if reason.filename is None:
         return f"{said}."
-    return f"{os.fsdecode(reason.filename)} cannot be used: {said}.\nCheck the path and its permissions."
+    return f"{reason.filename} cannot be used: {said}.\nCheck the path and its permissions."
 
 
 class _Parser(argparse.ArgumentParser):
