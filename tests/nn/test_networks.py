@@ -154,6 +154,26 @@ def test_dropped_channels_are_dropped_for_a_whole_graph_and_others_scaled():
     assert all(len(set(ratios[graph, :, channel].tolist())) == 1 for graph in range(2) for channel in range(64))
 
 
+def test_hidden_units_are_dropped_one_by_one_and_hold_no_weights():
+    plain, net = (bn.InvariantNet("n n", [1, 2], 2, hidden=[64], dropout=p) for p in (0.0, 0.5))
+    assert [*plain.head[0].state_dict()] == [*net.head[0].state_dict()]
+    assert len(net.head[2].state_dict()) == 0
+    kept = net.head[2].train()(torch.ones(4, 64))
+    assert set(kept.flatten().tolist()) == {0.0, 2.0}
+    assert len({tuple(row) for row in kept.tolist()}) == 4
+
+
+def test_dropout_draws_from_the_generator_that_it_is_given():
+    x, dropout = torch.ones(3, 5, 5, 8), bn.ChannelDropout(0.5, 2)
+    state, dropped = torch.get_rng_state(), []
+    for seed in (1, 1, 2):
+        dropout.generator = torch.Generator().manual_seed(seed)
+        dropped.append(copy.deepcopy(dropout)(x))
+    assert torch.equal(dropped[0], dropped[1])
+    assert not torch.equal(dropped[0], dropped[2])
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_each_layer_gets_an_activation_of_its_own():
     net = bn.EquivariantNet("n -> n", [1, 2, 2, 1], activation=nn.PReLU)
     assert net.blocks[0].activation.module is not net.blocks[1].activation.module

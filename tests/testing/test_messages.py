@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from bellnet import EquivariantLinear, Padded, Spec, errors, testing
+from bellnet import ChannelDropout, EquivariantLinear, Padded, Spec, errors, testing
 from tests.testing import faults
 
 
@@ -52,6 +52,9 @@ def test_dropout_and_batch_norm_in_training_mode_are_pointed_at():
     text = message(errors.EquivarianceError, testing.assert_equivariant, module, "n -> n", in_channels=2)
     assert text.startswith('Sequential is not equivariant as "n -> n".')
     assert text.endswith("It is in training mode and holds Dropout: check it after module.eval() as well.")
+    ours = nn.Sequential(ChannelDropout(0.5, 0), nn.Linear(2, 2))  # entry by entry, so not equivariant
+    text = message(errors.EquivarianceError, testing.assert_equivariant, ours, "n -> n", in_channels=2)
+    assert text.endswith("It is in training mode and holds ChannelDropout: check it after module.eval() as well.")
 
 
 def test_unknown_channels_are_asked_for():

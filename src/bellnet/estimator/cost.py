@@ -4,7 +4,8 @@ Tensors over all pairs of nodes decide it, and of those how many numbers each pa
 (encoded and scaled); what every layer leaves for the gradient, once, or twice with dropout; and what stands in the
 memory for a moment. The last was measured, on a CPU: a maximum over all pairs takes three and a half times the width of
 the last layer while it is differentiated, everything else two and a half times that of the widest. Without gradients it
-is the input of a layer and twice its output.
+is the input of a layer and twice its output. For 25 fits and predictions (single graphs of 800 to 2000 nodes, batches
+of 32 graphs of about 100; all targets, several widths) the estimate was 0.78 to 1.25 times the peak.
 """
 
 import os
