@@ -303,6 +303,7 @@ TABLES: dict[str, Callable[[Path], object]] = {
         place, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
     ),
     "splits that are no JSON": lambda place: _with_splits(place, "[1, 2"),
+    "splits of brackets": lambda place: _with_splits(place, "[" * 200_000),
     "splits of another form": lambda place: _with_splits(place, '{"splits": []}'),
     "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
     "splits of more graphs": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
