@@ -104,6 +104,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
     "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),
     "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node="x"),
+    "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node="x"),
     "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
     "several kinds of nodes": lambda: as_graph(_hetero()),
@@ -332,6 +333,13 @@ TABLES: dict[str, Callable[[Path], object]] = {
     ),
     "GraphML with a hyperedge": lambda place: _graphml(place, graph=_document("<hyperedge/>")),
     "GraphML with nested graphs": lambda place: _graphml(place, graph=_document('<node id="a"><graph/></node>')),
+    "GraphML with text between nodes": lambda place: _graphml(place, graph=_document('<node id="a"/>and')),
+    "GraphML with two defaults": lambda place: _graphml(
+        place, graph='<graphml><key id="k" attr.name="w"><default>1</default><default>2</default></key></graphml>'
+    ),
+    "GraphML with two keys of one name": lambda place: _graphml(
+        place, graph='<graphml><key id="k" attr.name="w"/><key id="l" for="edge" attr.name="w"/></graphml>'
+    ),
     "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
     "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
     "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),

@@ -168,6 +168,42 @@ UNREAD = {
         document('<node id="a"><data key="k">1</data><data key="k">2</data></node>', keys=NODE_KEY),
         "'k' is there twice",
     ),
+    "two defaults of a key": (
+        document(keys=NODE_KEY.replace("/>", "><default>1</default><default>2</default></key>")),
+        "the key 'k' has 2 defaults",
+    ),
+    "two keys of one name for nodes": (
+        document(keys=NODE_KEY + NODE_KEY.replace('"k"', '"l"')),
+        "the attr.name 'charge' for nodes is there twice",
+    ),
+    "a key for all and one for edges of one name": (
+        document(keys=NODE_KEY.replace("node", "all") + NODE_KEY.replace('"k" for="node"', '"l" for="edge"')),
+        "the attr.name 'charge' for edges is there twice",
+    ),
+    "a key for unsaid and one for graphs of one name": (
+        document(keys=NODE_KEY.replace(' for="node"', "") + NODE_KEY.replace('"k" for="node"', '"l" for="graph"')),
+        "the attr.name 'charge' for graphs is there twice",
+    ),
+    "an element within a value": (
+        document('<node id="a"><data key="k"><x>5</x></data></node>', keys=NODE_KEY),
+        "<x> within <data> is not read",
+    ),
+    "an element beside a value": (
+        document('<node id="a"/><edge source="a" target="a"><data key="k">5<x/></data></edge>', keys=NODE_KEY),
+        "<x> within <data> is not read",
+    ),
+    "an element within a default": (
+        document(keys=NODE_KEY.replace("/>", "><default><x/></default></key>")),
+        "<x> within <default> is not read",
+    ),
+    "an edge twice": (
+        document(PAIR.replace("<edge", '<edge id="e"') + '<edge id="e" source="b" target="b"/>'),
+        "the edge 'e' is there twice",
+    ),
+    "text within the graph": (document("5" + PAIR), "the text '5' within <graph> is not read"),
+    "text after a node": (document('<node id="a"/> five '), "the text 'five' within <graph> is not read"),
+    "text within a node": (document('<node id="a">5</node>'), "the text '5' within <node> is not read"),
+    "text beside the graph": (document(after="x" * 99), f"the text '{'x' * 57}...' within <graphml> is not read"),
     "a second graph": (document(after='<graph edgedefault="directed"/>'), "expected one graph, came 2"),
     "a graph within a node": (
         document('<node id="a" yfiles.foldertype="group"><graph edgedefault="directed"/></node>'),
@@ -222,6 +258,41 @@ def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
     found = read(tmp_path, document(inside, keys=keys), node="charge")
     assert found.node_features.tolist() == [[2.0], [0.5]]
     assert found.edge_features.tolist() == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize("said", [' for="all"', ""])
+def test_a_default_of_a_key_for_all_is_one_of_nodes_and_edges(tmp_path, said):
+    keys = f'<key id="k"{said} attr.name="w" attr.type="int"><default>3</default></key>'
+    inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
+    for text in (document(inside, keys=keys), document(inside, keys=keys).replace(f' xmlns="{SPACE}"', "")):
+        found = read(tmp_path, text, node="w", edge="w")
+        assert found.node_features.tolist() == [[2.0], [3.0]]
+        assert found.edge_features.tolist() == [[3.0], [3.0]]
+
+
+def test_a_key_for_nodes_and_one_for_edges_may_have_one_name(tmp_path):
+    keys = "".join(
+        f'<key id="{value}" for="{kind}" attr.name="w" attr.type="int"><default>{value}</default></key>'
+        for value, kind in enumerate(("node", "edge", "graph"))
+    )
+    found = read(tmp_path, document(keys=keys), node="w", edge="w")
+    assert found.node_features.tolist() == [[0.0], [0.0]]
+    assert found.edge_features.tolist() == [[1.0], [1.0]]
+
+
+def test_a_drawing_of_yed_may_hold_elements(tmp_path):
+    keys = '<key id="d" for="node" yfiles.type="nodegraphics"/>'
+    drawing = '<y:ShapeNode xmlns:y="http://www.yworks.com/xml/graphml"><y:NodeLabel>C</y:NodeLabel></y:ShapeNode>'
+    found = read(tmp_path, document(f'<node id="a"><data key="d">{drawing}</data></node>', keys=keys))
+    assert found.node_labels is not None
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_feature_beyond_floating_point_is_refused(tmp_path, sign):
+    key = '<key id="k" for="node" attr.name="w" attr.type="long"/>'
+    inside = f'<node id="a"><data key="k">{sign}{"9" * 400}</data></node>'
+    with pytest.raises(DataError, match=r"x.graphml: as_graph.* attribute 'w' of node 'a' is beyond all numbers"):
+        read(tmp_path, document(inside, keys=key), node="w")
 
 
 def test_a_default_that_is_empty_is_an_error(tmp_path):
