@@ -343,6 +343,12 @@ TABLES: dict[str, Callable[[Path], object]] = {
     "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
     "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
     "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),
+    "a table with a heading twice": lambda place: _graphml(place, "file,label,label\na.graphml,1,2\nb.graphml,2,1\n"),
+    "a table with a label beyond 64 bits": lambda place: _graphml(
+        place, f"file,label\na.graphml,1\nb.graphml,{'9' * 99}\n"
+    ),
+    "a table with a label that is no number": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,nan\n"),
+    "a table with a label beyond 32 bits": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1e300\n"),
     "a table with a gap": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,\n"),
     "a table with a file twice": lambda place: _graphml(place, "file,label\na.graphml,1\na.graphml,2\n"),
     "a table without a file": lambda place: _graphml(place, "file,label\na.graphml,1\n"),

@@ -51,6 +51,60 @@ def test_labels_that_are_numbers_are_targets_too(folder):
     assert graphml.load(folder, folder / "other.csv").targets.tolist() == [[1.5], [2.0], [3.0]]
 
 
+def load_with(folder, *labels):
+    """The set of a folder of three graphs with these labels."""
+    rows = "".join(f"{name}.graphml,{label}\n" for name, label in zip("abc", labels, strict=True))
+    (folder / "labels.csv").write_text("file,label\n" + rows, encoding="utf-8")
+    return graphml.load(folder)
+
+
+@pytest.mark.parametrize("label", ["1_0", "１０", "1.5_0", "0x1"])
+def test_a_label_that_only_python_reads_as_a_number_is_text(folder, label):
+    found = load_with(folder, label, "10", "2")
+    assert set(found.classes) == {label, "10", "2"}
+    assert found.targets is None
+
+
+@pytest.mark.parametrize("label", [2**63 - 1, -(2**63)])
+def test_a_whole_label_of_64_bits_is_read_as_it_is(folder, label):
+    assert label in load_with(folder, 1, f"{label:+}", "0" * 5000 + "2").classes
+
+
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, "9" * 5000], ids=["most", "least", "very long"])
+def test_a_whole_label_beyond_64_bits_is_refused(folder, label):
+    with pytest.raises(DataError, match=r"labels.csv: expected a whole number of at most 64 bits for b.graphml, came"):
+        load_with(folder, 1, label, 2)
+
+
+@pytest.mark.parametrize("label", ["nan", "-inf", "Infinity", "1e999", "-NaN", "9" * 5000])
+def test_a_label_among_numbers_that_is_not_finite_is_refused(folder, label):
+    with pytest.raises(DataError, match=r"labels.csv: expected a finite number for b.graphml, came '"):
+        load_with(folder, 1.5, label, 2)
+
+
+@pytest.mark.parametrize("label", ["1e300", "-3.5e38"])
+def test_a_label_that_32_bits_would_make_infinite_is_refused(folder, label):
+    with pytest.raises(DataError, match=f"for b.graphml, came '{label}', which is infinite in torch.float32"):
+        load_with(folder, 1, label, 2)
+    assert load_with(folder, 1, "3e38", 2).targets.isfinite().all()
+
+
+@pytest.mark.parametrize("label", ["nan", "inf", "1e300", "9" * 30])
+def test_a_label_among_words_may_look_like_any_number(folder, label):
+    found = load_with(folder, "good", label, "bad")
+    assert set(found.classes) == {"good", label, "bad"}
+    assert found.targets is None
+
+
+@pytest.mark.parametrize("headings", ["file,label,label", "label,file,file"])
+def test_a_heading_that_is_read_must_not_come_twice(folder, headings):
+    (folder / "labels.csv").write_text(headings + "\na.graphml,a.graphml,1\n")
+    with pytest.raises(DataError, match=r"labels.csv: the heading '(label|file)' is there twice"):
+        graphml.load(folder)
+    (folder / "labels.csv").write_text("file,x,label,x\n" + "".join(f"{name}.graphml,1,2,3\n" for name in "abc"))
+    assert graphml.load(folder).classes == (2,)
+
+
 def test_without_a_table_there_are_graphs_without_labels(folder):
     found = graphml.load(folder)
     assert found.labels is None

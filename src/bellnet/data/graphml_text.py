@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from bellnet.data.numerals import shown
 from bellnet.errors import DataError
 
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
@@ -171,9 +172,8 @@ def _children(file: Path, parent: Element, wanted: str | None = None) -> list[El
 def _refuse_text(file: Path, parent: Element) -> None:
     for text in (parent.text, *(part.tail for part in parent)):
         if text and (came := text.strip()):
-            shown = came if len(came) <= 60 else came[:57] + "..."
             raise DataError(
-                f"{file}: the text {shown!r} within <{_name(parent)}> is not read: values stand in <data>.\n"
+                f"{file}: the text {shown(came)} within <{_name(parent)}> is not read: values stand in <data>.\n"
                 "Take it out."
             )
 
