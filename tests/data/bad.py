@@ -104,6 +104,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
     "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),
     "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node="x"),
+    "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node="x"),
     "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
     "several kinds of nodes": lambda: as_graph(_hetero()),
@@ -303,6 +304,7 @@ TABLES: dict[str, Callable[[Path], object]] = {
         place, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
     ),
     "splits that are no JSON": lambda place: _with_splits(place, "[1, 2"),
+    "splits of brackets": lambda place: _with_splits(place, "[" * 200_000),
     "splits of another form": lambda place: _with_splits(place, '{"splits": []}'),
     "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
     "splits of more graphs": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
@@ -331,9 +333,22 @@ TABLES: dict[str, Callable[[Path], object]] = {
     ),
     "GraphML with a hyperedge": lambda place: _graphml(place, graph=_document("<hyperedge/>")),
     "GraphML with nested graphs": lambda place: _graphml(place, graph=_document('<node id="a"><graph/></node>')),
+    "GraphML with text between nodes": lambda place: _graphml(place, graph=_document('<node id="a"/>and')),
+    "GraphML with two defaults": lambda place: _graphml(
+        place, graph='<graphml><key id="k" attr.name="w"><default>1</default><default>2</default></key></graphml>'
+    ),
+    "GraphML with two keys of one name": lambda place: _graphml(
+        place, graph='<graphml><key id="k" attr.name="w"/><key id="l" for="edge" attr.name="w"/></graphml>'
+    ),
     "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
     "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
     "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),
+    "a table with a heading twice": lambda place: _graphml(place, "file,label,label\na.graphml,1,2\nb.graphml,2,1\n"),
+    "a table with a label beyond 64 bits": lambda place: _graphml(
+        place, f"file,label\na.graphml,1\nb.graphml,{'9' * 99}\n"
+    ),
+    "a table with a label that is no number": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,nan\n"),
+    "a table with a label beyond 32 bits": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1e300\n"),
     "a table with a gap": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,\n"),
     "a table with a file twice": lambda place: _graphml(place, "file,label\na.graphml,1\na.graphml,2\n"),
     "a table without a file": lambda place: _graphml(place, "file,label\na.graphml,1\n"),

@@ -51,6 +51,60 @@ def test_labels_that_are_numbers_are_targets_too(folder):
     assert graphml.load(folder, folder / "other.csv").targets.tolist() == [[1.5], [2.0], [3.0]]
 
 
+def load_with(folder, *labels):
+    """The set of a folder of three graphs with these labels."""
+    rows = "".join(f"{name}.graphml,{label}\n" for name, label in zip("abc", labels, strict=True))
+    (folder / "labels.csv").write_text("file,label\n" + rows, encoding="utf-8")
+    return graphml.load(folder)
+
+
+@pytest.mark.parametrize("label", ["1_0", "１０", "1.5_0", "0x1"])
+def test_a_label_that_only_python_reads_as_a_number_is_text(folder, label):
+    found = load_with(folder, label, "10", "2")
+    assert set(found.classes) == {label, "10", "2"}
+    assert found.targets is None
+
+
+@pytest.mark.parametrize("label", [2**63 - 1, -(2**63)])
+def test_a_whole_label_of_64_bits_is_read_as_it_is(folder, label):
+    assert label in load_with(folder, 1, f"{label:+}", "0" * 5000 + "2").classes
+
+
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, "9" * 5000], ids=["most", "least", "very long"])
+def test_a_whole_label_beyond_64_bits_is_refused(folder, label):
+    with pytest.raises(DataError, match=r"labels.csv: expected a whole number of at most 64 bits for b.graphml, came"):
+        load_with(folder, 1, label, 2)
+
+
+@pytest.mark.parametrize("label", ["nan", "-inf", "Infinity", "1e999", "-NaN", "9" * 5000])
+def test_a_label_among_numbers_that_is_not_finite_is_refused(folder, label):
+    with pytest.raises(DataError, match=r"labels.csv: expected a finite number for b.graphml, came '"):
+        load_with(folder, 1.5, label, 2)
+
+
+@pytest.mark.parametrize("label", ["1e300", "-3.5e38"])
+def test_a_label_that_32_bits_would_make_infinite_is_refused(folder, label):
+    with pytest.raises(DataError, match=f"for b.graphml, came '{label}', which is infinite in torch.float32"):
+        load_with(folder, 1, label, 2)
+    assert load_with(folder, 1, "3e38", 2).targets.isfinite().all()
+
+
+@pytest.mark.parametrize("label", ["nan", "inf", "1e300", "9" * 30])
+def test_a_label_among_words_may_look_like_any_number(folder, label):
+    found = load_with(folder, "good", label, "bad")
+    assert set(found.classes) == {"good", label, "bad"}
+    assert found.targets is None
+
+
+@pytest.mark.parametrize("headings", ["file,label,label", "label,file,file"])
+def test_a_heading_that_is_read_must_not_come_twice(folder, headings):
+    (folder / "labels.csv").write_text(headings + "\na.graphml,a.graphml,1\n")
+    with pytest.raises(DataError, match=r"labels.csv: the heading '(label|file)' is there twice"):
+        graphml.load(folder)
+    (folder / "labels.csv").write_text("file,x,label,x\n" + "".join(f"{name}.graphml,1,2,3\n" for name in "abc"))
+    assert graphml.load(folder).classes == (2,)
+
+
 def test_without_a_table_there_are_graphs_without_labels(folder):
     found = graphml.load(folder)
     assert found.labels is None
@@ -168,6 +222,42 @@ UNREAD = {
         document('<node id="a"><data key="k">1</data><data key="k">2</data></node>', keys=NODE_KEY),
         "'k' is there twice",
     ),
+    "two defaults of a key": (
+        document(keys=NODE_KEY.replace("/>", "><default>1</default><default>2</default></key>")),
+        "the key 'k' has 2 defaults",
+    ),
+    "two keys of one name for nodes": (
+        document(keys=NODE_KEY + NODE_KEY.replace('"k"', '"l"')),
+        "the attr.name 'charge' for nodes is there twice",
+    ),
+    "a key for all and one for edges of one name": (
+        document(keys=NODE_KEY.replace("node", "all") + NODE_KEY.replace('"k" for="node"', '"l" for="edge"')),
+        "the attr.name 'charge' for edges is there twice",
+    ),
+    "a key for unsaid and one for graphs of one name": (
+        document(keys=NODE_KEY.replace(' for="node"', "") + NODE_KEY.replace('"k" for="node"', '"l" for="graph"')),
+        "the attr.name 'charge' for graphs is there twice",
+    ),
+    "an element within a value": (
+        document('<node id="a"><data key="k"><x>5</x></data></node>', keys=NODE_KEY),
+        "<x> within <data> is not read",
+    ),
+    "an element beside a value": (
+        document('<node id="a"/><edge source="a" target="a"><data key="k">5<x/></data></edge>', keys=NODE_KEY),
+        "<x> within <data> is not read",
+    ),
+    "an element within a default": (
+        document(keys=NODE_KEY.replace("/>", "><default><x/></default></key>")),
+        "<x> within <default> is not read",
+    ),
+    "an edge twice": (
+        document(PAIR.replace("<edge", '<edge id="e"') + '<edge id="e" source="b" target="b"/>'),
+        "the edge 'e' is there twice",
+    ),
+    "text within the graph": (document("5" + PAIR), "the text '5' within <graph> is not read"),
+    "text after a node": (document('<node id="a"/> five '), "the text 'five' within <graph> is not read"),
+    "text within a node": (document('<node id="a">5</node>'), "the text '5' within <node> is not read"),
+    "text beside the graph": (document(after="x" * 99), f"the text '{'x' * 57}...' within <graphml> is not read"),
     "a second graph": (document(after='<graph edgedefault="directed"/>'), "expected one graph, came 2"),
     "a graph within a node": (
         document('<node id="a" yfiles.foldertype="group"><graph edgedefault="directed"/></node>'),
@@ -222,6 +312,41 @@ def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
     found = read(tmp_path, document(inside, keys=keys), node="charge")
     assert found.node_features.tolist() == [[2.0], [0.5]]
     assert found.edge_features.tolist() == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize("said", [' for="all"', ""])
+def test_a_default_of_a_key_for_all_is_one_of_nodes_and_edges(tmp_path, said):
+    keys = f'<key id="k"{said} attr.name="w" attr.type="int"><default>3</default></key>'
+    inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
+    for text in (document(inside, keys=keys), document(inside, keys=keys).replace(f' xmlns="{SPACE}"', "")):
+        found = read(tmp_path, text, node="w", edge="w")
+        assert found.node_features.tolist() == [[2.0], [3.0]]
+        assert found.edge_features.tolist() == [[3.0], [3.0]]
+
+
+def test_a_key_for_nodes_and_one_for_edges_may_have_one_name(tmp_path):
+    keys = "".join(
+        f'<key id="{value}" for="{kind}" attr.name="w" attr.type="int"><default>{value}</default></key>'
+        for value, kind in enumerate(("node", "edge", "graph"))
+    )
+    found = read(tmp_path, document(keys=keys), node="w", edge="w")
+    assert found.node_features.tolist() == [[0.0], [0.0]]
+    assert found.edge_features.tolist() == [[1.0], [1.0]]
+
+
+def test_a_drawing_of_yed_may_hold_elements(tmp_path):
+    keys = '<key id="d" for="node" yfiles.type="nodegraphics"/>'
+    drawing = '<y:ShapeNode xmlns:y="http://www.yworks.com/xml/graphml"><y:NodeLabel>C</y:NodeLabel></y:ShapeNode>'
+    found = read(tmp_path, document(f'<node id="a"><data key="d">{drawing}</data></node>', keys=keys))
+    assert found.node_labels is not None
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_feature_beyond_floating_point_is_refused(tmp_path, sign):
+    key = '<key id="k" for="node" attr.name="w" attr.type="long"/>'
+    inside = f'<node id="a"><data key="k">{sign}{"9" * 400}</data></node>'
+    with pytest.raises(DataError, match=r"x.graphml: as_graph.* attribute 'w' of node 'a' is beyond all numbers"):
+        read(tmp_path, document(inside, keys=key), node="w")
 
 
 def test_a_default_that_is_empty_is_an_error(tmp_path):

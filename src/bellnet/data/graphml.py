@@ -14,12 +14,14 @@ import torch
 from bellnet.data.convert import as_graph
 from bellnet.data.graph import Graph
 from bellnet.data.graphml_text import graphml_text
+from bellnet.data.numerals import REAL_FORM, WHOLE_FORM, is_finite, shown, whole
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.errors import DataError
 from bellnet.extras import require
 
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 """What stands for a byte that is not UTF-8."""
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +46,8 @@ def load(
     """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
 
     The CSV has a line of headings with at least `file` and `label`, and one line for each file. Labels that are all
-    whole numbers become such classes, others classes of text; labels that are all numbers are targets as well.
+    whole numbers become such classes, others classes of text; labels that are all numbers are targets as well. Such
+    whole numbers must fit into 64 bits, and such numbers be finite in torch's default type.
 
     A file holds one graph, and what a `Graph` has no place for is an error: nested graphs, hyperedges, ports, parallel
     edges, edges to nodes that are not there. So is a document type. A value that is left out is the default of its key.
@@ -70,8 +73,8 @@ def load(
     if labels is None and not table.is_file():
         return GraphMLSet(place.name, graphs, None, files=names)
     answers = _labels(table, names)
-    numbers, classes = number_classes(_whole(answers) or answers)
-    targets = _real(answers)
+    numbers, classes = number_classes(_whole(table, answers) or [*answers.values()])
+    targets = _real(table, answers)
     return GraphMLSet(place.name, graphs, numbers, classes, targets, names)
 
 
@@ -104,8 +107,8 @@ def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str
         raise DataError(f"{file}: {reason}") from reason
 
 
-def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
-    """The labels of these files, in their order."""
+def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
+    """The label of each of these files, in their order."""
     try:
         content = table.read_bytes()
         # The name of a file may be any bytes; all else is text.
@@ -121,6 +124,9 @@ def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
             f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}.\n"
             "Write file,label into the first line."
         )
+    for heading in ("file", "label"):
+        if list(headings).count(heading) > 1:
+            raise DataError(f"{table}: the heading {heading!r} is there twice.\nTake one of the columns out.")
     known: dict[str, str] = {}
     for line, row in enumerate(rows, 2):
         file, answer = row["file"], row["label"]
@@ -141,18 +147,40 @@ def _labels(table: Path, names: tuple[str, ...]) -> list[str]:
             f"{table} has labels for files that are not there: {', '.join(unknown[:3])}"
             f"{' and others' if len(unknown) > 3 else ''}.\nRemove these lines, or add the files."
         )
-    return [known[name] for name in names]
+    return {name: known[name] for name in names}
 
 
-def _whole(answers: list[str]) -> list[int] | None:
-    try:
-        return [int(answer) for answer in answers]
-    except ValueError:
+def _whole(table: Path, answers: dict[str, str]) -> list[int] | None:
+    """The labels as whole numbers; None if one of them is something else."""
+    if not all(map(WHOLE_FORM.fullmatch, answers.values())):
         return None
+    found = []
+    for file, answer in answers.items():
+        number = whole(answer)
+        if number is None:
+            raise DataError(
+                f"{table}: expected a whole number of at most 64 bits for {file}, came {shown(answer)}.\n"
+                "Number the classes anew, or write them as text."
+            )
+        found.append(number)
+    return found
 
 
-def _real(answers: list[str]) -> torch.Tensor | None:
-    try:
-        return torch.tensor([[float(answer)] for answer in answers])
-    except ValueError:
+def _real(table: Path, answers: dict[str, str]) -> torch.Tensor | None:
+    """The labels as targets; None if one of them is no number."""
+    if not all(REAL_FORM.fullmatch(answer) or _NOT_FINITE.fullmatch(answer) for answer in answers.values()):
         return None
+    for file, answer in answers.items():
+        if not is_finite(answer):
+            raise DataError(
+                f"{table}: expected a finite number for {file}, came {shown(answer)}, but all labels are numbers.\n"
+                "Remove the graph, or write the labels as text."
+            )
+    targets = torch.tensor([[float(answer)] for answer in answers.values()])
+    for (file, answer), target in zip(answers.items(), targets, strict=True):
+        if not target.isfinite():
+            raise DataError(
+                f"{table}: expected a number for {file}, came {shown(answer)}, which is infinite in {targets.dtype}, "
+                "the type of targets.\nScale the labels, or write them as text."
+            )
+    return targets

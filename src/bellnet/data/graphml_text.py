@@ -6,12 +6,14 @@ depends on what the parser at hand would make of it.
 """
 
 import codecs
+import copy
 import re
 import xml.etree.ElementTree
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from bellnet.data.numerals import shown
 from bellnet.errors import DataError
 
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
@@ -24,13 +26,18 @@ _MARKS = (
 )
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
 _BEFORE_TYPE = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
-_PARTS = {
+_PARTS: dict[str, set[str]] = {
     "graphml": {"desc", "key", "data", "graph"},
     "key": {"desc", "default"},
     "graph": {"desc", "data", "node", "edge"},
     "node": {"desc", "data"},
     "edge": {"desc", "data"},
+    "data": set(),
+    "default": set(),
 }
+_ONLY_TEXT = ("data", "default")
+_EVERY = "all"
+_DRAWING = "yfiles.type"  # of a key whose values are drawings by yEd: of these the label is read, which is text
 _WHY = {
     "graph": "nodes and edges hold no graphs",
     "hyperedge": "an edge joins two nodes",
@@ -41,6 +48,8 @@ _WHY = {
 
 def graphml_text(file: Path) -> str:
     """The text of a GraphML file, if all of it can be read.
+
+    In it a default is one of nodes or one of edges: a key for all that has one is written as two keys.
 
     Raises:
         OSError: The file cannot be read at all.
@@ -56,7 +65,26 @@ def graphml_text(file: Path) -> str:
     root = xml.etree.ElementTree.fromstring(text)
     if _name(root) == "graphml":
         _check(file, root)
+        if _split_keys(root):
+            return xml.etree.ElementTree.tostring(root, encoding="unicode")
     return text
+
+
+def _split_keys(root: Element) -> bool:
+    """Make a key for nodes and one for edges of every key for all with a default, and say whether there was any.
+
+    Values find their key by its id alone, so the second key, which there is for its default, has an id of its own.
+    """
+    keys = [part for part in root if _name(part) == "key"]
+    unused = "edge " + max((key.get("id", "") for key in keys), key=len, default="")  # longer than all others
+    found = [key for key in keys if key.get("for", _EVERY) == _EVERY and any(_name(part) == "default" for part in key)]
+    for number, key in enumerate(found):
+        second = copy.deepcopy(key)
+        key.set("for", "node")
+        second.set("for", "edge")
+        second.set("id", f"{unused} {number}")
+        root.insert(0, second)
+    return bool(found)
 
 
 def _decode(file: Path, content: bytes) -> str:
@@ -80,19 +108,30 @@ def _check(file: Path, root: Element) -> None:
         raise DataError(f"{file}: expected one graph, came {len(graphs)}.\nWrite each graph into a file of its own.")
     keys = _children(file, root, "key")
     _refuse_twice(file, "key", (key.get("id") for key in keys))
+    for kind in ("node", "edge", "graph"):
+        named = (key for key in keys if key.get("for", _EVERY) in (kind, _EVERY) and key.get("attr.name") is not None)
+        _refuse_twice(file, "attr.name", (key.get("attr.name") for key in named), f" for {kind}s")
     for key in keys:
-        _children(file, key, "default")
+        defaults = _children(file, key, "default")
+        if len(defaults) > 1:
+            raise DataError(
+                f"{file}: the key {key.get('id')!r} has {len(defaults)} defaults.\nTake all but one of them out."
+            )
+        for default in defaults:
+            _children(file, default)
+    drawings = {key.get("id") for key in keys if key.get(_DRAWING) is not None}
     for graph in graphs:
-        _check_graph(file, graph)
+        _check_graph(file, graph, drawings)
 
 
-def _check_graph(file: Path, graph: Element) -> None:
+def _check_graph(file: Path, graph: Element, drawings: set[str | None]) -> None:
     _one_of(file, "edgedefault of the <graph>", graph.get("edgedefault"), ("directed", "undirected"))
     nodes, edges = (_children(file, graph, name) for name in ("node", "edge"))
     names = [node.get("id") for node in nodes]
     if None in names:
         raise DataError(f"{file}: there is a node without id, number {names.index(None)}.\nGive every node a name.")
     _refuse_twice(file, "node", names)
+    _refuse_twice(file, "edge", (edge.get("id") for edge in edges if edge.get("id") is not None))
     known = set(names)
     for edge in edges:
         ends = edge.get("source"), edge.get("target")
@@ -107,13 +146,19 @@ def _check_graph(file: Path, graph: Element) -> None:
         if edge.get("directed") is not None:
             _one_of(file, "directed of an <edge>", edge.get("directed"), ("true", "false"))
     for owner in (graph, *nodes, *edges):
-        _refuse_twice(file, "data", (data.get("key") for data in _children(file, owner, "data")))
+        values = _children(file, owner, "data")
+        _refuse_twice(file, "data", (data.get("key") for data in values))
+        for data in values:
+            if data.get("key") not in drawings:
+                _children(file, data)
 
 
-def _children(file: Path, parent: Element, wanted: str) -> list[Element]:
-    """The parts of that name, if there are no other parts than those that are read."""
+def _children(file: Path, parent: Element, wanted: str | None = None) -> list[Element]:
+    """The parts of that name, if there is nothing else than what is read."""
     above = _name(parent)
     found = []
+    if above not in _ONLY_TEXT:
+        _refuse_text(file, parent)
     for part in parent:
         name = _name(part)
         if name not in _PARTS[above]:
@@ -124,11 +169,20 @@ def _children(file: Path, parent: Element, wanted: str) -> list[Element]:
     return found
 
 
-def _refuse_twice(file: Path, part: str, names: Iterable[str | None]) -> None:
+def _refuse_text(file: Path, parent: Element) -> None:
+    for text in (parent.text, *(part.tail for part in parent)):
+        if text and (came := text.strip()):
+            raise DataError(
+                f"{file}: the text {shown(came)} within <{_name(parent)}> is not read: values stand in <data>.\n"
+                "Take it out."
+            )
+
+
+def _refuse_twice(file: Path, part: str, names: Iterable[str | None], of: str = "") -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise DataError(f"{file}: the {part} {name!r} is there twice.\nTake one of them out.")
+            raise DataError(f"{file}: the {part} {name!r}{of} is there twice.\nTake one of them out.")
         seen.add(name)
 
 

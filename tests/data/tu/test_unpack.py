@@ -10,7 +10,7 @@ import pytest
 from bellnet.data import tu
 from bellnet.data.tu.unpack import FREE, MAX_RATIO, MAX_UNPACKED
 from bellnet.errors import DataError
-from tests.data.tu.small import FILES, claim, write_zip
+from tests.data.tu.small import FILES, claim, with_zip64, write_zip
 
 METHODS = {
     "stored": zipfile.ZIP_STORED,
@@ -123,6 +123,29 @@ def test_a_folder_in_a_zip_is_no_file_of_the_set(tmp_path):
         zipped.writestr("SMALL/SMALL_node_labels.txt/", "")
         zipped.writestr("SMALL/SMALL_node_labels.txt/x", "")
     assert tu.load(data=place, cache=False).graphs[0].node_labels is None
+
+
+def test_a_zip_may_count_its_members_in_a_zip64_record_alone(tmp_path):
+    place = with_zip64(write_zip(tmp_path / "SMALL.zip"))
+    assert [graph.n for graph in tu.load(data=place, cache=False).graphs] == [3, 1, 2]
+    with zipfile.ZipFile(place, "a") as zipped:
+        zipped.comment = b"with a comment"
+    place = with_zip64(place)
+    assert [graph.n for graph in tu.load(data=place, cache=False).graphs] == [3, 1, 2]
+
+
+@pytest.mark.parametrize("count", [7, 9, 2**16 - 1, 2**16 + 7])
+def test_a_zip64_record_that_counts_other_members_is_refused(tmp_path, count):
+    place = with_zip64(write_zip(tmp_path / "SMALL.zip"), count=count)
+    with pytest.raises(DataError, match=f"SMALL.zip cannot be read: of {count} members its directory has 8"):
+        tu.load(data=place, cache=False)
+
+
+@pytest.mark.parametrize("n_members", [2**16 - 1, 2**16 + 1])
+def test_a_zip_may_have_more_members_than_its_old_end_can_count(tmp_path, n_members):
+    extra = [f"{number}" for number in range(n_members - len(FILES))]
+    place = write_zip(tmp_path / "SMALL.zip", compression=zipfile.ZIP_STORED, extra=extra)
+    assert len(tu.load("SMALL", place, cache=False)) == 3
 
 
 @pytest.mark.parametrize("method", METHODS)

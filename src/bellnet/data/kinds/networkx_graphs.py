@@ -106,8 +106,15 @@ def _numbers(data: Mapping[str, object], name: str, where: str, owner: str) -> l
             f"Give every {owner} one, or name others: as_graph(graph, {owner}=...)."
         )
     value = data[name]
-    with suppress(TypeError, ValueError, RuntimeError):
-        return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
+    try:
+        with suppress(TypeError, ValueError, RuntimeError):
+            return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
+    except OverflowError as reason:
+        # The number is not shown: it may have more digits than Python writes.
+        raise DataError(
+            f"as_graph(graph): attribute {name!r} of {where} is beyond all numbers of 64 bits with floating point.\n"
+            "Scale the attribute, or leave it out."
+        ) from reason
     raise DataError(
         f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
     )

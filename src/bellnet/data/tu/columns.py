@@ -5,11 +5,11 @@ to say which.
 """
 
 import math
-import re
 import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from bellnet.data.numerals import LEAST, MOST, REAL_FORM, WHOLE_FORM, fits, is_finite, shown
 from bellnet.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ LONGEST = 2**23
 _SEPARATORS = b" ,\t\r\n"
 _WHOLE = b"+-0123456789"
 _REAL = _WHOLE + b".eE"
-_LEAST, _MOST, _DIGITS = -(2**63), 2**63 - 1, 19
-_WHOLE_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
-_REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 def read_columns(
@@ -147,38 +144,27 @@ def _numbers(block: bytes, real: bool) -> "np.ndarray[Any, Any] | None":
     if real:
         return found if np.isfinite(found).all() else None
     # What is beyond 64 bits comes as the least or the largest number, without a warning.
-    at_end = found.size and (found.min() == _LEAST or found.max() == _MOST)
-    return None if at_end and not all(map(_fits, block.replace(b",", b" ").decode().split())) else found
+    at_end = found.size and (found.min() == LEAST or found.max() == MOST)
+    return None if at_end and not all(map(fits, block.replace(b",", b" ").decode().split())) else found
 
 
 def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> DataError:
     """The error for the first line of a block that is wrong."""
-    form, fits = (_REAL_FORM, _is_finite) if real else (_WHOLE_FORM, _fits)
+    form, holds = (REAL_FORM, is_finite) if real else (WHOLE_FORM, fits)
     lines = block.decode("utf-8", "replace").split("\n")
     rows = [_cells(text) for text in lines]
     formed = [len(cells) == width and all(map(form.fullmatch, cells)) for cells in rows]
-    good = [is_formed and all(map(fits, cells)) for is_formed, cells in zip(formed, rows, strict=True)]
+    good = [is_formed and all(map(holds, cells)) for is_formed, cells in zip(formed, rows, strict=True)]
     place = good.index(False)  # at the latest the empty one after the last
     text = lines[place].strip()
     kind = ("number" if real else "whole number") + ("s" if width > 1 else "")
     if formed[place]:
         kind = f"finite {kind} of 64 bits" if real else f"{kind} of at most 64 bits"
-    shown = text if len(text) <= 60 else text[:57] + "..."
     return DataError(
-        f"{where}, line {line + place}: expected {width} {kind}, came {shown!r}.\n"
+        f"{where}, line {line + place}: expected {width} {kind}, came {shown(text)}.\n"
         "The file is damaged or not of the TU layout; get it again."
     )
 
 
 def _cells(text: str) -> list[str]:
     return text.split(",") if "," in text else text.split()
-
-
-def _fits(cell: str) -> bool:
-    """Whether a whole number fits into 64 bits."""
-    digits = cell.strip().lstrip("+-").lstrip("0")
-    return len(digits) <= _DIGITS and _LEAST <= int(cell) <= _MOST
-
-
-def _is_finite(cell: str) -> bool:
-    return math.isfinite(float(cell))

@@ -30,7 +30,8 @@ _DAMAGE = (
 )
 _END = struct.Struct("<10xH10x")
 _LONGEST_COMMENT = 2**16
-_COUNTED = 2**16 - 1  # more members are counted elsewhere
+_COUNTED = 2**16 - 1  # so many members, or as many as the zip64 record says if there is one
+_END_64 = struct.Struct("<4s28xQ16x4s16x")  # the zip64 record and what tells where it is, before the end
 
 
 class Files(ABC):
@@ -141,7 +142,7 @@ def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
     """
     with _damage_named(str(place)), place.open("rb") as file, zipfile.ZipFile(file) as zipped:
         members, expected = zipped.infolist(), _count(file)
-        if len(members) % _COUNTED != expected % _COUNTED:
+        if len(members) != expected:
             raise DataError(
                 f"{place} cannot be read: of {expected} members its directory has {len(members)}.\n"
                 "It is cut off or damaged; get it again."
@@ -159,11 +160,16 @@ def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
 
 
 def _count(file: IO[bytes]) -> int:
-    """How many members there are by the record at the end of a zip, after which only a comment may come."""
+    """How many members there are by the records at the end of a zip, after which only a comment may come."""
     size = file.seek(0, io.SEEK_END)
-    file.seek(max(0, size - _END.size - _LONGEST_COMMENT))
+    file.seek(max(0, size - _END_64.size - _END.size - _LONGEST_COMMENT))
     end = file.read()
-    (count,) = _END.unpack_from(end, end.rindex(b"PK\5\6"))
+    place = end.rindex(b"PK\5\6")
+    (count,) = _END.unpack_from(end, place)
+    if count == _COUNTED and place >= _END_64.size:
+        record, long_count, locator = _END_64.unpack_from(end, place - _END_64.size)
+        if (record, locator) == (b"PK\6\6", b"PK\6\7"):
+            return int(long_count)
     return int(count)
 
 

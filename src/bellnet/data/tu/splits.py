@@ -34,6 +34,8 @@ def _read(file: Path, n_graphs: int) -> "list[Split]":
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
         splits = [tuple(np.array(part[side]) for side in ("train", "test")) for part in stored["folds"]]
+    except RecursionError as reason:
+        raise DataError(f"{file}: {form}; the JSON is nested too deeply to be read.\nGet the file again.") from reason
     except (OSError, ValueError, KeyError, TypeError) as reason:
         raise DataError(f"{file}: {form}; {type(reason).__name__}: {reason}.\nGet the file again.") from reason
     for number, (train, test) in enumerate(splits):
