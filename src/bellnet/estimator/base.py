@@ -3,7 +3,6 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader
-from bellnet.errors import DataError, OptionError
+from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
     allowed_bytes,
@@ -165,6 +164,9 @@ class GraphEstimator(ABC, BaseEstimator):
         """A weight for every label by its group."""
         return np.ones(len(groups))
 
+    def _check_label_options(self, call: str) -> None:
+        """Refuse options that do not fit the labels."""
+
     def _widths(self) -> list[int]:
         """The widths of all layers, but for that of the input."""
         return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
@@ -270,12 +272,7 @@ class GraphEstimator(ABC, BaseEstimator):
             return int(state.randint(2**31))
         if isinstance(state, np.random.Generator):
             return int(state.integers(2**31))
-        if type(state) is not bool and isinstance(state, Integral) and 0 <= int(state) < 2**32:
-            return int(state)
-        raise OptionError(
-            f"{type(self).__name__}: random_state must be a whole number from 0 to 2**32 - 1, a random state of numpy "
-            f"or None, not {state!r}."
-        )
+        return int(state)
 
     def _device(self) -> torch.device:
         if self.device == "auto":

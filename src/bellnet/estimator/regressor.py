@@ -134,6 +134,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         check_present(call, flat)
         try:
             numbers = flat.astype(np.float64)
+        except OverflowError as reason:
+            raise DataError(
+                f"{call}: y must hold numbers of 64 bits, but some are too large for that.\nScale them down."
+            ) from reason
         except (TypeError, ValueError) as reason:
             raise DataError(
                 f"{call}: y must hold numbers, but it is {flat.dtype}.\nFor classes take GraphClassifier."
