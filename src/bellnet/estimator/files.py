@@ -101,8 +101,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
     call = f"load({str(path)!r})"
     if not path.is_file():
-        what = "this is a directory" if path.is_dir() else "there is no such file"
-        raise DataError(f"{call}: {what}.\nGive the file that save(path) wrote.")
+        what = files.special(path.stat().st_mode) if path.exists() else None
+        raise DataError(f"{call}: {what or 'there is no such file'}.\nGive the file that save(path) wrote.")
     try:
         with safe_open(path, framework="pt") as file:
             header = (file.metadata() or {}).get(HEADER)
@@ -155,6 +155,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     check_options(name, {**options, "device": "auto"})
     estimator = kinds[name](**options)
     estimator._labels_from_json(described["labels"])
+    estimator._check_label_options(name)
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)

@@ -14,7 +14,7 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     if given is None:
         return np.ones(int(counts.sum()))
     per_graph = target == "graph" or (
-        np.iterable(given) and len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given)
+        hasattr(given, "__len__") and len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given)
     )
     values = flatten(
         call, "sample_weight", given, np.ones_like(counts) if per_graph else counts, "graph" if per_graph else target
