@@ -20,6 +20,8 @@ from bellnet.estimator.cost import (
     allowed_bytes,
     check_prediction,
     check_training,
+    check_weights,
+    fewest_weights,
     kept_bytes,
     largest_batch,
     prediction_bytes,
@@ -88,6 +90,7 @@ class GraphEstimator(ABC, BaseEstimator):
         weights = self._weights(call, sample_weight, counts, groups)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
         seed, device = self._seed(), self._device()
+        net = self._affordable_net(call, encoding, device)
         self._check_cost(call, graphs, encoding, device, learning=True)
         scaling = FeatureScaling.fit(graphs)
         scaled = scaling.apply(graphs)
@@ -100,7 +103,7 @@ class GraphEstimator(ABC, BaseEstimator):
         relative = relative_weights(call, weights, held)
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         chance = torch.Generator().manual_seed(seed)
-        net = self._make_net(encoding).to_empty(device="cpu")
+        net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
         net.scale.copy_(channel_scale(scaled, encoding, self.layout))
         net.to(device)
@@ -184,6 +187,14 @@ class GraphEstimator(ABC, BaseEstimator):
                 layout=self.layout,
             )
         return net.float()
+
+    def _affordable_net(self, call: str, encoding: Encoding, device: torch.device) -> LabelNet:
+        """The same, if its weights may take what they will; those of too wide layers cannot even be described."""
+        allowed = allowed_bytes(self.max_gigabytes, device)
+        check_weights(call, fewest_weights([encoding.channels, *self._widths()]), allowed)
+        net = self._make_net(encoding)
+        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed)
+        return net
 
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:

@@ -49,8 +49,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             dict with a weight for every class.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
-        max_gigabytes: The most memory that a padded batch may take when learning or predicting, in units of 10^9
-            bytes; what would take more is refused before it is begun. None stands for half of what there is.
+        max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
+            when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
+            half of what there is.
         verbose: Whether to show progress on the terminal.
 
     Attributes:

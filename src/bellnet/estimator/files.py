@@ -9,7 +9,6 @@ damaged on the way; it does not show who wrote it.
 import hashlib
 import json
 import warnings
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from torch import Tensor
 from bellnet import __version__, files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
+from bellnet.estimator.cost import fewest_weights
 from bellnet.estimator.options import check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
@@ -182,7 +182,7 @@ def _check_extent(widths: list[int], weights: dict[str, Tensor]) -> None:
     """Refuse a network of more layers or weights than the file has tensors or numbers, before any of it is made."""
     if len(weights) < len(widths) - 1:
         raise DataError(f"it describes {len(widths) - 1} layers but holds {len(weights)} tensors.")
-    needed, held = sum(before * after for before, after in pairwise(widths)), sum(map(Tensor.numel, weights.values()))
+    needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 
