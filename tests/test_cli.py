@@ -14,6 +14,7 @@ from bellnet.cli import COMMANDS, main
 from bellnet.draw import draw_basis
 
 SOURCE = Path(bn.__file__).parent
+MOST = "the most is 9,223,372,036,854,775,807"
 
 
 def outcome(capsys, *arguments):
@@ -74,6 +75,20 @@ def test_plan_takes_a_size_for_each_node_set(capsys):
         (("plan", "n n"), "bellnet plan: This spec cannot be read: the arrow '->' between source and target is"),
         (("plan", "n -> n", "--batch", "2"), "bellnet plan: --channels and --batch belong to --cost.\nAdd the number"),
         (("plan", "n -> n", "--cost", "few"), "argument --cost: 'few' is not a whole number from 1 up"),
+        (("plan", "n -> n", "--cost", "9" * 30), f"argument --cost: a number of 30 digits is too large; {MOST}"),
+        (("plan", "n -> n", "--cost", "u=" + "9" * 5000), f"--cost: a number of 5000 digits is too large; {MOST}"),
+        (
+            ("plan", "n -> n", "--cost", "2", "--channels", "1", "9" * 3000),
+            f"argument --channels: a number of 3000 digits is too large; {MOST}",
+        ),
+        (("plan", "n -> n", "--max-maps", str(2**63)), f"--max-maps: a number of 19 digits is too large; {MOST}"),
+        (("mpnn-demo", "--seed", "9" * 23), f"argument --seed: a number of 23 digits is too large; {MOST}"),
+        (
+            ("fit", "x", "--out", "y", "--max-gigabytes", "1e300"),
+            f"argument --max-gigabytes: 1e+300 is too large; {MOST}",
+        ),
+        (("fit", "x", "--out", "y", "--rate", "1e300"), f"argument --rate: 1e+300 is too large; {MOST}"),
+        (("fit", "x", "--out", "y", "--rate", "inf"), "argument --rate: 'inf' is not a positive number"),
         (("plan", "n -> n", "--cost", "u="), "argument --cost: '' is not a whole number from 1 up"),
         (("plan", "n -> n", "--cost", "u=1,5"), "argument --cost: '5' is not a node set and its size, for instance"),
         (("plan", "u i -> u", "--cost", "u=2"), "there is none for 'i'"),
@@ -91,6 +106,11 @@ def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_c
     assert (code, printed) == (2, "")
     assert said in complaint
     assert "Traceback" not in complaint
+
+
+def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
+    largest = str(2**63 - 1)
+    assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0
 
 
 def test_basis_draws_both_pictures(capsys, tmp_path):

@@ -94,6 +94,11 @@ def words(reason: OSError) -> str:
     return f"{reason.strerror or reason}.\n{'Make it first, or choose' if missing else 'Choose'} another path."
 
 
+def special(mode: int) -> str | None:
+    """What stands at a path of such a mode, in words, if it is not a file."""
+    return next((said for is_such, said in _SPECIAL if is_such(mode)), None)
+
+
 class _Part:
     """A file beside a place, for as long as the context lasts, unless it has taken that place."""
 
@@ -161,9 +166,8 @@ def _place(path: Path) -> Path:
                 named = parent if path.is_symlink() else path.parent
                 raise FileNotFoundError(errno.ENOENT, f"there is no directory {str(named)!r}") from None
             return Path(os.path.realpath(path))
-        for is_such, said in _SPECIAL:
-            if is_such(mode):
-                raise OSError(errno.EINVAL, said)
+        if said := special(mode):
+            raise OSError(errno.EINVAL, said)
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "it is read-only")
         return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Keeping the memory that was freed, for the next call.
+"""The memory of this machine: how much there is, and keeping what was freed for the next call.
 
 The C library of most Linux systems asks the kernel for every tensor above 32 MB anew, and gives it back when it is
 freed. The kernel hands out such memory page by page, each one cleared first, which takes longer than many a layer
@@ -6,8 +6,13 @@ computes. Other allocators, that of CUDA among them, keep what was freed. So can
 """
 
 import ctypes
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux says how much a container may take."""
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # as malloc.h of the GNU C library numbers them
 
 
@@ -26,3 +31,14 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(_MMAP_MAX, 0)) and bool(mallopt(_TRIM_THRESHOLD, -1))
+
+
+def machine_memory() -> int | None:
+    """The bytes of memory of this machine, or of the container if that has less; None where the system does not say."""
+    found = []
+    with suppress(AttributeError, ValueError, OSError):  # not every system has these names
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in CONTAINER:
+        with suppress(OSError, ValueError):  # there is none, or it is without a bound
+            found.append(int(Path(file).read_text()))
+    return min(found, default=None)

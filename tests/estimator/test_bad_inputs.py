@@ -1,5 +1,7 @@
 """A battery of what cannot be learned from, each with the words that say so."""
 
+from fractions import Fraction
+
 import networkx
 import numpy as np
 import pytest
@@ -84,6 +86,10 @@ def test_what_cannot_be_learned_from_is_refused_with_a_reason(graphs, labels, wo
             [np.inf] + [0] * 11,
             "GraphRegressor.fit(graphs, y): y contains NaN or missing values: 1 of 12 labels are NaN",
         ),
+        (
+            [10**400, 1] * 6,
+            "GraphRegressor.fit(graphs, y): y must hold numbers of 64 bits, but some are too large for that.\nScale",
+        ),
     ],
 )
 def test_numbers_that_are_none_are_refused(labels, words):
@@ -115,10 +121,9 @@ def test_weights_that_cannot_be_are_refused(weights, words):
     ("weights", "class_weight"),
     [
         (np.full(12, 1e200), {0: 1e200}),  # a product too large
-        (np.where(np.arange(12) % 6, 0, 5e-324), None),  # a mean too small
         (np.where(np.arange(12) == 0, 1e300, 1e-300), {0: 1e-8, 1: 1e8}),  # too far apart
     ],
-    ids=["large", "small", "apart"],
+    ids=["large", "apart"],
 )
 def test_weights_that_cannot_be_computed_with_are_refused(weights, class_weight):
     model = classifier(class_weight=class_weight, random_state=1, validation_fraction=0.5)
@@ -127,6 +132,38 @@ def test_weights_that_cannot_be_computed_with_are_refused(weights, class_weight)
     assert str(caught.value) == (
         f"{FIT}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by the "
         "mean of those that are learned from they are not finite.\nBring them closer together, and closer to one."
+    )
+
+
+@pytest.mark.parametrize("size", [1e107, 1e200, 1e306, 1e-300, 5e-324])
+def test_equal_weights_of_any_size_are_weights_of_one(size):
+    expected = classifier().fit(GRAPHS, LABELS).history_
+    assert classifier(class_weight={0: size, 1: size}).fit(GRAPHS, LABELS).history_ == expected
+    assert classifier().fit(GRAPHS, LABELS, sample_weight=np.full(12, size)).history_ == expected
+
+
+def test_classes_whose_weights_add_up_to_more_than_a_number_are_learned():
+    heavy = classifier(class_weight={0: 1e308, 1: 1.0}).fit(GRAPHS, LABELS)
+    assert heavy.history_ == classifier(class_weight={0: 1.0, 1: 0.0}).fit(GRAPHS, LABELS).history_
+    assert heavy.history_[0]["loss"] > 0
+    alike = classifier(class_weight={0: 1.7e308, 1: 1.7e308}).fit(GRAPHS, LABELS)
+    assert alike.history_ == classifier().fit(GRAPHS, LABELS).history_
+
+
+def test_weights_of_graphs_that_add_up_to_more_than_a_number_over_their_nodes_are_refused():
+    labels = [np.arange(graph.n) % 2 for graph in GRAPHS]
+    with pytest.raises(DataError, match="the sum of sample_weight must be finite; it is too large for a number"):
+        classifier(target="node").fit(GRAPHS, labels, sample_weight=np.full(12, 1e307))
+
+
+@pytest.mark.parametrize("target", ["node", "edge"])
+def test_a_single_weight_for_all_nodes_or_edges_is_refused(target):
+    counts = [graph.n if target == "node" else graph.n_edges for graph in GRAPHS]
+    labels = [np.full(count, number % 2) for number, count in enumerate(counts)]
+    with pytest.raises(DataError) as caught:
+        classifier(target=target).fit(GRAPHS, labels, sample_weight=2.0)
+    assert str(caught.value).startswith(
+        f"{FIT}: sample_weight must be a list with an array for each of the 12 graphs, not float.\n"
     )
 
 
@@ -156,6 +193,24 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is no class of y."),
         ({"class_weight": {1: -1.0}}, "class_weight must hold finite numbers from 0 up, not {1: -1.0}."),
+        ({"class_weight": {0: 1j, 1: 1}}, "class_weight must hold finite numbers from 0 up, not {0: 1j, 1: 1}."),
+        ({"class_weight": {0: "much"}}, "class_weight must hold finite numbers from 0 up, not {0: 'much'}."),
+        ({"class_weight": {0: None}}, "class_weight must hold finite numbers from 0 up, not {0: None}."),
+        ({"class_weight": {0: 10**400}}, "class_weight must hold finite numbers from 0 up, but that of 0 is beyond"),
+        ({"class_weight": {0: 10**5000}}, "class_weight must hold finite numbers from 0 up, but that of 0 is beyond"),
+        ({"learning_rate": 10**400}, "learning_rate must be at most 2**63 - 1; it is larger."),
+        ({"learning_rate": Fraction(10**400)}, "learning_rate must be at most 2**63 - 1; it is larger."),
+        ({"learning_rate": 1e300}, "learning_rate must be at most 2**63 - 1; it is larger."),
+        ({"weight_decay": 1e300}, "weight_decay must be at most 2**63 - 1; it is larger."),
+        ({"max_gigabytes": 1e300}, "max_gigabytes must be at most 2**63 - 1; it is larger."),
+        ({"max_gigabytes": 1e-300}, "max_gigabytes must be at least 1e-09, which is a byte, not 1e-300."),
+        ({"max_epochs": 10**400}, "max_epochs must be at most 2**63 - 1; it is larger."),
+        ({"dropout": 10**5000}, "dropout must be at most 2**63 - 1; it is larger."),
+        ({"batch_size": 10**5000}, "batch_size must be at most 2**63 - 1; it is larger."),
+        ({"channels": (4, 10**20)}, "channels[1] must be below 2**31; it is larger."),
+        ({"hidden": (10**5000,)}, "hidden[0] must be below 2**31; it is larger."),
+        ({"device": "hpu"}, "device is 'hpu', but there is no such device here."),
+        ({"device": "privateuseone:0"}, "device is 'privateuseone:0', but there is no such device here."),
     ],
 )
 def test_options_that_cannot_be_are_refused_when_fitting(options, words):

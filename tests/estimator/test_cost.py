@@ -1,5 +1,7 @@
 """What the padded layout costs, said and refused before any of it is paid."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -80,20 +82,50 @@ def test_what_is_allowed_is_fitted():
 
 
 def test_without_a_bound_half_of_the_memory_of_the_machine_is_allowed(monkeypatch):
-    monkeypatch.setattr(cost, "machine_bytes", lambda: 2 * 10**6)
+    monkeypatch.setattr(cost, "machine_memory", lambda: 2 * 10**6)
     with pytest.raises(SizesError, match=r"but 0\.001 GB is the most that it may take"):
         classifier().fit([path_graph(150), path_graph(5)], [0, 1])
 
 
-def test_a_machine_has_memory_and_a_container_at_most_as_much(monkeypatch, tmp_path):
-    assert cost.machine_bytes() > 10**8
-    monkeypatch.setattr(cost, "CONTAINER", ())
-    whole = cost.machine_bytes()
-    limit = tmp_path / "limit"
-    monkeypatch.setattr(cost, "CONTAINER", (str(tmp_path / "none"), str(limit)))
-    for text, expected in (("max\n", whole), (f"{2**63 - 1}\n", whole), ("1000000\n", 10**6)):
-        limit.write_text(text)
-        assert cost.machine_bytes() == expected
+def test_a_machine_that_does_not_tell_is_taken_for_one_of_8_gigabytes(monkeypatch):
+    monkeypatch.setattr(cost, "machine_memory", lambda: None)
+    assert cost.allowed_bytes(None, torch.device("cpu")) == 4 * 10**9
+
+
+@pytest.mark.parametrize("target", ["graph", "node"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"channels": (10**6, 10**6)},
+        {"hidden": (10**9, 10**9)},
+        {"hidden": (2**31 - 1, 2**31 - 1)},
+        {"channels": (1000, 1000)},  # 15 maps of a million weights each; a million would be allowed
+    ],
+    ids=str,
+)
+def test_weights_that_would_take_too_much_are_refused_before_they_are_made(target, options):
+    graphs, labels = leaves()
+    if target == "node":
+        labels = [np.full(graph.n, label) for graph, label in zip(graphs, labels, strict=True)]
+    model = classifier(target=target, layout="sparse", max_gigabytes=0.03, **options)
+    with Largest() as largest, pytest.raises(SizesError) as caught:
+        model.fit(graphs, labels)
+    assert largest.entries < 10**5
+    assert re.fullmatch(
+        r"GraphClassifier\.fit\(graphs, y\): a network of at least [\d,]+ weights would take about [\d.]+ GB of memory "
+        r"to train, but 0\.03 GB is the most that it may take\.\n"
+        r"Narrower channels and hidden take less, and max_gigabytes=[\d.]+ allows it\.",
+        str(caught.value),
+    )
+
+
+def test_what_is_named_as_enough_for_the_weights_is_enough():
+    graphs, labels = leaves()
+    options = {"layout": "sparse", "channels": (20, 20), "max_epochs": 1}
+    with pytest.raises(SizesError, match=r"a network of at least [\d,]+ weights") as caught:
+        classifier(max_gigabytes=0.00012, **options).fit(graphs, labels)
+    enough = float(re.search("max_gigabytes=([0-9.]+) ", str(caught.value))[1])
+    classifier(max_gigabytes=enough, **options).fit(graphs, labels)
 
 
 @pytest.mark.parametrize(

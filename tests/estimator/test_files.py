@@ -168,8 +168,18 @@ def test_tensors_of_something_else_are_refused(tmp_path):
 def test_a_path_that_is_no_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no such file"):
         load(tmp_path / "nothing")
-    with pytest.raises(DataError, match="this is a directory"):
+    with pytest.raises(DataError, match=r"load\('.*'\): it is a directory\.\nGive the file that save\(path\) wrote\."):
         load(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes have names there")
+def test_a_pipe_is_not_read_and_called_by_its_name(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError) as refusal:
+        load(tmp_path / "pipe")
+    assert str(refusal.value) == (
+        f"load('{tmp_path / 'pipe'}'): it is a pipe, not a file.\nGive the file that save(path) wrote."
+    )
 
 
 def changed(file, change):
@@ -214,8 +224,9 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["options"].update(layers=3), "its options must be"),
         (lambda d: d["options"].pop("pool"), "its options must be"),
         (lambda d: d["options"].update(channels=[5]), "its tensors are not those of the network that it describes"),
-        (lambda d: d["options"].update(channels=[10**12]), "it describes at least 14000000000016 weights but holds"),
-        (lambda d: d["options"].update(hidden=[10**30]), "it describes at least .* weights but holds"),
+        (lambda d: d["options"].update(channels=[10**9]), "it describes at least 14000000016 weights but holds"),
+        (lambda d: d["options"].update(hidden=[10**9]), "it describes at least .* weights but holds"),
+        (lambda d: d["options"].update(hidden=[10**30]), r"hidden\[0\] must be below 2\*\*31; it is larger"),
         (lambda d: d["options"].update(channels=[1] * 10**6), "it describes 1000002 layers but holds 7 tensors"),
         (lambda d: encoded(d, edge_features=10**9), "it describes at least .* weights but holds"),
         (lambda d: encoded(d, node_features=10**30), "it scales 3 node features, but encodes 10{30}"),
@@ -223,8 +234,28 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["options"].update(channels="wide"), "channels must be the widths of the layers"),
         (lambda d: d["options"].update(target="world"), "target must be one of 'graph', 'node', 'edge', not 'world'"),
         (lambda d: d.update(options=[1, 2]), "its options must be named"),
-        (lambda d: d["labels"].update(names=["a", "b", "c"]), "its tensors are not those"),
+        (lambda d: d["labels"].update(names=["ja", "jain", "nein"]), "its tensors are not those"),
         (lambda d: d["labels"].update(names=["a", 3]), "its classes must be strings"),
+        (lambda d: d["labels"].update(names=["nein", "ja"]), "its classes must be sorted, and each there once"),
+        (lambda d: d["labels"].update(names=["ja", "ja"]), "its classes must be sorted, and each there once"),
+        (lambda d: d["labels"].update(kind="object", names=["b", "a"]), "its classes must be sorted, and each there"),
+        (lambda d: d.update(labels={"kind": "int64", "names": [1, 1]}), "its classes must be sorted, and each there"),
+        (lambda d: d.update(labels={"kind": "int64", "names": [1, 1.5]}), "its classes must be numbers of type int64"),
+        (lambda d: d.update(labels={"kind": "int64", "names": [1, 10**30]}), "its classes must be numbers of type int"),
+        (lambda d: d.update(labels={"kind": "int8", "names": [1, 300]}), "its classes must be numbers of type int8"),
+        (lambda d: d.update(labels={"kind": "int8", "names": [0, True]}), "its classes must be numbers of type int8"),
+        (lambda d: d.update(labels={"kind": "uint8", "names": [-1, 3]}), "its classes must be numbers of type uint8"),
+        (lambda d: d.update(labels={"kind": "bool", "names": ["a", "b"]}), "its classes must be numbers of type bool"),
+        (lambda d: d.update(labels={"kind": "bool", "names": [0, 1]}), "its classes must be numbers of type bool"),
+        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.nan]}), "must be numbers of type float64"),
+        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.inf]}), "must be numbers of type float64"),
+        (lambda d: d.update(labels={"kind": "float32", "names": [1, 1e300]}), "must be numbers of type float32"),
+        (lambda d: d.update(labels={"kind": "float64", "names": [1, [2]]}), "must be numbers of type float64"),
+        (lambda d: d["options"].update(class_weight="foo"), "class_weight must be None, 'balanced' or a dict"),
+        (lambda d: d["options"].update(class_weight={"pairs": [["x", 1]]}), "class_weight has 'x', which is no class"),
+        (lambda d: d["options"].update(class_weight={"pairs": [["ja", -1]]}), "class_weight must hold finite numbers"),
+        (lambda d: d["options"].update(random_state="x"), "random_state must be a whole number from 0 to"),
+        (lambda d: d["options"].update(verbose={"pairs": [[1, 2]]}), r"verbose must be True or False, not \{1: 2\}"),
         (lambda d: d["labels"].update(names=["a" * 10**5] + [""] * 10**4), "its classes would take 4 GB as an array"),
         (lambda d: d["labels"].update(kind="O8,>U999999999"), "its classes must be a list of at least two"),
         (lambda d: d.update(labels=None), "not a sound one"),
@@ -285,6 +316,8 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
     [
         ("cuda:99", "device is 'cuda:99', but there is no such device here"),
         ("meta", "device is 'meta', but nothing is computed there"),
+        ("hpu", "device is 'hpu', but there is no such device here"),
+        ("privateuseone:0", "device is 'privateuseone:0', but there is no such device here"),
         ("abacus", "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'"),
         (["cpu"], r"device must be 'auto' or a device of torch such as 'cpu', not \('cpu',\)"),
     ],

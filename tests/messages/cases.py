@@ -253,12 +253,19 @@ Pass normalize="sum", or basis="diagram".""",
     Case(
         "more channels than can be counted",
         OptionError,
+        lambda: EquivariantLinear("n -> n", 2**31 - 1, 2**31 - 1, device="meta"),
+        """\
+EquivariantLinear("n -> n", 2147483647, 2147483647): its weight of 2 x 2147483647 x 2147483647 numbers would take \
+36,893,488,113,059,364,872 bytes to make.
+Torch counts up to 9,223,372,036,854,775,807. Take fewer channels, or a spec with fewer maps. On the meta device \
+(device="meta") a layer takes no memory.""",
+    ),
+    Case(
+        "more channels than a layer can have",
+        OptionError,
         lambda: EquivariantLinear("n -> n", 10**18, 4, device="meta"),
         """\
-EquivariantLinear("n -> n", 1000000000000000000, 4): its weight of 2 x 1000000000000000000 x 4 numbers would take \
-32,000,000,000,000,000,000 bytes to make.
-Torch counts up to 9,223,372,036,854,775,807. Take fewer channels, or a spec with fewer maps. \
-On the meta device (device="meta") a layer takes no memory.""",
+EquivariantLinear("n -> n", 1000000000000000000, 4): in_channels must be below 2**31; it is larger.""",
     ),
     Case(
         "no channels",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bellnet import EquivariantLinear
+from bellnet import EquivariantLinear, InvariantNet, memory
 from bellnet.errors import OptionError
 from bellnet.nn import room
 
@@ -42,7 +42,7 @@ def test_on_the_meta_device_every_layer_fits(megabyte):
         assert EquivariantLinear("n n -> n n", 10**6, 10**6).weight.is_meta
 
 
-@pytest.mark.parametrize("channels", [(10**9, 10**9), (10**15, 1), (1, 10**30)])
+@pytest.mark.parametrize("channels", [(10**9, 10**9), (2**31 - 1, 2**31 - 1)])
 def test_no_machine_has_room_for_so_many_channels(channels):
     with pytest.raises(OptionError, match=r"bytes to make\.\n(This machine has|Torch counts up to)"):
         EquivariantLinear("n n -> n n", *channels)
@@ -62,8 +62,33 @@ def test_where_the_system_does_not_say_its_memory_torch_alone_sets_the_bound(mon
         raise ValueError(name)
 
     monkeypatch.setattr("os.sysconf", unknown)
-    assert room.machine_memory() == 2**63 - 1
+    monkeypatch.setattr(memory, "CONTAINER", ())
+    assert memory.machine_memory() is None
+    with pytest.raises(OptionError, match=r"bytes to make\.\nTorch counts up to 9,223,372,036,854,775,807\."):
+        EquivariantLinear("n n -> n n", 10**9, 10**9)
 
 
-def test_this_machine_has_memory():
-    assert room.machine_memory() > 2**20
+def test_a_machine_has_memory_and_a_container_at_most_as_much(monkeypatch, tmp_path):
+    assert memory.machine_memory() > 10**8
+    monkeypatch.setattr(memory, "CONTAINER", ())
+    whole = memory.machine_memory()
+    limit = tmp_path / "limit"
+    monkeypatch.setattr(memory, "CONTAINER", (str(tmp_path / "none"), str(limit)))
+    for text, expected in (("max\n", whole), (f"{2**63 - 1}\n", whole), ("1000000\n", 10**6)):
+        limit.write_text(text)
+        assert memory.machine_memory() == expected
+    with pytest.raises(OptionError, match=r"would take 1,800,000 bytes to make\.\nThis machine has 1,000,000"):
+        EquivariantLinear("n n -> n n", 100, 100)
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: EquivariantLinear("n n -> n n", 2**31, 1), "in_channels"),
+        (lambda: EquivariantLinear("n n -> n n", 1, 10**30), "out_channels"),
+        (lambda: InvariantNet("n n", [1, 1], 1, hidden=[10**20]), r"hidden\[0\]"),
+    ],
+)
+def test_numbers_of_channels_are_below_two_to_the_31(make, argument):
+    with torch.device("meta"), pytest.raises(OptionError, match=rf"{argument} must be below 2\*\*31; it is larger\."):
+        make()

@@ -9,6 +9,8 @@ from bellnet import files
 from bellnet.errors import OptionError
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+MOST = 2**63 - 1
+"""The largest number that any argument can be."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +26,15 @@ class Command:
 
 def count(text: str) -> int:
     """A whole number from 1 up."""
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
+    if text.isdecimal() and (number := _bounded(text)) > 0:
+        return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
 
 
 def from_zero(text: str) -> int:
     """A whole number from 0 up."""
     if text.isdecimal():
-        return int(text)
+        return _bounded(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
 
 
@@ -42,9 +44,19 @@ def positive(text: str) -> float:
         number = float(text)
     except ValueError:
         number = 0.0
+    if MOST < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{number:g} is too large; the most is {MOST:,}")
     if 0 < number < float("inf"):
         return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+
+
+def _bounded(digits: str) -> int:
+    """The number that digits write, if it is one that can be computed with; Python reads no more than 4300 of them."""
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > len(str(MOST)) or int(digits) > MOST:
+        raise argparse.ArgumentTypeError(f"a number of {len(digits)} digits is too large; the most is {MOST:,}")
+    return int(digits)
 
 
 def make_directory(path: Path) -> None:

@@ -3,7 +3,6 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -15,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader
-from bellnet.errors import DataError, OptionError
+from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
     allowed_bytes,
     check_prediction,
     check_training,
+    check_weights,
+    fewest_weights,
     kept_bytes,
     largest_batch,
     prediction_bytes,
@@ -89,6 +90,7 @@ class GraphEstimator(ABC, BaseEstimator):
         weights = self._weights(call, sample_weight, counts, groups)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
         seed, device = self._seed(), self._device()
+        net = self._affordable_net(call, encoding, device)
         self._check_cost(call, graphs, encoding, device, learning=True)
         scaling = FeatureScaling.fit(graphs)
         scaled = scaling.apply(graphs)
@@ -101,7 +103,7 @@ class GraphEstimator(ABC, BaseEstimator):
         relative = relative_weights(call, weights, held)
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         chance = torch.Generator().manual_seed(seed)
-        net = self._make_net(encoding).to_empty(device="cpu")
+        net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
         net.scale.copy_(channel_scale(scaled, encoding, self.layout))
         net.to(device)
@@ -165,6 +167,9 @@ class GraphEstimator(ABC, BaseEstimator):
         """A weight for every label by its group."""
         return np.ones(len(groups))
 
+    def _check_label_options(self, call: str) -> None:
+        """Refuse options that do not fit the labels."""
+
     def _widths(self) -> list[int]:
         """The widths of all layers, but for that of the input."""
         return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
@@ -182,6 +187,14 @@ class GraphEstimator(ABC, BaseEstimator):
                 layout=self.layout,
             )
         return net.float()
+
+    def _affordable_net(self, call: str, encoding: Encoding, device: torch.device) -> LabelNet:
+        """The same, if its weights may take what they will; those of too wide layers cannot even be described."""
+        allowed = allowed_bytes(self.max_gigabytes, device)
+        check_weights(call, fewest_weights([encoding.channels, *self._widths()]), allowed)
+        net = self._make_net(encoding)
+        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed)
+        return net
 
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
@@ -270,12 +283,7 @@ class GraphEstimator(ABC, BaseEstimator):
             return int(state.randint(2**31))
         if isinstance(state, np.random.Generator):
             return int(state.integers(2**31))
-        if type(state) is not bool and isinstance(state, Integral) and 0 <= int(state) < 2**32:
-            return int(state)
-        raise OptionError(
-            f"{type(self).__name__}: random_state must be a whole number from 0 to 2**32 - 1, a random state of numpy "
-            f"or None, not {state!r}."
-        )
+        return int(state)
 
     def _device(self) -> torch.device:
         if self.device == "auto":

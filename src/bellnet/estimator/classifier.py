@@ -1,5 +1,6 @@
 """Classes of graphs, nodes or edges."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,8 +49,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             dict with a weight for every class.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
-        max_gigabytes: The most memory that a padded batch may take when learning or predicting, in units of 10^9
-            bytes; what would take more is refused before it is begun. None stands for half of what there is.
+        max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
+            when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
+            half of what there is.
         verbose: Whether to show progress on the terminal.
 
     Attributes:
@@ -170,22 +172,37 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
         given: Any = self.class_weight
+        self._check_label_options(call)
         if given is None:
             return np.ones(len(groups))
         if isinstance(given, Mapping):
-            unknown = [name for name in given if name not in self.classes_.tolist()]
-            if unknown:
-                raise OptionError(f"{call}: class_weight has {unknown[0]!r}, which is no class of y.")
             weights = np.array([float(given.get(name, 1)) for name in self.classes_.tolist()])
-            if not np.isfinite(weights).all() or (weights < 0).any():
-                raise OptionError(f"{call}: class_weight must hold finite numbers from 0 up, not {dict(given)!r}.")
-        elif isinstance(given, str) and given == "balanced":
-            weights = compute_class_weight("balanced", classes=np.arange(len(self.classes_)), y=groups)
         else:
+            weights = compute_class_weight("balanced", classes=np.arange(len(self.classes_)), y=groups)
+        return np.asarray(weights[groups], dtype=np.float64)
+
+    def _check_label_options(self, call: str) -> None:
+        given: Any = self.class_weight
+        if given is None or (isinstance(given, str) and given == "balanced"):
+            return
+        if not isinstance(given, Mapping):
             raise OptionError(
                 f"{call}: class_weight must be None, 'balanced' or a dict with a weight for every class, not {given!r}."
             )
-        return np.asarray(weights[groups], dtype=np.float64)
+        classes = self.classes_.tolist()
+        for name, weight in given.items():
+            if name not in classes:
+                raise OptionError(f"{call}: class_weight has {name!r}, which is no class of y.")
+            try:
+                fine = 0 <= float(weight) < math.inf
+            except OverflowError as reason:
+                raise OptionError(
+                    f"{call}: class_weight must hold finite numbers from 0 up, but that of {name!r} is beyond 64 bits."
+                ) from reason
+            except (TypeError, ValueError):
+                fine = False
+            if not fine:
+                raise OptionError(f"{call}: class_weight must hold finite numbers from 0 up, not {dict(given)!r}.")
 
     def _labels_to_json(self) -> dict[str, Any]:
         return classes_to_json(self.classes_)

@@ -8,16 +8,14 @@ is the input of a layer and twice its output. For 25 fits and predictions (singl
 of 32 graphs of about 100; all targets, several widths) the estimate was 0.78 to 1.25 times the peak.
 """
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from math import ceil
-from pathlib import Path
 
 import torch
 
 from bellnet.errors import SizesError
+from bellnet.memory import machine_memory
 
 MAX_ENTRIES = 2**19
 """The most entries of a batch, if it has several graphs: with 64 channels of single precision a layer takes 128 MB."""
@@ -27,8 +25,8 @@ SHARE = 0.5
 """The share of all memory that may be taken if nothing else is said."""
 UNKNOWN = 8 * 10**9
 """The memory of a machine that does not tell."""
-CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where Linux says how much a container may take."""
+WEIGHT_BYTES = 20
+"""What a weight takes in training: itself, its gradient, two moments and the copy of the epoch that is kept."""
 
 
 def training_bytes(n_entries: int, widths: Sequence[int], *, pool: str | None, dropout: float) -> int:
@@ -61,6 +59,22 @@ def largest_batch(sizes: Sequence[int], batch_size: int) -> tuple[int, int]:
     return max(1, min(len(sizes), batch_size, MAX_ENTRIES // n**2)), n
 
 
+def fewest_weights(widths: Sequence[int]) -> int:
+    """The fewest weights that a network of layers of such widths has, beginning with the input: one map in each."""
+    return sum(before * after for before, after in pairwise(widths))
+
+
+def check_weights(call: str, n_weights: int, allowed: int) -> None:
+    """Refuse a network of so many weights or more if training them needs more bytes than are allowed."""
+    needed = WEIGHT_BYTES * n_weights
+    if needed > allowed:
+        raise SizesError(
+            f"{call}: a network of at least {n_weights:,} weights would take about {_gigabytes(needed)} GB of memory "
+            f"to train, but {allowed / 1e9:.3g} GB is the most that it may take.\n"
+            f"Narrower channels and hidden take less, and max_gigabytes={_gigabytes(needed)} allows it."
+        )
+
+
 def check_training(call: str, batch: tuple[int, int], needed: int, allowed: int) -> None:
     """Refuse training steps on batches of so many graphs of such a size that need more bytes than are allowed."""
     if needed > allowed:
@@ -89,18 +103,8 @@ def allowed_bytes(max_gigabytes: float | None, device: torch.device) -> int:
         return round(10**9 * max_gigabytes)
     if device.type == "cuda":
         return round(SHARE * torch.cuda.get_device_properties(device).total_memory)
-    return round(SHARE * machine_bytes())
-
-
-def machine_bytes() -> int:
-    """The memory of this machine, or of the container if that has less."""
-    found = []
-    with suppress(AttributeError, ValueError, OSError):  # not every system has these names
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for file in CONTAINER:
-        with suppress(OSError, ValueError):  # there is none, or it is without a bound
-            found.append(int(Path(file).read_text()))
-    return min(found, default=UNKNOWN)
+    here = machine_memory()
+    return round(SHARE * (UNKNOWN if here is None else here))
 
 
 def _words(batch: tuple[int, int]) -> str:

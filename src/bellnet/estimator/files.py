@@ -9,7 +9,6 @@ damaged on the way; it does not show who wrote it.
 import hashlib
 import json
 import warnings
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from torch import Tensor
 from bellnet import __version__, files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
+from bellnet.estimator.cost import fewest_weights
 from bellnet.estimator.options import check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
@@ -101,8 +101,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
     call = f"load({str(path)!r})"
     if not path.is_file():
-        what = "this is a directory" if path.is_dir() else "there is no such file"
-        raise DataError(f"{call}: {what}.\nGive the file that save(path) wrote.")
+        what = files.special(path.stat().st_mode) if path.exists() else None
+        raise DataError(f"{call}: {what or 'there is no such file'}.\nGive the file that save(path) wrote.")
     try:
         with safe_open(path, framework="pt") as file:
             header = (file.metadata() or {}).get(HEADER)
@@ -155,6 +155,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     check_options(name, {**options, "device": "auto"})
     estimator = kinds[name](**options)
     estimator._labels_from_json(described["labels"])
+    estimator._check_label_options(name)
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)
@@ -181,7 +182,7 @@ def _check_extent(widths: list[int], weights: dict[str, Tensor]) -> None:
     """Refuse a network of more layers or weights than the file has tensors or numbers, before any of it is made."""
     if len(weights) < len(widths) - 1:
         raise DataError(f"it describes {len(widths) - 1} layers but holds {len(weights)} tensors.")
-    needed, held = sum(before * after for before, after in pairwise(widths)), sum(map(Tensor.numel, weights.values()))
+    needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 

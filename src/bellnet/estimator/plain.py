@@ -1,6 +1,8 @@
 """Options and classes as JSON, and back: numbers, strings, lists of those; nothing that could run."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,21 @@ def classes_from_json(stored: Any) -> Array:
         raise DataError("its classes must be strings.")
     if kind == "str" and (needed := 4 * len(names) * max(map(len, names))) > MOST_BYTES:
         raise DataError(f"its classes would take {needed / 1e9:.0f} GB as an array.")
-    return np.array(names, dtype=None if kind == "str" else kind)
+    found = _numbers(kind, names) if kind in NUMBERS else np.array(names, dtype=None if kind == "str" else kind)
+    if any(one >= other for one, other in pairwise(found.tolist())):
+        raise DataError("its classes must be sorted, and each there once.")
+    return found
+
+
+def _numbers(kind: str, names: list[Any]) -> Array:
+    """Classes that are numbers, none of which changes when it becomes one of the kind."""
+    types = (bool,) if kind == "bool" else (int, float) if kind.startswith("float") else (int,)
+    if all(type(name) in types for name in names):
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            found = np.array(names, dtype=kind)
+            if np.isfinite(found).all() and found.tolist() == names:
+                return found
+    raise DataError(f"its classes must be numbers of type {kind}.")
 
 
 def _value(value: Any) -> Any:

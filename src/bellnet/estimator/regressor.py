@@ -41,8 +41,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         validation_fraction: The share of numbers that is held out.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
-        max_gigabytes: The most memory that a padded batch may take when learning or predicting, in units of 10^9
-            bytes; what would take more is refused before it is begun. None stands for half of what there is.
+        max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
+            when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
+            half of what there is.
         verbose: Whether to show progress on the terminal.
 
     Attributes:
@@ -134,6 +135,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         check_present(call, flat)
         try:
             numbers = flat.astype(np.float64)
+        except OverflowError as reason:
+            raise DataError(
+                f"{call}: y must hold numbers of 64 bits, but some are too large for that.\nScale them down."
+            ) from reason
         except (TypeError, ValueError) as reason:
             raise DataError(
                 f"{call}: y must hold numbers, but it is {flat.dtype}.\nFor classes take GraphClassifier."

@@ -13,7 +13,9 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     """Sample weights as a flat array: as given for labels, or repeated where they are given for graphs."""
     if given is None:
         return np.ones(int(counts.sum()))
-    per_graph = target == "graph" or (len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given))
+    per_graph = target == "graph" or (
+        hasattr(given, "__len__") and len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given)
+    )
     values = flatten(
         call, "sample_weight", given, np.ones_like(counts) if per_graph else counts, "graph" if per_graph else target
     )
@@ -24,10 +26,12 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     weights = values.astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError(f"{call}: sample_weight must hold finite numbers from 0 up.")
+    if per_graph and target != "graph":
+        weights = np.repeat(weights, counts)
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             raise DataError(f"{call}: the sum of sample_weight must be finite; it is too large for a number.")
-    return np.repeat(weights, counts) if per_graph and target != "graph" else weights
+    return weights
 
 
 def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -41,7 +45,8 @@ def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.b
     if not weights[~held].any():
         raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
     with np.errstate(all="ignore"):
-        found: NDArray[np.float32] = (weights / weights[~held].mean()).astype(np.float32)
+        scaled = weights / weights[~held].max()  # first, since the mean of large numbers can be too large for one
+        found: NDArray[np.float32] = (scaled / scaled[~held].mean()).astype(np.float32)
     if not np.isfinite(found).all():
         raise DataError(
             f"{call}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by "

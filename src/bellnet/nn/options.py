@@ -4,6 +4,9 @@ from operator import index
 
 from bellnet.errors import OptionError
 
+WIDEST = 2**31
+"""Layers have fewer channels, and products of two such numbers can be counted."""
+
 
 def check_choice(call: str, argument: str, value: object, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices."""
@@ -19,6 +22,8 @@ def check_channels(call: str, argument: str, value: object) -> int:
         number = 0 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
+    if number >= WIDEST:
+        raise OptionError(f"{call}: {argument} must be below 2**31; it is larger.")
     if number >= 1:
         return number
     raise OptionError(f"{call}: {argument} must be a whole number from 1 up, not {value!r}.")
