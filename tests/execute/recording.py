@@ -29,7 +29,7 @@ class Recording(TorchDispatchMode):
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         name = function.overloadpacket.__name__
         if name in PRODUCTS:
-            left, right = given[-2:]
+            left, right = [leaf for leaf in args if isinstance(leaf, Tensor)][-2:]
             self.products.append((tuple(left.shape), tuple(right.shape)))
         storages = {leaf.untyped_storage()._cdata for leaf in given}
         for leaf in tree_leaves(result):

@@ -5,9 +5,9 @@ import torch
 
 from bellnet import EquivariantLinear, Sparse, plan
 from bellnet.combinatorics import partitions
-from bellnet.execute import autograd
-from bellnet.execute.absent import absent, leave_out
-from bellnet.execute.sparse import Supports
+from bellnet.execute import engine
+from bellnet.execute.absent import absent, what_is_left
+from bellnet.plan import Present
 
 
 def pairs(index, n=5, channels=2):
@@ -48,22 +48,20 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
         return [result, *torch.autograd.grad(result.pow(2).sum(), [values, *layer.parameters()])]
 
     fewer = run()
-    monkeypatch.setattr(autograd, "leave_out", lambda plan, supports, weight, bias: (plan, weight, bias))
+    everything = Present(layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)))
+    monkeypatch.setattr(engine, "what_is_left", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
     ran = []
-
-    class Seen(autograd._Run):
-        @classmethod
-        def apply(cls, plan, *others):
-            ran.append(plan.n_maps)
-            return autograd_run.apply(plan, *others)
-
-    autograd_run = autograd._Run
-    monkeypatch.setattr(autograd, "_Run", Seen)
+    forward = engine.Listed.forward
+    monkeypatch.setattr(
+        engine.Listed,
+        "forward",
+        lambda self, *args, **options: ran.append(self.plan.n_maps) or forward(self, *args, **options),
+    )
     layer = EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
     hollow = pairs([[0, 1], [1, 0]])
     layer(hollow)
@@ -74,8 +72,8 @@ def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
 
 def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
-    whole, weight, bias = plan("n n -> n n"), torch.arange(15.0).reshape(15, 1, 1), torch.arange(2.0).reshape(2, 1)
-    left, some, constants = leave_out(whole, Supports(support, support, (5,), listed=False), weight, bias)
+    whole = plan("n n -> n n")
+    left, maps, biases = what_is_left(whole, support, support)
     assert left.n_maps == 7
-    assert [whole.diagrams[int(number)] for number in some] == list(left.diagrams)
-    assert constants.tolist() == [[1.0]]
+    assert [whole.diagrams[number] for number in maps] == list(left.diagrams)
+    assert biases == (1,)

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
 from bellnet.execute import incidence, pool
-from bellnet.execute import sparse as executor
+from bellnet.execute import listed as executor
 from tests.execute.listed import KINDS, expected, listed_sizes, sparse
 from tests.execute.recording import Recording
 from tests.execute.subjects import randomise

@@ -1,5 +1,7 @@
 """One case for every way in which the core refuses something: the call, the class of the error, and its words."""
 
+import warnings
+
 import torch
 
 from bellnet import (
@@ -31,6 +33,12 @@ from tests.messages.sparse_cases import SPARSE
 
 def _edges(*, channels=(16, 32), **options):
     return EquivariantLinear("n n -> n n", *channels, **options)
+
+
+def _traced(module, x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit as a whole
+        return torch.jit.trace(module, x)
 
 
 def _new_nodes():
@@ -678,6 +686,14 @@ REQUESTS = [
         lambda: plan("n -> n").cost(3, in_channels=-2),
         """\
 plan("n -> n").cost(in_channels=...) must be a whole number from 0 up, not -2.""",
+    ),
+    Case(
+        "a trace",
+        TensorError,
+        lambda: _traced(EquivariantLinear("n n ->", 1, 1), torch.zeros(3, 3, 1)),
+        """\
+EquivariantLinear("n n ->", 1, 1) cannot be traced by torch.jit.trace, which would fix the number of nodes.
+Use torch.export.export(module, (x,)), or torch.compile(module).""",
     ),
     Case(
         "a sparse tensor",

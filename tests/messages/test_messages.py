@@ -61,6 +61,10 @@ def test_no_mistake_is_reported_by_a_class_from_elsewhere():
     assert names_raised() <= {*vars(errors), "AssertionError", "NotImplementedError"}
 
 
+def test_the_module_of_files_speaks_of_the_system_alone():
+    assert names_raised("files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
+
+
 def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):
     file = tmp_path / "planted.py"
     file.write_text(

@@ -32,9 +32,13 @@ def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd(
     y = second(first(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 3])))).values
     runs = [node for node in nodes_of(y) if type(node).__name__ == "_RunBackward"]
     assert len(runs) == 2
+    assert runs[0].layout is runs[1].layout  # what is known of the sizes is shared by all layers
     for run in runs:
-        kept = [value for value in [*vars(run).values(), *run.nodes] if isinstance(value, torch.Tensor | list | dict)]
-        assert [value.shape for value in kept] == [(1, 3)]  # the numbers of nodes
+        beside = [*vars(run).values(), *vars(run.layout).values(), *run.prepared, *(run.prepared.means.factors or ())]
+        several = [one for value in beside for one in (value.values() if isinstance(value, dict) else [value])]
+        kept = {tuple(value.shape) for value in several if isinstance(value, torch.Tensor | list)}
+        # The numbers of nodes, where there is no node, and what turns sums into means.
+        assert kept == {(1, 3), (3, 4, 4, 1), (3, 1, 3, 1), (3, 2, 1)}
         assert any(saved.shape == (3, 4, 4, 2) for saved in run.saved_tensors)
     y.sum().backward()
     with pytest.raises(RuntimeError, match="have already been freed"):
@@ -108,7 +112,18 @@ def sizes_in_place(padded):
     padded.sizes[0] = 2
 
 
-CHANGES = [in_place, in_place_through_data, in_place_through_numpy, one_graph_in_place, sizes_in_place]
+def sizes_of_a_set_in_place(padded):
+    padded.sizes_of("n")[0] = 2
+
+
+CHANGES = [
+    sizes_of_a_set_in_place,
+    in_place,
+    in_place_through_data,
+    in_place_through_numpy,
+    one_graph_in_place,
+    sizes_in_place,
+]
 COPIES = [lambda padded: padded, copy.copy, copy.deepcopy, lambda padded: pickle.loads(pickle.dumps(padded))]
 
 
@@ -149,6 +164,33 @@ def test_padding_is_trusted_only_until_somebody_has_it_in_hand():
     assert graphs.is_clean(("n", "n"))
     assert graphs.values.shape == (2, 4, 4, 2)
     assert not graphs.is_clean(("n", "n"))
+
+
+ACTIVATIONS = [nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh]
+
+
+@pytest.mark.parametrize("make", ACTIVATIONS)
+def test_padding_stays_clean_through_activations_that_keep_zeros(make):
+    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    active = bn.Pointwise(make())(graphs)
+    assert active.is_clean(("n", "n"))
+    assert graphs.is_clean(("n", "n"))
+    assert not active.values[1, 2:].any()
+
+
+@pytest.mark.parametrize(
+    "make", [nn.Sigmoid, nn.Softplus, nn.Identity, lambda: nn.ReLU(inplace=True), lambda: watched()]
+)
+def test_padding_is_not_trusted_after_other_modules(make):
+    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    assert not bn.Pointwise(make())(graphs).is_clean(("n", "n"))
+    assert not graphs.is_clean(("n", "n"))
+
+
+def watched():
+    module = nn.ReLU()
+    module.register_forward_hook(lambda module, args, result: None)
+    return module
 
 
 def test_padded_values_of_an_inference_pass_can_be_used_again():

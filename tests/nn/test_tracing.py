@@ -100,3 +100,44 @@ def test_the_first_call_of_a_process_may_be_a_trace():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "True\n", done.stderr
+
+
+def padded(values):
+    return bn.Padded(values, torch.tensor([4, 2, 0, 1, 3]))
+
+
+LISTED = bn.Sparse(torch.tensor([[0, 1, 2, 3], [1, 0, 0, 3]]), torch.zeros(4, 2, dtype=torch.float64), sizes=4)
+MODULES = {
+    "layer": lambda: bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64),
+    "pool": lambda: bn.InvariantPool("n n"),
+    "norm": lambda: bn.EntryNorm("n n", 2, over="graph").double(),
+    "net": lambda: bn.InvariantNet("n n", [2, 3, 3], 2).double(),
+}
+LAYOUTS = {
+    "padded": (padded, torch.randn(5, 4, 4, 2, dtype=torch.float64)),
+    "sparse": (LISTED.with_values, torch.randn(4, 2, dtype=torch.float64)),
+}
+TRANSFORMS = {
+    "functionalize": lambda function, x: torch.func.functionalize(function)(x),
+    "make_fx": lambda function, x: make_fx(function, _allow_non_fake_inputs=True)(x)(x),
+    "linearize": lambda function, x: torch.func.linearize(function, x)[0],
+    "jvp": lambda function, x: torch.func.jvp(function, (x,), (torch.ones_like(x),))[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # torch's own
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", MODULES)
+def test_padded_and_listed_tensors_go_through_transforms_that_leave_nothing_behind(name, layout, transform):
+    torch.manual_seed(0)
+    module, (wrap, x) = MODULES[name](), LAYOUTS[layout]
+
+    def function(values):
+        result = module(wrap(values))
+        return result if torch.is_tensor(result) else result.values
+
+    found = TRANSFORMS[transform](function, x)
+    expected = function(x.clone().requires_grad_())
+    torch.testing.assert_close(found, expected)
+    expected.sum().backward()

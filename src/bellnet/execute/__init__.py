@@ -1,8 +1,8 @@
-"""Where torch begins: running programs on tensors."""
+"""Where torch begins: running plans on tensors."""
 
-from bellnet.execute.autograd import run
+from bellnet.execute.engine import Engine
+from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.sparse import Supports
 from bellnet.execute.weights import change_of_basis
 
-__all__ = ["Nodes", "Supports", "change_of_basis", "run"]
+__all__ = ["Engine", "Nodes", "Supports", "change_of_basis"]

@@ -8,27 +8,13 @@ import torch
 from torch import Tensor
 
 from bellnet.combinatorics import Partition, blocks_of
-from bellnet.execute.sparse import Supports
-from bellnet.execute.weights import constant
-from bellnet.plan import Plan, present
+from bellnet.plan import Plan, Present, present
 from bellnet.tensors import Support
-from bellnet.tensors.keeping import making_constants
 
 
-def leave_out(
-    plan: Plan, supports: Supports, weight: Tensor, bias: Tensor | None
-) -> tuple[Plan, Tensor, Tensor | None]:
-    """The plan, the weights (n_maps, in, out) and the biases (n_biases, out) without the maps that do nothing."""
-    reads, writes = absent(supports.source, plan.read_patterns), absent(supports.target, plan.biases)
-    if not reads and not writes:
-        return plan, weight, bias
-    left, maps, biases = present(plan, reads, writes)
-    index = constant(("present maps", left), weight, lambda: torch.tensor(maps, device=weight.device))
-    weight = weight.index_select(0, index)
-    if bias is not None:
-        index = constant(("present biases", left), bias, lambda: torch.tensor(biases, device=weight.device))
-        bias = bias.index_select(0, index)
-    return left, weight, bias
+def what_is_left(plan: Plan, source: Support, target: Support) -> Present:
+    """The maps of a plan that have something to do between these supports."""
+    return present(plan, absent(source, plan.read_patterns), absent(target, plan.biases))
 
 
 def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
@@ -37,8 +23,7 @@ def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Parti
     def find() -> frozenset[Partition]:
         if not support.n_tuples:
             return frozenset()
-        with making_constants():
-            return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
+        return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
 
     return support.once(("absent", patterns), find)
 

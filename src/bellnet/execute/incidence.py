@@ -4,8 +4,9 @@ Every move of the sparse executor is one of these: tuples belong to the tuple th
 dropped, diagonal tuples to the tuple with one slot less, a tuple to the same tuple elsewhere or in another order.
 Each row of the first list, a *part*, belongs to at most one row of the second, a *whole*.
 
-Without gradients both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the
-same order. Measured on a CPU it takes a fifth of the time of `index_add`, and no memory but for its result.
+Both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the same order.
+Measured on a CPU it takes a fifth of the time of `index_add`, and no memory but for its result. It has no second
+derivative; `add_up_plainly` and `hand_out` can be differentiated and traced.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,6 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
-from bellnet.execute.executor import Place
-from bellnet.execute.transforms import is_watched
 from bellnet.tensors.keeping import making_constants
 
 LONG = 4096
@@ -46,15 +45,16 @@ class Incidence:
             return parts.new_zeros(self.n_wholes, parts.shape[-1])
         if self.is_one:
             return parts.sum(0, keepdim=True)
-        if is_watched():
-            belonging = parts if self.parts is None else parts.index_select(0, self.parts)
-            return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
         return self._bags.add_up(parts)
 
-    def add_handed_out(self, total: Tensor, wholes: Tensor) -> Tensor:
-        """The total (parts, channels) and for every part what its whole has, in place unless somebody is watching."""
-        terms = wholes if self.is_one else self.hand_out(wholes)
-        return total + terms if is_watched() else total.add_(terms)
+    def add_up_plainly(self, parts: Tensor) -> Tensor:
+        """The same in operations that can be differentiated and traced."""
+        belonging = parts if self.parts is None else parts.index_select(0, self.parts)
+        return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
+
+    def add_handed_out(self, total: Tensor, wholes: Tensor) -> None:
+        """Add to the total (parts, channels) for every part what its whole has, in place."""
+        total.add_(wholes if self.is_one else self.hand_out(wholes))
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
@@ -65,13 +65,11 @@ class Incidence:
             return found
         return found.new_zeros(self.n_parts, found.shape[-1]).index_copy(0, self.parts, found)
 
-    def find(self, wholes: Tensor, place: Place) -> Tensor | None:
-        """The same for the parts at a place; None if none of them belongs to a whole."""
+    def find(self, wholes: Tensor, piece: slice | None) -> Tensor | None:
+        """The same for some of the parts; None if none of them belongs to a whole."""
         if self.is_empty:
             return None
-        if is_watched():
-            return self.hand_out(wholes)
-        start, stop = (0, self.n_parts) if place is None else (place.start, place.stop)
+        start, stop = (0, self.n_parts) if piece is None else (piece.start, piece.stop)
         if self._found_before is None:
             one_each = _numbers((stop - start).bit_length(), wholes.device)[: stop - start + 1]
             return _bags(wholes, self.whole[start:stop], one_each)
@@ -150,12 +148,12 @@ class JointIncidence:
             self._bounds = torch.arange(0, len(self._order) + 1, len(wholes), device=self._order.device)
             self._each = len(wholes)
 
-    def hand_out(self, rows: Tensor, place: Place) -> Tensor:
-        """(parts, channels): for every part at a place the sum of what its wholes have."""
-        if place is None:
+    def hand_out(self, rows: Tensor, piece: slice | None) -> Tensor:
+        """(parts, channels): for every part, or some of them, the sum of what its wholes have."""
+        if piece is None:
             return _bags(rows, self._order, self._bounds)
-        order = self._order[place.start * self._each : place.stop * self._each]
-        return _bags(rows, order, self._bounds[: place.stop - place.start + 1])
+        order = self._order[piece.start * self._each : piece.stop * self._each]
+        return _bags(rows, order, self._bounds[: piece.stop - piece.start + 1])
 
 
 @dataclass(frozen=True)

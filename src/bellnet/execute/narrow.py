@@ -5,69 +5,65 @@ the tall product of a layer runs at a quarter of its speed. Several rows that li
 taken for one longer row, and the matrix is repeated along a diagonal: more multiplications, in less time.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from bellnet.execute.transforms import is_watched
-
-_TILE = 16
+TILE = 16
 _MANY_ROWS = 8192  # below this the time saved is less than it takes to repeat the matrix
 
 
-def gains(weight: Tensor, rows: int) -> bool:
-    """Whether the product of so many rows with matrices (..., in, out) gains by widening them."""
-    return _rows_together(weight, rows) > 1
+def widen(matrices: Sequence[Tensor], rows: int, totals: Tensor) -> Sequence[Tensor]:
+    """Matrices (in, out) as block-diagonal ones (m * in, m * out), if products with so many rows gain by it.
 
-
-def widen(weight: Tensor, rows: int) -> Tensor:
-    """Matrices (..., in, out) as block-diagonal ones, if the product with so many rows gains by it.
-
-    Args:
-        weight: The matrices.
-        rows: The rows that are to be multiplied by each.
-
-    Returns:
-        (..., m * in, m * out), where m divides the rows. See `product`. The zeros in them meet the numbers of other
-        rows, so those must be finite.
+    The number m divides the rows. See `product`. The zeros meet the numbers of neighbouring rows, perhaps of another
+    graph, so all of them must be finite: `totals`, sums of all rows of every graph, would show it if one was not.
     """
-    *several, inner, outer = weight.shape
-    together = _rows_together(weight, rows)
-    if together == 1:
-        return weight
-    wide = weight.new_zeros(*several, together, inner, together, outer)
-    wide.diagonal(0, -4, -2).copy_(weight.unsqueeze(-1))
-    return wide.view(*several, together * inner, together * outer)
+    together = _rows_together(matrices[0], rows)
+    if together == 1 or not bool(totals.isfinite().all()):
+        return matrices
+    return [_widened(matrix, together) for matrix in matrices]
 
 
 def product(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> Tensor:
     """Rows times a widened matrix, in a shape that the caller may view otherwise; written into memory if given."""
-    rows = rows.reshape(-1, matrix.shape[0])
-    return rows @ matrix if into is None else torch.mm(rows, matrix, out=into.view(-1, matrix.shape[1]))
+    if rows.shape[1] != matrix.shape[0]:
+        rows = rows.reshape(-1, matrix.shape[0])
+    return torch.mm(rows, matrix) if into is None else torch.mm(rows, matrix, out=into.view(-1, matrix.shape[1]))
 
 
 def add_product(total: Tensor, rows: Tensor, matrix: Tensor) -> None:
     """Add rows times a widened matrix into a contiguous tensor, in place."""
-    total.view(-1, matrix.shape[1]).addmm_(rows.reshape(-1, matrix.shape[0]), matrix)
+    if rows.shape[1] != matrix.shape[0]:
+        rows = rows.reshape(-1, matrix.shape[0])
+    total.view(-1, matrix.shape[1]).addmm_(rows, matrix)
 
 
-def columns_by_columns(left: Tensor, right: Tensor) -> Tensor:
-    """`left.mT @ right` for two tall matrices."""
+def add_columns_by_columns(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add `left.mT @ right`, for two tall matrices, in place."""
     together = _rows_together(right, right.shape[0])
     if together == 1:
-        return left.mT @ right
-    inner, outer = left.shape[1], right.shape[1]
+        total.addmm_(left.mT, right)
+        return
+    inner, outer = total.shape
     wide = left.reshape(-1, together * inner).mT @ right.reshape(-1, together * outer)
-    return wide.view(together, inner, together, outer).diagonal(0, 0, 2).sum(-1)
+    total.add_(wide.view(together, inner, together, outer).diagonal(0, 0, 2).sum(-1))
+
+
+def _widened(matrix: Tensor, together: int) -> Tensor:
+    inner, outer = matrix.shape
+    wide = matrix.new_zeros(together, inner, together, outer)
+    wide.diagonal(0, 0, 2).copy_(matrix.unsqueeze(-1))
+    return wide.view(together * inner, together * outer)
 
 
 def _rows_together(matrix: Tensor, rows: int) -> int:
     """How many rows to take for one: a power of two."""
     width = matrix.shape[-1]
-    if is_watched():  # others are to see the product as it is, for any number of rows
-        return 1
-    if not 1 < width < _TILE or rows < _MANY_ROWS or matrix.device.type != "cpu":
+    if rows < _MANY_ROWS or not 1 < width < TILE or matrix.device.type != "cpu":
         return 1
     together = 1
-    while together * width < _TILE and rows % (2 * together) == 0:
+    while together * width < TILE and rows % (2 * together) == 0:
         together *= 2
     return together

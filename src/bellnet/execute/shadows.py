@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.pool import Share
-from bellnet.plan import Program, ReadStep, Swap
+from bellnet.plan import Branch, Swap, Tree
 from bellnet.tensors.codes import encode, find
 from bellnet.tensors.support import Support
 
@@ -103,64 +103,68 @@ class Shadow:
 
 
 class Shadows:
-    """The shadows of all folds that a program reads from a support, and how to get from one to the next.
+    """The shadows of all bundles of a tree over a support, and how to get from one to the next.
 
     Attributes:
-        moves: For every read step which tuples belong to which.
-        levels: For every level the shadow that its reads live on.
+        bundles: For every bundle the shadow that its folds live on.
+        moves: For every bundle and column which tuples of its parent belong to which of its own.
     """
 
-    def __init__(self, support: Support, program: Program) -> None:
-        axis_sets = [tuple(sorted(program.source))]
-        for step in program.read_steps:
-            parent = axis_sets[step.parent]
-            axis_sets.append(parent[: step.axes[-1]] + parent[step.axes[-1] + 1 :])
-        shadows: list[Shadow] = [_top(support, program.source_order)]
-        by_sets = {axis_sets[0]: shadows[0]}
-        steps = program.read_steps
-        self.moves: dict[ReadStep, Incidence] = {}
-        for number, step in enumerate(steps, 1):
-            sets = axis_sets[number]
-            if sets not in by_sets:  # steps come in the order of falling rank, so all shadows of higher rank are there
-                alike = [s for n, s in enumerate(steps, 1) if axis_sets[n] == sets]
-                by_sets[sets] = _shadow(support, program.source, sets, [(shadows[s.parent], _move(s)) for s in alike])
-            shadows.append(by_sets[sets])
-            self.moves[step] = shadows[step.parent].move(_move(step), shadows[-1])
-        self.levels = [shadows[reads[0]] for reads in program.level_reads]
-        self._program = program
-        self._n_listed = support.n_tuples
+    def __init__(self, support: Support, tree: Tree) -> None:
+        self._tree, self._n_listed = tree, support.n_tuples
+        self.bundles: list[Shadow] = [_top(support, tree.order)]
+        by_sets = {tree.axes: self.bundles[0]}
+        self.moves: dict[tuple[int, int], Incidence] = {}
+        for number, bundle in enumerate(tree.bundles[1:], 1):
+            sets = bundle.axis_sets
+            if sets not in by_sets:  # parents come first, so all shadows of higher rank are there
+                alike = [branch for other in tree.bundles if other.axis_sets == sets for branch in other.branches]
+                by_sets[sets] = _shadow(support, tree.sets, sets, [(self.bundles[b.parent], _move(b)) for b in alike])
+            self.bundles.append(by_sets[sets])
+            for branch in bundle.branches:
+                incidence = self.bundles[branch.parent].move(_move(branch), self.bundles[-1])
+                for column in range(branch.start, branch.start + branch.n_columns):
+                    self.moves[number, column] = incidence
         self._counts = {
             node_set: support.counts.by_set[support.counts.key(name)]
-            for node_set, name in zip(program.source, support.slots, strict=True)
+            for node_set, name in zip(tree.sets, support.slots, strict=True)
         }
 
-    def dense_factors(self, level: int) -> Tensor | None:
-        """(rows, reads): one over the number of tuples of nodes that each read sums; None for one everywhere."""
-        reads = self._program.levels[level].reads
-        if not any(read.dropped for read in reads):
+    def dense_factors(self, number: int) -> Tensor | None:
+        """(rows, columns): one over the number of tuples of nodes that each fold sums; None for one everywhere."""
+        folds = self._tree.bundles[number].folds
+        if not any(fold.dropped for fold in folds):
             return None
-        graphs, columns = self.levels[level].graphs, []
-        for read in reads:
+        graphs, columns = self.bundles[number].graphs, []
+        for fold in folds:
             column = torch.ones(len(graphs), dtype=torch.float64, device=graphs.device)
-            for node_set in read.dropped_sets:
+            for node_set in fold.dropped_sets:
                 column = column / self._counts[node_set].clamp(min=1)[graphs]
             columns.append(column)
         return torch.stack(columns, 1)
 
-    def listed_factors(self, level: int) -> Tensor | None:
-        """(rows, reads): one over the number of listed tuples that each read sums, or over one where it sums none."""
-        program = self._program
-        if not any(read.dropped for read in program.levels[level].reads):
+    def listed_factors(self, number: int) -> Tensor | None:
+        """(rows, columns): one over the number of listed tuples that each fold sums, or over one where it sums none."""
+        if not any(fold.dropped for fold in self._tree.bundles[number].folds):
             return None
-        folded = [torch.ones(self._n_listed, 1, dtype=torch.float64, device=self.levels[level].nodes.device)]
-        for step in program.read_steps:
-            folded.append(self.moves[step].add_up(folded[step.parent]))
-        counts = torch.cat([folded[number] for number in program.level_reads[level]], 1)
-        return 1 / counts.clamp(min=1)
+        return 1 / self._listed_counts[number].clamp(min=1)
+
+    @cached_property
+    def _listed_counts(self) -> list[Tensor]:
+        """For every bundle (rows, columns): how many listed tuples each fold sums."""
+        counts = [torch.ones(self._n_listed, 1, dtype=torch.float64, device=self.bundles[0].nodes.device)]
+        for number, bundle in enumerate(self._tree.bundles[1:], 1):
+            columns = []
+            for branch in bundle.branches:
+                for column in range(branch.n_columns):
+                    above = counts[branch.parent][:, branch.parent_start + column].unsqueeze(1).contiguous()
+                    columns.append(self.moves[number, branch.start + column].add_up(above))
+            counts.append(torch.cat(columns, 1))
+        return counts
 
 
-def _move(step: ReadStep) -> Move:
-    return step.kind, step.axes
+def _move(branch: Branch) -> Move:
+    return branch.kind, branch.axes
 
 
 def _top(support: Support, order: Swap) -> Shadow:

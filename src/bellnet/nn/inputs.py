@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import zip_longest
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -41,29 +41,55 @@ class Reception:
         self.node_sets = spec.node_sets
         self.source_sets = spec.set_numbers[0]
         self.target_only = spec.target_only
+        source = spec.source
+        self._first = [source.index(name) for name in dict.fromkeys(source)]
+        self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
+        self._names = tuple(dict.fromkeys(source))
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
-        values = given.peek()[0] if isinstance(given, Padded) else given
+        padded = given if isinstance(given, Padded) else None
+        values = given if padded is None else padded.peek()[0]
+        assert not isinstance(values, Padded)
         self.check(values)
-        source = self.spec.source
-        n_batch = values.ndim - len(source) - 1
-        batch = tuple(values.shape[:n_batch])
-        lengths = {name: values.shape[n_batch + axis] for axis, name in enumerate(source)}
-        counts: dict[str, Tensor] = {}
-        if isinstance(given, Padded):
-            counts = {name: self._padded_sizes(given, name, batch, lengths[name]) for name in dict.fromkeys(source)}
-        self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
-        nodes = self._nodes(lengths, counts, batch, values.device)
-        tensor = values.reshape(prod(batch), *values.shape[n_batch:])
-        if not (isinstance(given, Padded) and given.is_clean(source)):
+        shape = values.shape
+        n_batch = len(shape) - len(self.source_sets) - 1
+        batch = tuple(shape[:n_batch])
+        tensor = values if n_batch == 1 else values.reshape(prod(batch), *shape[n_batch:])
+        if sizes or self.target_only:
+            lengths = {name: shape[n_batch + axis] for name, axis in zip(self._names, self._first, strict=True)}
+            counts = {} if padded is None else self._padded_counts(padded, lengths, batch)
+            self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
+            nodes, several = self._nodes(lengths, counts, batch, values.device), tuple(counts)
+        elif padded is None:
+            return Input(tensor, Nodes(tuple([shape[n_batch + axis] for axis in self._first])), batch, ())
+        else:
+            nodes, several = self._nodes_of(padded, shape, n_batch), self._names
+        if padded is None or not padded.is_clean(self.spec.source):
             tensor = nodes.clean(tensor, self.source_sets)
-        return Input(tensor, nodes, batch, tuple(counts))
+        return Input(tensor, nodes, batch, several)
+
+    def _nodes_of(self, padded: Padded, shape: tuple[int, ...], n_batch: int) -> Nodes:
+        """The nodes of a Padded, found once for all that share its sizes."""
+        lengths = {name: shape[n_batch + axis] for name, axis in zip(self._names, self._first, strict=True)}
+        batch, device = tuple(shape[:n_batch]), padded.peek()[0].device
+
+        def find() -> Nodes:
+            return self._nodes(lengths, self._padded_counts(padded, lengths, batch), batch, device)
+
+        return padded.kept((self.node_sets, batch, *lengths.values()), find)
+
+    def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
+        return {name: self._padded_sizes(given, name, batch, lengths[name]) for name in self._names}
 
     def check(self, values: Tensor) -> None:
         """Refuse what is no dense tensor, or has the wrong axes."""
         self._check_tensor(values)
-        self._check_axes(values)
+        shape = values.shape
+        n_batch = len(shape) - len(self.source_sets) - 1
+        fits = n_batch >= 0 and (self.channels is None or shape[-1] == self.channels)
+        if not fits or any(shape[n_batch + axis] != shape[n_batch + first] for axis, first in self._repeated):
+            self._refuse_axes(values)
 
     def _check_tensor(self, values: object) -> None:
         if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
@@ -82,7 +108,7 @@ class Reception:
                 "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
             )
 
-    def _check_axes(self, values: Tensor) -> None:
+    def _refuse_axes(self, values: Tensor) -> NoReturn:
         source = self.spec.source
         if values.ndim < len(source) + 1:
             needed = f"{len(source)} node axes and the channels"
@@ -98,12 +124,11 @@ class Reception:
             start = first.setdefault(name, axis)
             if values.shape[axis] != values.shape[start]:
                 raise self._wrong_shape(values, (start, axis), self._unequal(values, start, axis, name))
-        if self.channels is not None and values.shape[-1] != self.channels:
-            raise self._wrong_shape(
-                values,
-                (values.ndim - 1,),
-                f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came.",
-            )
+        raise self._wrong_shape(
+            values,
+            (values.ndim - 1,),
+            f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came.",
+        )
 
     def _unequal(self, values: Tensor, start: int, axis: int, name: str) -> str:
         text = (
@@ -134,7 +159,7 @@ class Reception:
         return ShapeError("\n".join(lines))
 
     def _padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
-        sizes = given.sizes_of(name)
+        sizes = given.peek_sizes(name)
         if sizes is None:
             raise SizesError(
                 f"{self.call}: the Padded input has no sizes for node set {name!r}.\n"

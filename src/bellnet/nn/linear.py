@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError
-from bellnet.execute import Nodes, Supports, change_of_basis, run
+from bellnet.execute import Engine, Nodes, Supports, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
@@ -80,8 +80,11 @@ class EquivariantLinear(nn.Module):
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "listed", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
+        mean = self.normalize != "sum"
+        self._engine = Engine(self.plan, self.in_channels, self.out_channels, mean=mean)
         self._reception = Reception(self._call, self.spec, self.in_channels)
         self._listed_reception = ListedReception(self._reception)
+        self._keeps_sizes = set(self.spec.target) == set(self.spec.source)
         self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
         self._bias_plan = plan(Spec((), self.spec.target), max_maps=max_maps)
         self._entries: tuple[Entries, Entries] = ((), ())
@@ -169,7 +172,12 @@ class EquivariantLinear(nn.Module):
         if check:
             check_declared(self._call, self.plan, given.tensor)
         result = self._run(given.nodes, given.tensor)
-        result = result.reshape(*given.batch, *result.shape[1:])
+        if len(given.batch) != 1:
+            result = result.reshape(*given.batch, *result.shape[1:])
+        if given.nodes.counts is None:
+            return result
+        if isinstance(x, Padded) and self._keeps_sizes and x.is_for(given.batch):
+            return x.with_clean_values(result, self.spec.target)
         sizes_of_target = self._sizes_of_target(given)
         return result if sizes_of_target is None else Padded.clean(result, sizes_of_target, self.spec.target)
 
@@ -185,42 +193,40 @@ class EquivariantLinear(nn.Module):
             return Sparse.on(supports.target, result)
         return result if supports.source.counts.is_batch else result.squeeze(0)
 
-    def _run(self, nodes: Nodes | Supports, tensor: Tensor) -> Tensor:
-        device_type = tensor.device.type
-        if not self._casts(tensor):
-            return self._run_as(nodes, tensor, self.weight.dtype)
-        with torch.autocast(device_type, enabled=False):
-            return self._run_as(nodes, tensor, torch.get_autocast_dtype(device_type))
+    def _run(self, layout: Nodes | Supports, tensor: Tensor) -> Tensor:
+        weight, bias, device_type = self.weight, self.bias, tensor.device.type
+        if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
+            dtype = torch.get_autocast_dtype(device_type)
+            with torch.autocast(device_type, enabled=False):
+                return self._run_as(
+                    layout, tensor.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+                )
+        return self._run_as(layout, tensor, weight, bias)
 
-    def _run_as(self, nodes: Nodes | Supports, tensor: Tensor, dtype: torch.dtype) -> Tensor:
-        weight, bias = self.weight.to(dtype), None if self.bias is None else self.bias.to(dtype)
+    def _run_as(self, layout: Nodes | Supports, tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.basis == "orbit":
             weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
-        return run(self.plan, nodes, tensor.to(dtype), weight, bias, mean=self.normalize != "sum")
-
-    def _casts(self, tensor: Tensor) -> bool:
-        return torch.amp.is_autocast_available(tensor.device.type) and torch.is_autocast_enabled(tensor.device.type)
+        return self._engine(layout, tensor, weight, bias)
 
     def _check_values(self, tensor: Tensor) -> None:
-        self._check_device(tensor)
-        self._check_dtype(tensor, casts=self._casts(tensor))
-
-    def _check_device(self, tensor: Tensor) -> None:
-        if tensor.device != self.weight.device:
-            raise TensorError(
-                f"{self._call} has its parameters on {self.weight.device}, but the input is on {tensor.device}.\n"
-                f'Move one of them: layer.to("{tensor.device}") or x.to("{self.weight.device}").'
-            )
-
-    def _check_dtype(self, tensor: Tensor, *, casts: bool) -> None:
-        if tensor.dtype == self.weight.dtype or (casts and tensor.is_floating_point()):
+        weight = self.weight
+        if tensor.device == weight.device and tensor.dtype == weight.dtype:
             return
-        remedy = f"Convert the input: x.to({self.weight.dtype})"
+        if tensor.device != weight.device:
+            raise TensorError(
+                f"{self._call} has its parameters on {weight.device}, but the input is on {tensor.device}.\n"
+                f'Move one of them: layer.to("{tensor.device}") or x.to("{weight.device}").'
+            )
+        device_type = tensor.device.type
+        casts = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
+        if casts and tensor.is_floating_point():
+            return
+        remedy = f"Convert the input: x.to({weight.dtype})"
         if tensor.is_floating_point():
             remedy += f", or the layer: layer.to({tensor.dtype})"
         raise TensorError(
-            f"{self._call} has parameters of type {self.weight.dtype}, but the input is {tensor.dtype}.\n{remedy}."
+            f"{self._call} has parameters of type {weight.dtype}, but the input is {tensor.dtype}.\n{remedy}."
         )
 
     def _sizes_of_target(self, given: Input) -> Tensor | dict[str, Tensor] | None:

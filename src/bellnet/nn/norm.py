@@ -56,7 +56,7 @@ class EntryNorm(nn.Module):
         if outside is not None:
             result = result.masked_fill(outside, 0)
         result = result.reshape(*given.batch, *result.shape[1:])
-        return Padded.clean(result, x.peek()[1], self.axes) if isinstance(x, Padded) else result
+        return x.with_clean_values(result, self.axes) if isinstance(x, Padded) else result
 
     def _normalise_listed(self, x: Sparse) -> Tensor:
         """The values of a Sparse: its tuples are a batch of entries without node axes, unless graphs are apart."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from bellnet.errors import OptionError
 from bellnet.tensors import Padded, Sparse
@@ -19,6 +20,10 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "identity": nn.Identity,
 }
+
+
+KEEPING_ZEROS = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh})
+"""Modules that make new tensors, zero wherever the old ones are."""
 
 
 class Pointwise(nn.Module):
@@ -43,10 +48,18 @@ class Pointwise(nn.Module):
 
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """Apply the module to every entry."""
+        if isinstance(x, Padded) and _keeps_zeros(self.module):
+            return x.map_keeping_zeros(self.module)
         if isinstance(x, Padded | Sparse):
             return x.map(self.module)
         result: Tensor = self.module(x)
         return result
+
+
+def _keeps_zeros(module: nn.Module) -> bool:
+    """Whether nothing but zeros can come of zeros, and nobody else has the tensors in hand."""
+    watched = module._forward_hooks or module._forward_pre_hooks or _global_forward_hooks or _global_forward_pre_hooks
+    return type(module) in KEEPING_ZEROS and not watched and not getattr(module, "inplace", False)
 
 
 def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:

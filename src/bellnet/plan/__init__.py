@@ -8,10 +8,12 @@ from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Plan, plan
 from bellnet.plan.present import Present, present
-from bellnet.plan.program import Program, ReadStep, WriteStep
+from bellnet.plan.tree import Branch, Bundle, Tree
 
 __all__ = [
     "MOST_MAPS",
+    "Branch",
+    "Bundle",
     "Cost",
     "Diagram",
     "Entries",
@@ -19,11 +21,9 @@ __all__ = [
     "Level",
     "Plan",
     "Present",
-    "Program",
-    "ReadStep",
     "Step",
     "Swap",
-    "WriteStep",
+    "Tree",
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",

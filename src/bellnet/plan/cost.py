@@ -1,11 +1,12 @@
 """What a plan costs: multiplications and bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from bellnet.errors import SizesError
-from bellnet.plan.program import Program
+from bellnet.plan.level import Level
+from bellnet.plan.tree import Tree
 from bellnet.spec import Spec
 
 
@@ -31,14 +32,15 @@ class Cost:
 
 def count_cost(
     spec: Spec,
-    program: Program,
+    levels: Sequence[Level],
+    trees: tuple[Tree, Tree],
     sizes: int | Mapping[str, int],
     in_channels: int,
     out_channels: int,
     batch: int,
     bytes_per_number: int = 4,
 ) -> Cost:
-    """Count what a program costs for node sets of these sizes."""
+    """Count what levels cost that read from one tree and write to another, for node sets of these sizes."""
     lengths = _lengths(spec, sizes)
     for name, number in (("in_channels", in_channels), ("out_channels", out_channels), ("batch", batch)):
         if type(number) is not int or number < 0:
@@ -47,7 +49,7 @@ def count_cost(
     target = batch * prod(lengths[name] for name in spec.target)
     by_number = tuple(lengths[name] for name in spec.node_sets)
     multiplications = n_maps = 0
-    for level in program.levels:
+    for level in levels:
         rows = batch * prod(by_number[node_set] for node_set in level.axis_sets)
         products = len(level.swaps) * len(level.reads) * len(level.writes)
         multiplications += rows * products * in_channels * out_channels
@@ -57,35 +59,30 @@ def count_cost(
         stacked_multiplications=n_maps * target * in_channels * out_channels,
         input_bytes=bytes_per_number * source * in_channels,
         output_bytes=bytes_per_number * target * out_channels,
-        extra_bytes=bytes_per_number * batch * _extra_numbers(program, by_number, in_channels, out_channels),
+        extra_bytes=bytes_per_number * batch * _extra_numbers(levels, trees, by_number, in_channels, out_channels),
     )
 
 
-def _extra_numbers(program: Program, lengths: tuple[int, ...], in_channels: int, out_channels: int) -> int:
-    """The numbers held beside input and output for one graph: folds, levels, and one swapped copy at a time."""
+def _extra_numbers(
+    levels: Sequence[Level], trees: tuple[Tree, Tree], lengths: tuple[int, ...], in_channels: int, out_channels: int
+) -> int:
+    """The numbers held beside input and output for one graph: bundles, and one swapped copy at a time."""
 
     def size(sets: tuple[int, ...]) -> int:
         return prod(lengths[node_set] for node_set in sets)
 
-    sets_of_fold = [tuple(sorted(program.source))]
-    folds = [0]
-    for step in program.read_steps:
-        parent = sets_of_fold[step.parent]
-        sets_of_fold.append(parent[: step.axes[-1]] + parent[step.axes[-1] + 1 :])
-        if step.kind == "sum":  # a diagonal is a view
-            folds.append(size(sets_of_fold[-1]) * in_channels)
-    levels, swapped = 0, [0]
-    for level in program.levels:
-        reads = size(level.axis_sets) * len(level.reads) * in_channels
-        writes = size(level.axis_sets) * len(level.writes) * out_channels
-        levels += reads * (level.axis_sets != sets_of_fold[0])
-        levels += writes * (level.axis_sets != tuple(sorted(program.target)))
-        swapped.append(min(reads, writes) * (len(level.swaps) > 1))
-    sums = [0, *(size(step.sets) * out_channels for step in program.write_steps[:-1])]
-    # A sum and its quotient, or a sum and the next one, exist side by side for a moment.
+    source, target = trees
+    # A bundle and the parts that it is put together from exist side by side for a moment.
+    read = [size(bundle.axis_sets) * len(bundle.folds) * in_channels for bundle in source.bundles[1:]]
+    written = [size(bundle.axis_sets) * len(bundle.folds) * out_channels for bundle in target.bundles[1:]]
+    swapped = [0]
+    for level in levels:
+        if len(level.swaps) > 1:
+            narrower = min(len(level.reads) * in_channels, len(level.writes) * out_channels)
+            swapped.append(size(level.axis_sets) * narrower)
     # Axes that are not grouped by node set are copied into that order.
-    ordered = size(program.source) * in_channels * (program.source_order != tuple(range(len(program.source))))
-    return sum(folds) + max(folds) + levels + sum(sums) + max(sums) + max(swapped) + ordered
+    ordered = size(source.axes) * in_channels * (source.order != tuple(range(len(source.sets))))
+    return sum(read) + max(read, default=0) + sum(written) + max(swapped) + ordered
 
 
 def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:

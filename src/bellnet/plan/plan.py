@@ -10,8 +10,8 @@ from bellnet.plan.count import MOST_MAPS, refuse_giants
 from bellnet.plan.declare import Declared
 from bellnet.plan.diagram import Diagram
 from bellnet.plan.level import Level, group_by_rank
-from bellnet.plan.program import Program
 from bellnet.plan.show import show_plan
+from bellnet.plan.tree import Tree
 from bellnet.spec import Spec, parse_spec
 
 
@@ -22,8 +22,8 @@ class Plan:
     `diagrams` are numbered in canonical order (restricted growth strings, source slots first, sorted): a weight's
     first axis counts them in that order. `biases` are the equality patterns of the target, in the same order, and
     `read_patterns` those equality patterns of the source that some diagram reads.
-    `levels` group the diagrams by rank, and `positions` are their numbers in the order of the levels, n_maps where
-    there is none. Everything is made at once, because `torch.compile` cannot trace the making of it.
+    `levels` group the diagrams by rank; `source` and `target` are the folds that levels read and write, and how each
+    comes from another. Everything is made at once, because `torch.compile` cannot trace the making of it.
 
     A plan may leave out maps for inputs or results that have nothing on some diagonals: `absent_reads` and
     `absent_writes` are the equality patterns that no tuple has.
@@ -38,8 +38,8 @@ class Plan:
     biases: tuple[Partition, ...] = field(compare=False, repr=False)
     read_patterns: tuple[Partition, ...] = field(compare=False, repr=False)
     levels: tuple[Level, ...] = field(compare=False, repr=False)
-    positions: tuple[int, ...] = field(compare=False, repr=False)
-    programs: tuple[Program, Program] = field(compare=False, repr=False)
+    source: Tree = field(compare=False, repr=False)
+    target: Tree = field(compare=False, repr=False)
 
     @property
     def n_maps(self) -> int:
@@ -62,11 +62,7 @@ class Plan:
         >>> plan("n n -> n n").cost(10, in_channels=2, out_channels=3).multiplications  # (2n^2 + 9n + 4) d d'
         1764
         """
-        return count_cost(self.spec, self.program(mean=False), sizes, in_channels, out_channels, batch)
-
-    def program(self, *, mean: bool) -> Program:
-        """What an executor runs; `mean` divides every sum by the number of its terms."""
-        return self.programs[mean]
+        return count_cost(self.spec, self.levels, (self.source, self.target), sizes, in_channels, out_channels, batch)
 
     def __str__(self) -> str:
         names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
@@ -123,9 +119,6 @@ def build(
     biases = tuple(pattern for pattern in partitions(spec.target) if pattern not in absent_writes)
     read_patterns = tuple(dict.fromkeys(diagram.read.blocks for diagram in diagrams))
     levels = group_by_rank(diagrams, len(spec.node_sets))
-    numbers = (number for level in levels for plane in level.index for row in plane for number in row)
-    positions = tuple(len(diagrams) if number is None else number for number in numbers)
-    programs = Program.of(source, target, levels, None), Program.of(source, target, levels, "reads")
     return Plan(
         spec,
         symmetric,
@@ -136,6 +129,6 @@ def build(
         biases=biases,
         read_patterns=read_patterns,
         levels=levels,
-        positions=positions,
-        programs=programs,
+        source=Tree.of(source, [level.reads for level in levels]),
+        target=Tree.of(target, [level.writes for level in levels]),
     )

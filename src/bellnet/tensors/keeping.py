@@ -1,18 +1,35 @@
-"""Making what is kept beyond a call."""
+"""Whether somebody traces or transforms what is done, and making what is kept nevertheless."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
+
+_TRACING_MODES = tuple(getattr(torch._C._TorchDispatchModeKey, name) for name in ("FAKE", "PROXY", "FUNCTIONAL"))
+
+
+def is_transformed() -> bool:
+    """Whether operations are being traced or transformed, so that they should be plain and functional."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return True
+    if not torch._C._len_torch_dispatch_stack():
+        return False
+    return any(torch._C._get_dispatch_mode(key) is not None for key in _TRACING_MODES)
 
 
 @contextmanager
 def making_constants() -> Iterator[None]:
-    """For what is kept beyond a call: it must not belong to the mode, the trace or the graph of this one."""
+    """For what is kept beyond a call: it must not belong to the mode, the transform or the graph of this one."""
     if torch.compiler.is_compiling():
         with torch.no_grad():
             yield
     else:
-        with _disable_current_modes(), torch.inference_mode(False), torch.no_grad():
+        with (
+            _disable_current_modes(),
+            temporarily_clear_interpreter_stack(),
+            torch.inference_mode(False),
+            torch.no_grad(),
+        ):
             yield

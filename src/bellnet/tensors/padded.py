@@ -1,15 +1,18 @@
 """Graphs of different sizes in one tensor: padded values, and how many nodes there are."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.spec import parse_shape
+from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import can_look_at, kind_of
 
 Sizes = Tensor | Mapping[str, Tensor]
+Made = TypeVar("Made")
 
 
 class Padded:
@@ -29,7 +32,7 @@ class Padded:
     [torch.Size([3, 3, 1]), torch.Size([1, 1, 1])]
     """
 
-    __slots__ = ("__weakref__", "_clean", "_sizes", "_values")
+    __slots__ = ("__weakref__", "_clean", "_kept", "_sizes", "_values")
 
     def __init__(self, values: Tensor, sizes: Sizes) -> None:
         if not isinstance(values, Tensor):
@@ -41,6 +44,7 @@ class Padded:
         else:
             self._sizes = self._checked(sizes, "sizes")
         self._clean: tuple[str, ...] | None = None
+        self._kept: dict[Hashable, Any] = {}
 
     @property
     def values(self) -> Tensor:
@@ -52,8 +56,18 @@ class Padded:
     def sizes(self) -> Sizes:
         """The number of nodes of every graph, or of every node set and graph."""
         self._clean = None
-        self._sizes = _copied(self._sizes)  # another Padded may share them
+        self._kept, self._sizes = {}, _copied(self._sizes)  # another Padded may share them
         return self._sizes
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What depends on the sizes alone: made when it is first asked for, and shared by all that share them."""
+        if not can_look_at(self._values):
+            return make()
+        if key not in self._kept:
+            with making_constants():
+                self._kept[key] = make()
+        made: Made = self._kept[key]
+        return made
 
     def peek(self) -> tuple[Tensor, Sizes]:
         """Values and sizes, for those who neither change them nor hand them on."""
@@ -103,17 +117,43 @@ class Padded:
         """Whether the values are known to be zero outside, if these are the node sets of their axes."""
         return self._clean == axes
 
+    def is_for(self, batch: Sequence[int]) -> bool:
+        """Whether there is a size for every graph of a batch, of node sets in a fixed order."""
+        return not isinstance(self._sizes, Mapping) and self._sizes.shape == tuple(batch)
+
     def sizes_of(self, name: str) -> Tensor | None:
-        """The sizes of one node set, or None where they were given for other node sets only; not to be changed."""
+        """The sizes of one node set, or None where they were given for other node sets only."""
+        sizes = self.sizes
+        return sizes.get(name) if isinstance(sizes, Mapping) else sizes
+
+    def peek_sizes(self, name: str) -> Tensor | None:
+        """The same, for those who neither change them nor hand them on."""
         return self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
-        return Padded(values, self._sizes)
+        if values.shape[:-1] != self._values.shape[:-1] or values.device != self._values.device:
+            return Padded(values, self._sizes)
+        return self._with(values, None)
+
+    def with_clean_values(self, values: Tensor, axes: tuple[str, ...]) -> "Padded":
+        """Other values for the same graphs that nobody else has and that are zero outside the sizes of their axes."""
+        return self._with(values, None if torch.compiler.is_compiling() else axes)
+
+    def _with(self, values: Tensor, clean: tuple[str, ...] | None) -> "Padded":
+        padded = object.__new__(Padded)
+        padded._values, padded._sizes, padded._kept, padded._clean = values, self._sizes, self._kept, clean
+        return padded
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
         """Apply a function to the values, one that acts on every position alone (an activation, a linear layer)."""
         return self.with_values(function(self.values))
+
+    def map_keeping_zeros(self, function: Callable[[Tensor], Tensor]) -> "Padded":
+        """The same for a function that makes a new tensor, zero wherever the old one is, and keeps neither."""
+        if self._clean is None:
+            return self.map(function)
+        return self.with_clean_values(function(self._values), self._clean)
 
     @staticmethod
     def pack(graphs: Iterable[Tensor], shape: str = "n n") -> "Padded":
@@ -152,7 +192,7 @@ class Padded:
         flat = self.values.reshape(batch.numel(), *self._values.shape[n_batch:])  # views are handed out
         counts = []
         for name in axes:
-            sizes = self.sizes_of(name)
+            sizes = self.peek_sizes(name)
             if sizes is None:
                 raise SizesError(f'Padded.unpack("{shape}"): there are no sizes for node set {name!r}.')
             counts.append(self._for_every_graph(sizes, name, shape, batch))

@@ -297,7 +297,7 @@ def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
 
 
 def _sizes_of(call: str, padded: Padded, name: str, batch: torch.Size) -> Tensor:
-    sizes = padded.sizes_of(name)
+    sizes = padded.peek_sizes(name)
     if sizes is None:
         raise SupportError(f"{call}: the Padded has no sizes for node set {name!r}.")
     return sizes.expand(batch)

@@ -1,0 +1,55 @@
+"""Where sums become means: in the weights, if all graphs divide by the same numbers, or in what was read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Means(NamedTuple):
+    """By what sums are divided; nothing if neither is given.
+
+    Attributes:
+        lengths: For every node set the number of nodes that the weights divide by.
+        factors: For every bundle of the source (..., columns, 1) what it is multiplied by, None for one everywhere.
+    """
+
+    lengths: tuple[int, ...] | None = None
+    factors: tuple[Tensor | None, ...] | None = None
+
+    def some(self, graphs: slice) -> "Means":
+        """For some of the graphs of a batch."""
+        if self.factors is None:
+            return self
+        return Means(None, tuple(one if one is None or len(one) == 1 else one[graphs] for one in self.factors))
+
+    def scaled(self, bundles: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
+        """Every bundle with its columns multiplied by their factors, and of a dtype."""
+        if self.factors is not None:
+            bundles = [_scale(one, factors) for one, factors in zip(bundles, self.factors, strict=True)]
+        elif dtype not in (torch.float16, torch.bfloat16):
+            return list(bundles)
+        return [one if one.dtype == dtype else one.to(dtype) for one in bundles]
+
+    def scaled_back(self, bundles: Sequence[Tensor | None], dtype: torch.dtype) -> list[Tensor | None]:
+        """The same, which is its own transpose, for what is written; None is nothing."""
+        there = [one for one in bundles if one is not None]
+        if self.factors is None or not there:
+            return list(bundles)
+        factors = tuple(factor for factor, one in zip(self.factors, bundles, strict=True) if one is not None)
+        found = iter(Means(None, factors).scaled(there, dtype))
+        return [None if one is None else next(found) for one in bundles]
+
+
+NO_MEANS = Means()
+"""Sums stay sums."""
+
+
+def _scale(bundle: Tensor, factors: Tensor | None) -> Tensor:
+    """The columns of a bundle multiplied by their factors."""
+    if factors is None:
+        return bundle
+    several = factors.shape[-2]
+    apart = bundle.reshape(*bundle.shape[:-1], several, bundle.shape[-1] // several)
+    return (apart * factors).flatten(-2)
