@@ -122,7 +122,7 @@ def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
     with pytest.raises(
         OptionError, match=r"training diverged: the loss of epoch 0 is .*\nTake a smaller learning_rate"
     ):
-        classifier(learning_rate=1e30, batch_size=4).fit(graphs, labels)
+        classifier(learning_rate=1e18, batch_size=4).fit(graphs, labels)
 
 
 def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():

@@ -68,9 +68,9 @@ def test_a_key_tells_every_field_apart_but_where_the_data_are():
         "last_rate": 1e-4,
         "held_out": 5,
     }
-    assert {field.name for field in fields(GraphCell)} == {*others, "table", "data"}
+    assert {field.name for field in fields(GraphCell)} == {*others, "table", "data", "max_unpacked", "max_ratio"}
     assert len({TINY.key, *(tiny(**{name: value}).key for name, value in others.items())}) == 1 + len(others)
-    elsewhere = tiny(data=Path("elsewhere"))
+    elsewhere = tiny(data=Path("elsewhere"), max_unpacked=2.0**40, max_ratio=1e4)
     assert elsewhere.key == TINY.key
     assert elsewhere == TINY
 
