@@ -4,6 +4,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from bellnet.execute import dense
+
 settings.register_profile(
     "repeatable",
     derandomize=True,
@@ -20,3 +22,16 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module", params=["small", "large", "graph after graph"])
+def every_size(request):
+    """Small tensors are computed in another way than large ones, and large ones a few graphs at a time.
+
+    The bounds are moved, so that what a test makes counts as each of them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "small":
+            patch.setattr(dense, "SMALL_BYTES", -1)
+            patch.setattr(dense, "CHUNK_BYTES", 1 if request.param == "graph after graph" else 2**60)
+        yield

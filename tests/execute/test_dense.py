@@ -12,6 +12,8 @@ from bellnet import EquivariantLinear, plan
 from bellnet.execute import reference
 from tests.execute.subjects import by_definition, declared, randomise, sizes_for, specs
 
+pytestmark = pytest.mark.usefixtures("every_size")
+
 KINDS = {
     "orbit": {"basis": "orbit", "normalize": "sum"},
     "sum": {"normalize": "sum"},

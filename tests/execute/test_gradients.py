@@ -8,6 +8,8 @@ from torch.func import functional_call
 from bellnet import EquivariantLinear, Padded
 from tests.execute.subjects import declared, randomise
 
+pytestmark = pytest.mark.usefixtures("every_size")
+
 CASES = {
     "n n -> n n": {},
     "n n -> n": {"normalize": "sum"},

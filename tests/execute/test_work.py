@@ -7,12 +7,19 @@ import pytest
 import torch
 
 from bellnet import EquivariantLinear, Padded
+from bellnet.execute import dense
 from tests.execute.recording import Recording
 
 N, BATCH = 13, 2
 SPECS = ["n n -> n n", "n n n -> n n n", "n n n -> n", "n -> n n n", "n n ->", "n n n -> n n"]
 CHANNELS = {"equal": (2, 2), "widening": (2, 5), "narrowing": (5, 2)}
 either_way = pytest.mark.parametrize("channels", CHANNELS.values(), ids=CHANNELS)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch):
+    """Small tensors are spared operations instead of memory; here all count as large, unless a test says else."""
+    monkeypatch.setattr(dense, "SMALL_BYTES", 0)
 
 
 def _layer(spec, channels, **options):
@@ -109,3 +116,27 @@ def test_no_more_memory_is_held_at_once_than_the_plan_says():
             if held > cost.extra_bytes:
                 beyond[spec, name] = f"{held} bytes instead of {cost.extra_bytes}"
     assert not beyond
+
+
+@either_way
+@pytest.mark.parametrize("spec", SPECS)
+def test_small_tensors_take_one_product_for_every_rank(spec, channels, monkeypatch):
+    monkeypatch.setattr(dense, "SMALL_BYTES", 2**20)
+    layer, x = _layer(spec, channels)
+    forwards, backwards, _ = _record(layer, x)
+    k, l = len(layer.spec.source), len(layer.spec.target)
+    assert Counter(left[0] for left, _ in forwards.products) == {BATCH * N**r: 1 for r in range(min(k, l) + 1)}
+    assert len(backwards.products) == 2 * len(forwards.products)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_is_put_side_by_side_for_small_tensors_stays_below_the_bound(spec, monkeypatch):
+    layer, x = _layer(spec, (2, 2))
+    n_swaps = factorial(min(len(layer.spec.source), len(layer.spec.target)))
+    monkeypatch.setattr(dense, "SMALL_BYTES", n_swaps * x.nbytes)
+    small, _, largest = _record(layer, x)
+    assert max(small.allocated) <= max(largest, n_swaps * x.numel())
+    monkeypatch.setattr(dense, "SMALL_BYTES", n_swaps * x.nbytes - 1)
+    large, _, largest = _record(layer, x)
+    assert max(large.allocated) <= largest
+    assert len(small.products) <= len(large.products)

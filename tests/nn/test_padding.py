@@ -12,6 +12,8 @@ from torch.testing import assert_close
 from bellnet import EquivariantLinear, InvariantPool, Padded
 from tests.execute.subjects import declared, randomise, specs
 
+pytestmark = pytest.mark.usefixtures("every_size")
+
 KINDS = {
     "orbit": {"basis": "orbit", "normalize": "sum"},
     "sum": {"normalize": "sum"},

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.absent import what_is_left
-from bellnet.execute.dense import Dense, Sides
+from bellnet.execute.dense import Dense
+from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.listed import Listed, Supports
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.orders import in_order
 from bellnet.execute.plain import run_plain
-from bellnet.execute.products import in_order
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.plan import Plan, Present, Swap
 
@@ -35,7 +36,6 @@ class Engine:
         self.plan, self.mean = plan, mean
         self.channels = in_channels, out_channels
         self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)))
-        self._sides = Sides(plan)
         self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
         self._own: dict[torch.device, LevelMatrices] = {}
         # Axes are grouped by node set on the way.
@@ -68,16 +68,14 @@ class Engine:
 
     def plainly(self, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Run the whole plan in operations that can be traced and differentiated; axes are grouped by node set."""
-        means, walk = NO_MEANS, self._plain_walk(layout)
-        if self.mean and not (isinstance(walk, Dense) and walk.folds_means):
-            means = walk.means(values, by_weights=False)
-        return walk.clean(run_plain(self.plan, walk, values, weight=weight, bias=bias, means=means))
-
-    def _plain_walk(self, layout: Nodes | Supports) -> Dense | Listed:
+        moves: DenseMoves | Listed
         if isinstance(layout, Supports):
-            return Listed.on(self.plan, layout)
-        # A tracer may not know the number of nodes, but torch can take means over it.
-        return Dense(self._sides, layout, folds_means=self.mean and layout.counts is None)
+            moves = Listed.on(self.plan, layout)
+            means = moves.factors(values) if self.mean else NO_MEANS
+        else:
+            moves = DenseMoves(self.plan, layout, folds_means=self.mean and layout.counts is None)
+            means = layout.factors(self.plan, values) if self.mean and layout.counts is not None else NO_MEANS
+        return moves.clean(run_plain(self.plan, moves, values, weight=weight, bias=bias, means=means))
 
     def _run(self, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if wants_plain():
@@ -85,31 +83,19 @@ class Engine:
         if torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (values, weight, bias)):
             result: Tensor = _Run.apply(self, layout, values, weight, bias)  # type: ignore[no-untyped-call]
             return result
-        return self.forward(self.prepared(layout, values, weight), values, weight, bias)[0]
+        return self.prepared(layout, values, weight).forward(values, weight, bias)[0]
 
     def prepared(self, layout: Nodes | Supports, values: Tensor, weight: Tensor) -> "Prepared":
         """What runs, and with which matrices."""
         walk: Dense | Listed
         if isinstance(layout, Nodes):
-            walk, matrices = Dense(self._sides, layout), self._own.get(weight.device)
+            walk, matrices = Dense(self.plan, self.channels, layout, values), self._own.get(weight.device)
             if matrices is None:
                 matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
         else:
             left = what_is_left(self.plan, layout.source, layout.target)
             walk, matrices = Listed.on(left.plan, layout), self._level_matrices(left, weight.device)
-        return Prepared(walk, matrices, walk.means(values, by_weights=True) if self.mean else NO_MEANS)
-
-    def forward(
-        self, prepared: "Prepared", values: Tensor, weight: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The result, and what was read."""
-        walk, matrices, means = prepared
-        return walk.forward(
-            values,
-            matrices.gather(weight, means.lengths),
-            bias=None if bias is None else matrices.gather_bias(bias),
-            means=means,
-        )
+        return Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
 
     def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
         of_device = self._matrices.setdefault(device, {})
@@ -141,6 +127,14 @@ class Prepared(NamedTuple):
     matrices: LevelMatrices
     means: Means
 
+    def forward(self, values: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The result, all matrices, and what was read."""
+        walk, matrices, means = self
+        gathered = matrices.gather(weight, means.lengths)
+        of_bias = None if bias is None else matrices.gather_bias(bias)
+        result, read = walk.forward(values, walk.views(matrices, gathered), bias=of_bias, means=means)
+        return result, gathered, read
+
 
 class _Run(torch.autograd.Function):
     """A walk with its gradient; what it returns is never a view."""
@@ -149,32 +143,35 @@ class _Run(torch.autograd.Function):
     def forward(
         ctx: Any, engine: Engine, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
-        ctx.engine, ctx.layout, ctx.prepared = engine, layout, engine.prepared(layout, values, weight)
-        result, read = engine.forward(ctx.prepared, values, weight, bias)
+        prepared = engine.prepared(layout, values, weight)
+        result, gathered, read = prepared.forward(values, weight, bias)
+        ctx.engine, ctx.layout, ctx.prepared = engine, layout, prepared
         # What was read is small, but for the input itself. All of it goes through autograd's hands, which lets go of
-        # it in time and knows of checkpointing.
-        ctx.save_for_backward(values, weight, bias, *read)
+        # it in time and knows of checkpointing. Matrices are small where the input is; else they are made again.
+        ctx.save_for_backward(values, weight, bias, gathered if prepared.walk.is_small else None, *read)
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        values, weight, bias, *read = ctx.saved_tensors
+        values, weight, bias, gathered, *read = ctx.saved_tensors
         needs = ctx.needs_input_grad[2:]
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradients[0]):  # somebody looks at this pass, too
             return None, None, *_plain_gradients(ctx, [values, weight, bias], gradients[0], needs)
         walk, matrices, means = ctx.prepared
-        together = matrices.zeros(weight)
+        if needs[0] and gathered is None:
+            gathered = matrices.gather(weight, means.lengths)
+        of_gathered = matrices.zeros(weight)
         of_bias = torch.zeros_like(matrices.gather_bias(bias)) if needs[2] else None
         of_values = walk.backward(
             gradients[0],
             values,
             read,
-            matrices=matrices.gather(weight, means.lengths) if needs[0] else None,
-            of_matrices=matrices.apart(together),
+            matrices=walk.views(matrices, gathered) if needs[0] else None,
+            of_matrices=walk.views(matrices, of_gathered),
             of_bias=of_bias,
             means=means,
         )
-        of_weight = matrices.scatter(together, means.lengths) if needs[1] else None
+        of_weight = matrices.scatter(of_gathered, means.lengths) if needs[1] else None
         return None, None, of_values, of_weight, None if of_bias is None else matrices.scatter_bias(of_bias)
 
 

@@ -15,6 +15,8 @@ from bellnet.tensors.keeping import making_constants
 MOST_LENGTHS = 64
 """Factors are kept for so many different numbers of nodes."""
 
+_Place = tuple[tuple[int, int], tuple[int, int], int]  # shape, strides and start
+
 
 class LevelMatrices:
     """For every level and swap a matrix (reads * in, writes * out), one after the other in one piece of memory.
@@ -42,7 +44,8 @@ class LevelMatrices:
         self._n_biases = n_biases
         n_maps, inside, outside = shape
         rows: list[int] = []  # of the weight as a matrix (n_maps * in, out); the one after the last is zero
-        self._places: list[list[tuple[tuple[int, int], tuple[int, int], int]]] = []
+        self._places: list[list[_Place]] = []
+        self._levels: list[_Place] = []
         for level in plan.levels:
             width = len(level.writes) * outside
             places = []
@@ -53,6 +56,8 @@ class LevelMatrices:
                     for channel in range(inside):
                         rows += [start * inside + (channel if start < n_maps else 0) for start in starts]
             self._places.append(places)
+            (height, _), strides, start = places[0]
+            self._levels.append(((len(places) * height, width), strides, start))
         self._n_rows = len(rows)
         with making_constants():
             self._rows = torch.tensor(rows, dtype=torch.int64, device=device)
@@ -64,29 +69,31 @@ class LevelMatrices:
         self._leaves_out = len({*rows, n_maps * inside}) <= n_maps * inside
         self._factors: dict[tuple[object, ...], Tensor] = {}
 
-    def gather(self, weight: Tensor, lengths: tuple[int, ...] | None) -> list[list[Tensor]]:
-        """From (n_maps, in, out); with lengths they also turn sums into means over so many nodes."""
+    def gather(self, weight: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
+        """All matrices from (n_maps, in, out); with lengths they also turn sums into means over so many nodes."""
         flat = weight.reshape(-1, self._shape[2])
         if self._has_gaps:
             flat = torch.cat([flat, flat.new_zeros(1, self._shape[2])])
         gathered = flat.index_select(0, self._rows)
-        if lengths is not None:
-            gathered.mul_(self._means(lengths, weight.dtype))
-        return self.apart(gathered)
+        return gathered if lengths is None else gathered.mul_(self._means(lengths, weight.dtype))
 
     def zeros(self, like: Tensor) -> Tensor:
-        """For the gradients of all matrices together."""
+        """For the gradients of all matrices."""
         return like.new_zeros(self._n_rows + self._leaves_out, self._shape[2])
 
-    def apart(self, together: Tensor) -> list[list[Tensor]]:
+    def apart(self, gathered: Tensor) -> list[list[Tensor]]:
         """The matrix of every level and swap, as views."""
-        return [[together.as_strided(*place) for place in places] for places in self._places]
+        return [[gathered.as_strided(*place) for place in places] for places in self._places]
 
-    def scatter(self, together: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
+    def by_level(self, gathered: Tensor) -> list[Tensor]:
+        """The matrices of every level, those of its swaps below each other, as views."""
+        return [gathered.as_strided(*place) for place in self._levels]
+
+    def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
         """The transpose of `gather`: (n_maps, in, out) from gradients, which may be written into."""
         if lengths is not None:
-            together[: self._n_rows].mul_(self._means(lengths, together.dtype))
-        return together.index_select(0, self._back).view(self._shape)
+            (gathered[: self._n_rows] if self._leaves_out else gathered).mul_(self._means(lengths, gathered.dtype))
+        return gathered.index_select(0, self._back).view(self._shape)
 
     def gather_bias(self, bias: Tensor) -> Tensor:
         """The biases that the lowest level adds, one after the other, from (n_biases, out)."""

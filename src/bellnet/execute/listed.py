@@ -13,12 +13,16 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.incidence import Incidence
+from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.listed_side import ListedSide
-from bellnet.execute.means import Means
+from bellnet.execute.means import Means, scale
 from bellnet.execute.narrow import TILE, add_columns_by_columns, add_product, product, widen
 from bellnet.plan import Branch, Plan, Swap
 from bellnet.tensors import Support
 from bellnet.tensors.keeping import making_constants
+
+Matrices = list[list[Tensor]]
+"""For every level and swap one."""
 
 PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
 """All that is added to rows is added up for so many of them at once."""
@@ -152,6 +156,8 @@ class Witness:
 class Listed:
     """A plan between two supports."""
 
+    is_small = False
+
     def __init__(self, plan: Plan, supports: Supports) -> None:
         self.plan, self.listed = plan, supports.listed
         self.lengths = None if supports.listed else supports.lengths
@@ -173,10 +179,14 @@ class Listed:
                 found[plan, supports.listed] = cls(plan, supports)
         return found[plan, supports.listed]
 
-    def means(self, values: Tensor, *, by_weights: bool) -> Means:
-        """How the sums of these values become means; the weights may see to it, if they can."""
-        if by_weights and self.lengths is not None and values.dtype in (torch.float32, torch.float64):
+    def means(self, values: Tensor) -> Means:
+        """How the sums of these values become means; the weights see to it, if they can."""
+        if self.lengths is not None and values.dtype in (torch.float32, torch.float64):
             return Means(self.lengths)
+        return self.factors(values)
+
+    def factors(self, values: Tensor) -> Means:
+        """What turns the sums of these values into means."""
         dtype = torch.promote_types(values.dtype, torch.float32)
         if dtype not in self._factors:
             shadows = self.source.shadows
@@ -186,8 +196,12 @@ class Listed:
                 self._factors[dtype] = tuple(one if one is None else one.to(dtype).unsqueeze(-1) for one in found)
         return Means(None, self._factors[dtype])
 
+    def views(self, matrices: LevelMatrices, gathered: Tensor) -> Matrices:
+        """The matrices as they are used."""
+        return matrices.apart(gathered)
+
     def forward(
-        self, values: Tensor, matrices: list[list[Tensor]], *, bias: Tensor | None, means: Means
+        self, values: Tensor, matrices: Matrices, *, bias: Tensor | None, means: Means
     ) -> tuple[Tensor, list[Tensor]]:
         """The result, and what was read but the values themselves."""
         read = means.scaled(self.source.read(values), values.dtype)
@@ -199,8 +213,8 @@ class Listed:
         values: Tensor,
         read: list[Tensor],
         *,
-        matrices: list[list[Tensor]] | None,
-        of_matrices: list[list[Tensor]],
+        matrices: Matrices | None,
+        of_matrices: Matrices,
         of_bias: Tensor | None,
         means: Means,
     ) -> Tensor | None:
@@ -261,7 +275,7 @@ def _walk(
     passage: Passage,
     side: ListedSide,
     read: list[Tensor],
-    matrices: list[list[Tensor]],
+    matrices: Matrices,
     bias: Tensor | None,
     means: Means | None = None,
     witness: Witness | None = None,
@@ -283,8 +297,9 @@ def _walk(
             totals=totals,
             witness=witness,
         )
-    if means is not None:
-        bundles = means.scaled_back(bundles, read[0].dtype)
+    if means is not None and means.factors is not None:
+        pairs = zip(bundles, means.factors, strict=True)
+        bundles = [one if one is None else scale(one, factors).to(read[0].dtype) for one, factors in pairs]
     begun = side.write(bundles)
     if last is None:
         whole = (

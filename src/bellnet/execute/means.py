@@ -27,26 +27,17 @@ class Means(NamedTuple):
     def scaled(self, bundles: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
         """Every bundle with its columns multiplied by their factors, and of a dtype."""
         if self.factors is not None:
-            bundles = [_scale(one, factors) for one, factors in zip(bundles, self.factors, strict=True)]
+            bundles = [scale(one, factors) for one, factors in zip(bundles, self.factors, strict=True)]
         elif dtype not in (torch.float16, torch.bfloat16):
             return list(bundles)
         return [one if one.dtype == dtype else one.to(dtype) for one in bundles]
-
-    def scaled_back(self, bundles: Sequence[Tensor | None], dtype: torch.dtype) -> list[Tensor | None]:
-        """The same, which is its own transpose, for what is written; None is nothing."""
-        there = [one for one in bundles if one is not None]
-        if self.factors is None or not there:
-            return list(bundles)
-        factors = tuple(factor for factor, one in zip(self.factors, bundles, strict=True) if one is not None)
-        found = iter(Means(None, factors).scaled(there, dtype))
-        return [None if one is None else next(found) for one in bundles]
 
 
 NO_MEANS = Means()
 """Sums stay sums."""
 
 
-def _scale(bundle: Tensor, factors: Tensor | None) -> Tensor:
+def scale(bundle: Tensor, factors: Tensor | None) -> Tensor:
     """The columns of a bundle multiplied by their factors."""
     if factors is None:
         return bundle

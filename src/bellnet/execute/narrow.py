@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 TILE = 16
-_MANY_ROWS = 8192  # below this the time saved is less than it takes to repeat the matrix
+MANY_ROWS = 8192
+"""Below this the time saved is less than it takes to repeat the matrix."""
 
 
 def widen(matrices: Sequence[Tensor], rows: int, totals: Tensor) -> Sequence[Tensor]:
@@ -51,6 +52,11 @@ def add_columns_by_columns(total: Tensor, left: Tensor, right: Tensor) -> None:
     total.add_(wide.view(together, inner, together, outer).diagonal(0, 0, 2).sum(-1))
 
 
+def is_narrow(width: int) -> bool:
+    """Whether tall products gain by it if their result has so many columns."""
+    return 1 < width < TILE
+
+
 def _widened(matrix: Tensor, together: int) -> Tensor:
     inner, outer = matrix.shape
     wide = matrix.new_zeros(together, inner, together, outer)
@@ -61,7 +67,7 @@ def _widened(matrix: Tensor, together: int) -> Tensor:
 def _rows_together(matrix: Tensor, rows: int) -> int:
     """How many rows to take for one: a power of two."""
     width = matrix.shape[-1]
-    if rows < _MANY_ROWS or not 1 < width < TILE or matrix.device.type != "cpu":
+    if rows < MANY_ROWS or not is_narrow(width) or matrix.device.type != "cpu":
         return 1
     together = 1
     while together * width < TILE and rows % (2 * together) == 0:

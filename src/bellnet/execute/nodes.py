@@ -5,7 +5,8 @@ from math import prod
 import torch
 from torch import Tensor
 
-from bellnet.plan import Bundle
+from bellnet.execute.means import Means
+from bellnet.plan import Bundle, Plan
 from bellnet.tensors.keeping import is_transformed, making_constants
 
 
@@ -21,7 +22,7 @@ class Nodes:
         self.lengths = lengths
         self.counts = counts
         self._outside: dict[tuple[int, ...], Tensor] = {}
-        self._means: dict[tuple[object, ...], Tensor] = {}
+        self._kept_factors: dict[tuple[object, ...], Tensor] = {}
 
     def outside(self, sets: tuple[int, ...]) -> Tensor | None:
         """Where a (batch, axes over these sets, 1) tensor has no node in some slot; None if it has nodes everywhere."""
@@ -52,22 +53,26 @@ class Nodes:
         outside = self.outside(sets)
         return tensor if outside is None else tensor.masked_fill(outside, 0)
 
-    def means(self, bundle: Bundle, like: Tensor) -> Tensor | None:
+    def factors(self, plan: Plan, like: Tensor) -> Means:
+        """What turns the sums of a plan into means."""
+        return Means(None, tuple([self._factors(bundle, like) for bundle in plan.source.bundles]))
+
+    def _factors(self, bundle: Bundle, like: Tensor) -> Tensor | None:
         """What turns the sums of a bundle into means, (batch or 1, ones, columns, 1); None if nothing is summed."""
         summed = bundle.dropped_sets
         if not any(summed):
             return None
         dtype = torch.promote_types(like.dtype, torch.float32)
         if is_transformed():
-            return self._find_means(bundle, dtype, like.device)
+            return self._find_factors(bundle, dtype, like.device)
         key = summed, len(bundle.axis_sets), dtype
-        found = self._means.get(key)
+        found = self._kept_factors.get(key)
         if found is None:
             with making_constants():
-                found = self._means[key] = self._find_means(bundle, dtype, like.device)
+                found = self._kept_factors[key] = self._find_factors(bundle, dtype, like.device)
         return found
 
-    def _find_means(self, bundle: Bundle, dtype: torch.dtype, device: torch.device) -> Tensor:
+    def _find_factors(self, bundle: Bundle, dtype: torch.dtype, device: torch.device) -> Tensor:
         if self.counts is None:
             numbers = [prod(max(self.lengths[one], 1) for one in summed) for summed in bundle.dropped_sets]
             factors = torch.tensor([1 / number for number in numbers], dtype=dtype, device=device).unsqueeze(0)

@@ -167,11 +167,11 @@ class EquivariantLinear(nn.Module):
         """
         if isinstance(x, Sparse) or support is not None:
             return self._forward_listed(x, sizes, support, check=check)
-        given = self._reception.receive(x, sizes)
-        self._check_values(given.tensor)
+        given, weight = self._reception.receive(x, sizes), self.weight
+        self._check_values(given.tensor, weight)
         if check:
             check_declared(self._call, self.plan, given.tensor)
-        result = self._run(given.nodes, given.tensor)
+        result = self._run(given.nodes, given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
         if given.nodes.counts is None:
@@ -185,16 +185,16 @@ class EquivariantLinear(nn.Module):
         self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
     ) -> Tensor | Sparse:
         values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "listed")
-        self._check_values(values)
+        self._check_values(values, weight := self.weight)
         if check:
             check_declared_listed(self._call, self.plan, values, supports.source)
-        result = self._run(supports, values)
+        result = self._run(supports, values, weight)
         if self.spec.target:
             return Sparse.on(supports.target, result)
         return result if supports.source.counts.is_batch else result.squeeze(0)
 
-    def _run(self, layout: Nodes | Supports, tensor: Tensor) -> Tensor:
-        weight, bias, device_type = self.weight, self.bias, tensor.device.type
+    def _run(self, layout: Nodes | Supports, tensor: Tensor, weight: Tensor) -> Tensor:
+        bias, device_type = self.bias, tensor.device.type
         if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
             dtype = torch.get_autocast_dtype(device_type)
             with torch.autocast(device_type, enabled=False):
@@ -209,8 +209,7 @@ class EquivariantLinear(nn.Module):
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
         return self._engine(layout, tensor, weight, bias)
 
-    def _check_values(self, tensor: Tensor) -> None:
-        weight = self.weight
+    def _check_values(self, tensor: Tensor, weight: Tensor) -> None:
         if tensor.device == weight.device and tensor.dtype == weight.dtype:
             return
         if tensor.device != weight.device:

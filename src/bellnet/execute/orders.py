@@ -1,0 +1,10 @@
+"""Axes in another order."""
+
+from torch import Tensor
+
+from bellnet.plan import Swap
+
+
+def in_order(tensor: Tensor, order: Swap) -> Tensor:
+    """The axes between batch and channels in another order, as a view."""
+    return tensor.permute(0, *[axis + 1 for axis in order], tensor.ndim - 1)

@@ -1,0 +1,389 @@
+"""A plan on dense tensors, written out as Python code without loops or questions.
+
+Small graphs cost mostly what happens between the operations, so all that can be known before a call is decided when
+the code is written: which folds come from which, what lies side by side, what is added to what. Walked forwards, the
+code reads the folds of the source, mixes them level by level and writes them to the target; backwards it does the same
+with source and target exchanged, and pairs what was read on both sides for the gradient of the matrices.
+"""
+
+import linecache
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from bellnet.execute.means import scale
+from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
+from bellnet.plan import Branch, Plan, Swap, Tree
+
+Written = Callable[..., Any]
+
+
+class Unrolled:
+    """The code of a plan with so many channels.
+
+    Args:
+        plan: The plan.
+        channels: Those of the source and those of the target.
+        together: Whether all swaps of a level are put side by side and mixed by one product. It takes memory for
+            every swap, and saves operations.
+
+    Attributes:
+        forward: (values, lengths, matrices, bias, means, outside, into), to the result and what was read.
+        backward: (gradient, read, lengths, matrices, means, outside, into, of_matrices, of_bias), to the gradient of
+            the values; `read` begins with the values. The gradients of matrices and bias are added in place.
+        backward_to_weights: The same without the gradient of the values.
+        n_kept: How many tensors were read.
+    """
+
+    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
+        writer = _Writer(plan, channels, together=together)
+        self.forward = writer.forward()
+        self.n_kept = len(writer.kept)
+        self.backward = writer.backward(to_values=True)
+        self.backward_to_weights = writer.backward(to_values=False)
+
+
+unroll = lru_cache(maxsize=512)(Unrolled)
+"""The code of a plan, written once."""
+
+
+class _Writer:
+    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
+        self.plan, self.together = plan, together
+        self.inside, self.outside = channels
+        self.lines: list[str] = []
+        self.kept: list[str] = []
+        pairs = zip(plan.source.levels, plan.target.levels, strict=True)
+        self.levels = [(source, target, plan.levels[level].swaps) for level, (source, target) in enumerate(pairs)]
+
+    def forward(self) -> Written:
+        self.lines, source, target = [], self.plan.source, self.plan.target
+        self._read(source, "r", "values", self.inside)
+        self._line("if means.factors is not None or wide is not None:")
+        names = [f"r{number}" for number in range(len(source.bundles))]
+        self._line(f"    {_tuple(names)} = means.scaled({_list(names)}, values.dtype)")
+        self.kept = names[1:]
+        self._write(target, self.outside, self._mix, masks=True)
+        self._line(f"return z0, {_list(self.kept)}")
+        return self._function("forward", "values, lengths, matrices, bias, means, outside, into")
+
+    def backward(self, *, to_values: bool) -> Written:
+        self.lines, source, target = [], self.plan.source, self.plan.target
+        names = [f"r{number}" for number in range(len(source.bundles))]
+        self._line(f"{_tuple([*names, *self.kept[len(names) - 1 :]])} = read")
+        self._line("if outside is not None:")
+        self._line("    gradient = gradient.masked_fill(outside, 0)")
+        self._read(target, "p", "gradient", self.outside)
+        names = [f"p{number}" for number in range(len(target.bundles))]
+        self._line("if wide is not None:")
+        self._line(f"    {_tuple(names)} = [one.to(gradient.dtype) for one in {_list(names)}]")
+        self._line("if of_bias is not None:")
+        self._line(f"    of_bias.add_(p{self.levels[0][1]}.sum(0))")
+        if to_values:
+            self._write(source, self.inside, self._pull)
+            self._line("return z0")
+        else:
+            for level in range(len(self.levels)):
+                self._pair(level)
+        arguments = "gradient, read, lengths, matrices, means, outside, into, of_matrices, of_bias"
+        return self._function("backward" if to_values else "backward_to_weights", arguments)
+
+    def _line(self, line: str) -> None:
+        self.lines.append(line)
+
+    def _function(self, name: str, arguments: str) -> Written:
+        whole = arguments.split(",")[0]
+        begin = [
+            f"wide = float32 if {whole}.dtype in HALF else None  # of many half-precision numbers sums lose the small",
+            f"b = {whole}.shape[0]",
+        ]
+        text = f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in [*begin, *self.lines])
+        options = "".join(f", {one}" for one in ("symmetric", "hollow") if getattr(self.plan, one))
+        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}{', together' if self.together else ''}"
+        return _compiled(name, f"<bellnet {name} of {title}>", text)
+
+    # ---- folds
+
+    def _read(self, tree: Tree, name: str, whole: str, width: int) -> None:
+        """All bundles, the whole tensor first; sums are not divided."""
+        self._line(f"{name}0 = {whole}")
+        for number, bundle in enumerate(tree.bundles[1:], 1):
+            parts = []
+            for column, branch in enumerate(bundle.branches):
+                above = self._columns(f"{name}{branch.parent}", tree, branch, width)
+                if branch.kind == "sum":
+                    parts.append(f"{above}.sum({branch.axes[0] + 1}, dtype=wide)")
+                else:
+                    self._line(f"d{column} = {self._diagonal(above, tree, branch, width)}")
+                    parts.append(f"d{column}")
+            self._line(f"{name}{number} = {parts[0] if len(parts) == 1 else f'cat({_list(parts)}, -1)'}")
+
+    def _write(self, tree: Tree, width: int, mix: Callable[[int, bool], None], *, masks: bool = False) -> None:
+        """The transpose of reading: every bundle is what is mixed there and what arrives from below."""
+        arriving: list[list[tuple[Branch, str]]] = [[] for _ in tree.bundles]
+        for number in range(len(tree.bundles) - 1, -1, -1):
+            bundle, terms = tree.bundles[number], arriving[number]
+            if number == 0:
+                if terms:
+                    self._begin(tree, number, terms, width)
+                if masks and tree.sets:
+                    self._line("if outside is not None:")
+                    self._line("    z0.masked_fill_(outside, 0)")
+                if 0 in tree.levels:
+                    mix(tree.levels.index(0), bool(terms))
+                return
+            if number in tree.levels:
+                mix(tree.levels.index(number), False)
+                self._add(tree, number, terms, width)
+            else:
+                self._begin(tree, number, terms, width)
+            parts = [f"z{number}"]
+            if len(bundle.branches) > 1:
+                parts = [f"z{number}_{one}" for one in range(len(bundle.branches))]
+                widths = _list([str(branch.n_columns * width) for branch in bundle.branches])
+                self._line(f"{', '.join(parts)} = split_with_sizes(z{number}, {widths}, -1)")
+            for branch, part in zip(bundle.branches, parts, strict=True):
+                arriving[branch.parent].append((branch, part))
+
+    def _add(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], width: int) -> None:
+        for branch, part in terms:
+            under = self._columns(f"z{number}", tree, branch, width)
+            if branch.kind == "sum":
+                self._line(f"{under}.add_({part}.unsqueeze({branch.axes[0] + 1}))")
+            else:
+                self._line(f"{self._diagonal(under, tree, branch, width)}.add_({part})")
+
+    def _begin(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], width: int) -> None:
+        """The sum of what arrives at one fold."""
+        into = "into" if number == 0 else "None"
+        spread = [f"{part}.unsqueeze({branch.axes[0] + 1})" for branch, part in terms if branch.kind == "sum"]
+        axes = [branch.axes[0] for branch, _ in terms if branch.kind == "sum"]
+        rest = spread[2:]
+        if len(spread) > 1 and axes[0] != axes[1]:  # what repeats along different axes has all of them together
+            self._line(f"z{number} = add({spread[0]}, {spread[1]}, out={into})")
+        else:
+            lengths = [f"lengths[{node_set}]" for node_set in tree.bundles[number].axis_sets]
+            empty = f"{terms[0][1]}.new_empty({_tuple(['b', *lengths, str(width)])})"
+            self._line(f"z{number} = {empty}" + (" if into is None else into" if number == 0 else ""))
+            self._line(f"z{number}.copy_({spread[0]})" if spread else f"z{number}.zero_()")
+            rest = spread[1:]
+        for one in rest:
+            self._line(f"z{number}.add_({one})")
+        for branch, part in terms:
+            if branch.kind == "diagonal":
+                self._line(f"{self._diagonal(f'z{number}', tree, branch, width)}.add_({part})")
+
+    def _columns(self, name: str, tree: Tree, branch: Branch, width: int) -> str:
+        """The columns of its parent that a branch belongs to, as a view."""
+        parent = tree.bundles[branch.parent]
+        if branch.n_columns == len(parent.folds):
+            return name
+        if branch.parent_start:
+            return f"{name}.narrow(-1, {branch.parent_start * width}, {branch.n_columns * width})"
+        lengths = [f"lengths[{node_set}]" for node_set in parent.axis_sets]
+        shape = ["b", *lengths, str(branch.n_columns * width)]
+        return f"{name}.as_strided({_tuple(shape)}, {name}.stride())"  # half as much to do as for `narrow`
+
+    def _diagonal(self, name: str, tree: Tree, branch: Branch, width: int) -> str:
+        """Two axes made one, as a view; once more a diagonal and a transposition would be two operations."""
+        rank = len(tree.bundles[branch.parent].axis_sets)
+        kept, gone = (axis + 1 for axis in branch.axes)
+        self._line(f"part = {name}")
+        self._line("s = part.stride()")
+        strides = [
+            f"s[{kept}] + s[{gone}]" if axis == kept else f"s[{axis}]" for axis in range(rank + 2) if axis != gone
+        ]
+        lengths = [f"lengths[{node_set}]" for node_set in tree.bundles[branch.parent].axis_sets]
+        del lengths[gone - 1]
+        shape = ["b", *lengths, str(branch.n_columns * width)]
+        return f"part.as_strided({_tuple(shape)}, {_tuple(strides)})"
+
+    # ---- levels
+
+    def _shape(self, level: int, width: int) -> str:
+        lengths = [f"lengths[{node_set}]" for node_set in self.plan.levels[level].axis_sets]
+        return _tuple(["b", *lengths, str(width)])
+
+    def _widths(self, level: int) -> tuple[int, int]:
+        """How wide the rows of a level are in the source and in the target."""
+        source, target, _ = self.levels[level]
+        columns = len(self.plan.source.bundles[source].folds), len(self.plan.target.bundles[target].folds)
+        return columns[0] * self.inside, columns[1] * self.outside
+
+    def _mix(self, level: int, begun: bool) -> None:
+        """What was read on a level, times the matrix of every swap, added to what was begun."""
+        source, target, swaps = self.levels[level]
+        inner, outer = self._widths(level)
+        whole, rank = f"r{source}", len(swaps[0])
+        if self.together and len(swaps) > 1:
+            whole = f"c{level}"
+            others = [f"r{source}.permute({_permutation(swap)})" for swap in swaps[1:]]
+            self._line(f"{whole} = cat({_list([f'r{source}', *others])}, -1)")
+            self.kept.append(whole)
+            inner *= len(swaps)
+        if rank == 0:
+            into = ", out=into" if target == 0 else ""
+            product = f"matmul({whole}, {self._matrix(level, 0)}{into})"
+            if level == 0:
+                product += f" if bias is None else addmm(bias, {whole}, {self._matrix(level, 0)}{into})"
+            self._line(f"z{target} = {product}")
+            return
+        matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
+        self._line(f"rows = {whole}.reshape(-1, {inner})")
+        if begun:
+            self._add_product(f"z{target}", "rows", matrices[0], outer)
+        else:
+            self._line(f"z{target} = {_product('rows', matrices[0], outer)}.view({self._shape(level, outer)})")
+        if not self.together:
+            for number, swap in enumerate(swaps[1:], 1):
+                if inner <= outer:  # of the two sides the narrower one is brought into the other order
+                    self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                    self._add_product(f"z{target}", "swapped", matrices[number], outer)
+                else:
+                    product = f"{_product('rows', matrices[number], outer)}.view({self._shape(level, outer)})"
+                    self._line(f"z{target}.add_({product}.permute({_permutation(swap)}))")
+
+    def _pull(self, level: int, begun: bool) -> None:
+        """The gradient of the matrices of a level, and that of what was read there."""
+        source, target, swaps = self.levels[level]
+        inner = self._widths(level)[0]
+        rank = len(swaps[0])
+        if self.together:
+            self._pair(level)
+            back = f"matmul(p{target}, {self._matrix(level, 0)}.mT{', out=into' if source == 0 and rank == 0 else ''})"
+            if len(swaps) == 1:
+                self._line(f"z{source} = {back}" if not begun else f"z{source}.add_({back})")
+            else:
+                parts = [f"q{number}" for number in range(len(swaps))]
+                self._line(f"{', '.join(parts)} = split({back}, {inner}, -1)")
+                parts[1:] = [
+                    f"q{number}.permute({_permutation(_inverse(swap))})" for number, swap in enumerate(swaps[1:], 1)
+                ]
+                self._line(f"z{source}.add_(q0)" if begun else f"z{source} = add(q0, {parts[1]})")
+                for part in parts[1 if begun else 2 :]:
+                    self._line(f"z{source}.add_({part})")
+        elif rank == 0:
+            self._pair(level)
+            into = ", out=into" if source == 0 else ""
+            self._line(f"z{source} = matmul(p{target}, {self._matrix(level, 0)}.mT{into})")
+        else:
+            self._pull_by_swaps(level, begun)
+        if source:
+            self._line("if means.factors is not None:")
+            self._line(f"    z{source} = scale(z{source}, means.factors[{source}]).to(gradient.dtype)")
+
+    def _pull_by_swaps(self, level: int, begun: bool) -> None:
+        source, target, swaps = self.levels[level]
+        inner, outer = self._widths(level)
+        transposed = self._prepare(level, f"p{self.levels[0][1]}", inner, transposed=True)
+        self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
+        self._add_pair(level, 0, "rows", "pulled")
+        if begun:
+            self._add_product(f"z{source}", "pulled", transposed[0], inner)
+        else:
+            self._line(f"z{source} = {_product('pulled', transposed[0], inner)}.view({self._shape(level, inner)})")
+        for number, swap in enumerate(swaps[1:], 1):
+            if outer <= inner:
+                self._swapped_rows(f"p{target}", _inverse(swap), outer, is_first=number == 1)
+                self._add_pair(level, number, "rows", "swapped")
+                self._add_product(f"z{source}", "swapped", transposed[number], inner)
+            else:
+                product = f"{_product('pulled', transposed[number], inner)}.view({self._shape(level, inner)})"
+                self._line(f"z{source}.add_({product}.permute({_permutation(_inverse(swap))}))")
+                self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                self._add_pair(level, number, "swapped", "pulled")
+
+    def _pair(self, level: int) -> None:
+        """The gradient of the matrices of a level: what was read of the values times what is of the gradient."""
+        source, target, swaps = self.levels[level]
+        inner, outer = self._widths(level)
+        if not swaps[0]:
+            self._line(f"{self._matrix(level, 0, of=True)}.addmm_(r{source}.mT, p{target})")
+        elif self.together:
+            read = f"c{level}" if len(swaps) > 1 else f"r{source}"
+            rows, pulled = f"{read}.reshape(-1, {inner * len(swaps)})", f"p{target}.reshape(-1, {outer})"
+            self._line(f"{self._matrix(level, 0, of=True)}.addmm_({rows}.mT, {pulled})")
+        else:
+            self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
+            self._add_pair(level, 0, "rows", "pulled")
+            for number, swap in enumerate(swaps[1:], 1):
+                if outer <= inner:
+                    self._swapped_rows(f"p{target}", _inverse(swap), outer, is_first=number == 1)
+                    self._add_pair(level, number, "rows", "swapped")
+                else:
+                    self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                    self._add_pair(level, number, "swapped", "pulled")
+
+    def _matrix(self, level: int, number: int, *, of: bool = False) -> str:
+        name = f"{'of_' if of else ''}matrices[{level}]"
+        return name if self.together else f"{name}[{number}]"
+
+    def _prepare(self, level: int, totals: str, width: int, *, transposed: bool = False) -> list[str]:
+        """The matrices of a level, perhaps widened for tall products of such a width."""
+        numbers = range(1 if self.together else len(self.levels[level][2]))
+        matrices = [self._matrix(level, number) + (".mT" if transposed else "") for number in numbers]
+        if self.together or not is_narrow(width):
+            return matrices
+        n_rows = " * ".join(["b", *[f"lengths[{node_set}]" for node_set in self.plan.levels[level].axis_sets]])
+        self._line(f"wide_ones = widen({_list(matrices)}, {n_rows}, {totals})")
+        return [f"wide_ones[{number}]" for number in numbers]
+
+    def _add_product(self, total: str, rows: str, matrix: str, width: int) -> None:
+        if matrix.startswith("wide_ones"):
+            self._line(f"add_product({total}, {rows}, {matrix})")
+        else:
+            self._line(f"{total}.view(-1, {width}).addmm_({rows}, {matrix})")
+
+    def _add_pair(self, level: int, number: int, left: str, right: str) -> None:
+        matrix = self._matrix(level, number, of=True)
+        if is_narrow(self._widths(level)[1]):
+            self._line(f"add_columns_by_columns({matrix}, {left}, {right})")
+        else:
+            self._line(f"{matrix}.addmm_({left}.mT, {right})")
+
+    def _swapped_rows(self, whole: str, swap: Swap, width: int, *, is_first: bool) -> None:
+        """The axes in another order, copied into rows; fresh memory costs more than the copy."""
+        permuted = f"{whole}.permute({_permutation(swap)})"
+        if is_first:
+            self._line(f"swapped = {permuted}.reshape(-1, {width})")
+        else:
+            self._line(f"swapped.view({permuted}.shape).copy_({permuted})")
+
+
+def _product(rows: str, matrix: str, width: int) -> str:
+    return f"product({rows}, {matrix})" if matrix.startswith("wide_ones") else f"mm({rows}, {matrix})"
+
+
+def _inverse(swap: Swap) -> Swap:
+    return tuple(swap.index(axis) for axis in range(len(swap)))
+
+
+def _permutation(swap: Swap) -> str:
+    return ", ".join(map(str, [0, *[axis + 1 for axis in swap], len(swap) + 1]))
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _list(names: Sequence[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def _compiled(name: str, place: str, text: str) -> Written:
+    linecache.cache[place] = len(text), None, text.splitlines(keepends=True), place  # for tracebacks
+    scope: dict[str, Any] = {
+        "HALF": (torch.float16, torch.bfloat16),
+        "float32": torch.float32,
+        "add_columns_by_columns": add_columns_by_columns,
+        "add_product": add_product,
+        "product": product,
+        "scale": scale,
+        "widen": widen,
+        **{one: getattr(torch, one) for one in ("add", "addmm", "cat", "matmul", "mm", "split", "split_with_sizes")},
+    }
+    exec(compile(text, place, "exec"), scope)
+    written: Written = scope[name]
+    return written
