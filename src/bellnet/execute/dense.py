@@ -51,17 +51,18 @@ class Dense:
         self, values: Tensor, matrices: Any, *, bias: Tensor | None, means: Means
     ) -> tuple[Tensor, list[Tensor]]:
         """The result; and what was read but the values themselves, chunk after chunk of graphs."""
-        run, lengths, outside = self._code.forward, self.nodes.lengths, self.nodes.outside(self.plan.target.axes)
+        run, lengths = self._code.forward, self.nodes.lengths
+        inside = self.nodes.bits(self.plan.target.axes, values.dtype)
         shape = (len(values), *[lengths[node_set] for node_set in self.plan.target.axes], self._width)
         chunks = None
         if not self.is_small:
             chunks = _chunks(len(values), (values.numel() + prod(shape)) * values.element_size())
         if chunks is None:
-            result, reads = run(values, lengths, matrices, bias, means, outside, None)
+            result, reads = run(values, lengths, matrices, bias, means, inside, None)
             return result, reads
         result, reads = values.new_empty(shape), []
         for graphs in chunks:
-            mask = None if outside is None else outside[graphs]
+            mask = None if inside is None else inside[graphs]
             _, read = run(values[graphs], lengths, matrices, bias, means.some(graphs), mask, result[graphs])
             reads += read
         return result, reads
@@ -79,18 +80,18 @@ class Dense:
     ) -> Tensor | None:
         """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
         run = self._code.backward_to_weights if matrices is None else self._code.backward
-        lengths, outside = self.nodes.lengths, self.nodes.outside(self.plan.target.axes)
+        lengths, inside = self.nodes.lengths, self.nodes.bits(self.plan.target.axes, values.dtype)
         of = of_matrices, of_bias
         each = self._code.n_kept
         if len(read) == each:
-            result: Tensor | None = run(gradient, [values, *read], lengths, matrices, means, outside, None, *of)
+            result: Tensor | None = run(gradient, [values, *read], lengths, matrices, means, inside, None, *of)
             return result
         result = None if matrices is None else torch.empty_like(values, memory_format=torch.contiguous_format)
         start = 0
         for first in range(0, len(read), each):
             graphs = slice(start, start + len(read[first]))
             start = graphs.stop
-            mask, into = None if outside is None else outside[graphs], None if result is None else result[graphs]
+            mask, into = None if inside is None else inside[graphs], None if result is None else result[graphs]
             there = [values[graphs], *read[first : first + each]]
             run(gradient[graphs], there, lengths, matrices, means.some(graphs), mask, into, *of)
         return result

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.means import Means
+from bellnet.execute.transforms import wants_plain
+from bellnet.execute.zeros import bits_of, cleaned
 from bellnet.plan import Bundle, Plan
 from bellnet.tensors.keeping import is_transformed, making_constants
 
@@ -21,37 +23,52 @@ class Nodes:
     def __init__(self, lengths: tuple[int, ...], counts: Tensor | None = None) -> None:
         self.lengths = lengths
         self.counts = counts
-        self._outside: dict[tuple[int, ...], Tensor] = {}
+        self._inside: dict[tuple[int, ...], Tensor] = {}
+        self._bits: dict[tuple[tuple[int, ...], int], Tensor] = {}
         self._kept_factors: dict[tuple[object, ...], Tensor] = {}
 
-    def outside(self, sets: tuple[int, ...]) -> Tensor | None:
-        """Where a (batch, axes over these sets, 1) tensor has no node in some slot; None if it has nodes everywhere."""
+    def inside(self, sets: tuple[int, ...]) -> Tensor | None:
+        """Where a (batch, axes over these sets, 1) tensor has a node in every slot; None if it has them everywhere."""
         if self.counts is None or not sets:
             return None
         if is_transformed():
-            return self._find_outside(sets, self.counts)
-        found = self._outside.get(sets)
+            return self._find_inside(sets, self.counts)
+        found = self._inside.get(sets)
         if found is None:
             with making_constants():
-                found = self._outside[sets] = self._find_outside(sets, self.counts)
+                found = self._inside[sets] = self._find_inside(sets, self.counts)
         return found
 
-    def _find_outside(self, sets: tuple[int, ...], counts: Tensor) -> Tensor:
-        outside: Tensor | None = None
+    def _find_inside(self, sets: tuple[int, ...], counts: Tensor) -> Tensor:
+        inside: Tensor | None = None
         for axis, node_set in enumerate(sets):
             positions = torch.arange(self.lengths[node_set], device=counts.device)
-            missing = positions >= counts[node_set].unsqueeze(-1)
             around = [1] * len(sets)
             around[axis] = self.lengths[node_set]
-            missing = missing.reshape(counts.shape[1], *around, 1)
-            outside = missing if outside is None else outside | missing
-        assert outside is not None
-        return outside
+            there = (positions < counts[node_set].unsqueeze(-1)).reshape(counts.shape[1], *around, 1)
+            inside = there if inside is None else inside & there
+        assert inside is not None
+        return inside
+
+    def bits(self, sets: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
+        """The same as the bits that numbers keep; None if they keep all."""
+        key = sets, dtype.itemsize
+        found = self._bits.get(key)
+        if found is None:
+            inside = self.inside(sets)
+            if inside is None:
+                return None
+            with making_constants():
+                found = self._bits[key] = bits_of(inside, dtype)
+        return found
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
         """The tensor with zeros where it has no node."""
-        outside = self.outside(sets)
-        return tensor if outside is None else tensor.masked_fill(outside, 0)
+        if wants_plain() or not tensor.is_floating_point():
+            inside = self.inside(sets)
+            return tensor if inside is None else tensor.masked_fill(~inside, 0)
+        bits = self.bits(sets, tensor.dtype)
+        return tensor if bits is None else cleaned(tensor, bits)
 
     def factors(self, plan: Plan, like: Tensor) -> Means:
         """What turns the sums of a plan into means."""

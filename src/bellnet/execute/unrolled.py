@@ -15,7 +15,8 @@ import torch
 
 from bellnet.execute.means import scale
 from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
-from bellnet.plan import Branch, Plan, Swap, Tree
+from bellnet.execute.zeros import zero_, zeroed
+from bellnet.plan import Branch, Bundle, Plan, Swap, Tree
 
 Written = Callable[..., Any]
 
@@ -30,8 +31,8 @@ class Unrolled:
             every swap, and saves operations.
 
     Attributes:
-        forward: (values, lengths, matrices, bias, means, outside, into), to the result and what was read.
-        backward: (gradient, read, lengths, matrices, means, outside, into, of_matrices, of_bias), to the gradient of
+        forward: (values, lengths, matrices, bias, means, inside, into), to the result and what was read.
+        backward: (gradient, read, lengths, matrices, means, inside, into, of_matrices, of_bias), to the gradient of
             the values; `read` begins with the values. The gradients of matrices and bias are added in place.
         backward_to_weights: The same without the gradient of the values.
         n_kept: How many tensors were read.
@@ -61,24 +62,21 @@ class _Writer:
     def forward(self) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
         self._read(source, "r", "values", self.inside)
-        self._line("if means.factors is not None or wide is not None:")
-        names = [f"r{number}" for number in range(len(source.bundles))]
-        self._line(f"    {_tuple(names)} = means.scaled({_list(names)}, values.dtype)")
-        self.kept = names[1:]
+        self._divide(source)
+        self.kept = [f"r{number}" for number in range(1, len(source.bundles))]
+        self._narrow_again("r", source, "values")
         self._write(target, self.outside, self._mix, masks=True)
         self._line(f"return z0, {_list(self.kept)}")
-        return self._function("forward", "values, lengths, matrices, bias, means, outside, into")
+        return self._function("forward", "values, lengths, matrices, bias, means, inside, into")
 
     def backward(self, *, to_values: bool) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
         names = [f"r{number}" for number in range(len(source.bundles))]
         self._line(f"{_tuple([*names, *self.kept[len(names) - 1 :]])} = read")
-        self._line("if outside is not None:")
-        self._line("    gradient = gradient.masked_fill(outside, 0)")
+        self._line("if inside is not None:")
+        self._line("    gradient = zeroed(gradient, inside)")
         self._read(target, "p", "gradient", self.outside)
-        names = [f"p{number}" for number in range(len(target.bundles))]
-        self._line("if wide is not None:")
-        self._line(f"    {_tuple(names)} = [one.to(gradient.dtype) for one in {_list(names)}]")
+        self._narrow_again("p", target, "gradient")
         self._line("if of_bias is not None:")
         self._line(f"    of_bias.add_(p{self.levels[0][1]}.sum(0))")
         if to_values:
@@ -87,7 +85,7 @@ class _Writer:
         else:
             for level in range(len(self.levels)):
                 self._pair(level)
-        arguments = "gradient, read, lengths, matrices, means, outside, into, of_matrices, of_bias"
+        arguments = "gradient, read, lengths, matrices, means, inside, into, of_matrices, of_bias"
         return self._function("backward" if to_values else "backward_to_weights", arguments)
 
     def _line(self, line: str) -> None:
@@ -120,6 +118,27 @@ class _Writer:
                     parts.append(f"d{column}")
             self._line(f"{name}{number} = {parts[0] if len(parts) == 1 else f'cat({_list(parts)}, -1)'}")
 
+    def _divide(self, tree: Tree) -> None:
+        """Make means of the sums that were read, in place where nothing else has that memory."""
+        summing = [number for number, bundle in enumerate(tree.bundles) if any(bundle.dropped_sets)]
+        if not summing:
+            return
+        views = {number: bundle.branches[0].parent for number, bundle in enumerate(tree.bundles) if _is_view(bundle)}
+        self._line("if means.factors is not None:")
+        for number in summing:
+            bundle = tree.bundles[number]
+            if number in views or number in views.values():
+                self._line(f"    r{number} = scale(r{number}, means.factors[{number}])")
+            else:
+                lengths = [f"lengths[{node_set}]" for node_set in bundle.axis_sets]
+                apart = _tuple(["b", *lengths, str(len(bundle.folds)), str(self.inside)])
+                self._line(f"    r{number}.view({apart}).mul_(means.factors[{number}])")
+
+    def _narrow_again(self, name: str, tree: Tree, whole: str) -> None:
+        names = [f"{name}{number}" for number in range(len(tree.bundles))]
+        self._line("if wide is not None:")
+        self._line(f"    {_tuple(names)} = [one.to({whole}.dtype) for one in {_list(names)}]")
+
     def _write(self, tree: Tree, width: int, mix: Callable[[int, bool], None], *, masks: bool = False) -> None:
         """The transpose of reading: every bundle is what is mixed there and what arrives from below."""
         arriving: list[list[tuple[Branch, str]]] = [[] for _ in tree.bundles]
@@ -129,8 +148,8 @@ class _Writer:
                 if terms:
                     self._begin(tree, number, terms, width)
                 if masks and tree.sets:
-                    self._line("if outside is not None:")
-                    self._line("    z0.masked_fill_(outside, 0)")
+                    self._line("if inside is not None:")
+                    self._line("    zero_(z0, inside)")
                 if 0 in tree.levels:
                     mix(tree.levels.index(0), bool(terms))
                 return
@@ -352,6 +371,10 @@ class _Writer:
             self._line(f"swapped.view({permuted}.shape).copy_({permuted})")
 
 
+def _is_view(bundle: Bundle) -> bool:
+    return len(bundle.branches) == 1 and bundle.branches[0].kind == "diagonal"
+
+
 def _product(rows: str, matrix: str, width: int) -> str:
     return f"product({rows}, {matrix})" if matrix.startswith("wide_ones") else f"mm({rows}, {matrix})"
 
@@ -382,6 +405,8 @@ def _compiled(name: str, place: str, text: str) -> Written:
         "product": product,
         "scale": scale,
         "widen": widen,
+        "zero_": zero_,
+        "zeroed": zeroed,
         **{one: getattr(torch, one) for one in ("add", "addmm", "cat", "matmul", "mm", "split", "split_with_sizes")},
     }
     exec(compile(text, place, "exec"), scope)

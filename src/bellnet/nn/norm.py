@@ -51,10 +51,8 @@ class EntryNorm(nn.Module):
         if isinstance(x, Sparse):
             return x.with_values(self._normalise_listed(x))
         given = self._reception.receive(x)
-        outside = given.nodes.outside(self._reception.source_sets)
-        result = self._normalise(given.tensor, outside)
-        if outside is not None:
-            result = result.masked_fill(outside, 0)
+        sets = self._reception.source_sets
+        result = given.nodes.clean(self._normalise(given.tensor, given.nodes.inside(sets)), sets)
         result = result.reshape(*given.batch, *result.shape[1:])
         return x.with_clean_values(result, self.axes) if isinstance(x, Padded) else result
 
@@ -69,16 +67,16 @@ class EntryNorm(nn.Module):
         variance = sums_by_graph(centred.square(), x.support) / count
         return self._scaled(centred * torch.rsqrt(variance + self.eps)[graphs], x.values.dtype)
 
-    def _normalise(self, tensor: Tensor, outside: Tensor | None) -> Tensor:
+    def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
         wide = _widened(tensor)
-        mean, variance = self._statistics(wide, outside)
+        mean, variance = self._statistics(wide, inside)
         return self._scaled((wide - mean) * torch.rsqrt(variance + self.eps), tensor.dtype)
 
     def _scaled(self, normalised: Tensor, dtype: torch.dtype) -> Tensor:
         """The learned factors applied to what came from entries of a type."""
         return (normalised * self.weight + self.bias).to(torch.promote_types(dtype, self.weight.dtype))
 
-    def _statistics(self, tensor: Tensor, outside: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _statistics(self, tensor: Tensor, inside: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and variance, shaped to broadcast to the (batch, *axes, channels) tensor, which is zero outside."""
         if self.over == "channels":
             mean = tensor.mean(-1, keepdim=True)
@@ -86,7 +84,7 @@ class EntryNorm(nn.Module):
         if self.over == "batch" and not self.training:
             return self.running_mean, self.running_var
         axes = tuple(range(0 if self.over == "batch" else 1, tensor.ndim - 1))
-        count, mean, variance = _moments(tensor, outside, axes)
+        count, mean, variance = _moments(tensor, inside, axes)
         if self.over == "batch":
             self._follow(count, mean, variance)
         return mean, variance
@@ -108,11 +106,11 @@ def _widened(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _moments(tensor: Tensor, outside: Tensor | None, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(tensor: Tensor, inside: Tensor | None, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """How many entries there are, their mean and their variance; zero for none."""
-    inside = torch.ones_like(tensor[..., :1]) if outside is None else (~outside).to(tensor.dtype)
-    inside = inside.expand(*tensor.shape[:-1], 1)
-    count = inside.sum(axes, keepdim=True) if axes else inside
+    there = torch.ones_like(tensor[..., :1]) if inside is None else inside.to(tensor.dtype)
+    there = there.expand(*tensor.shape[:-1], 1)
+    count = there.sum(axes, keepdim=True) if axes else there
     mean = (tensor.sum(axes, keepdim=True) if axes else tensor) / count.clamp(min=1)
-    squares = (tensor - mean).square() * inside
+    squares = (tensor - mean).square() * there
     return count, mean, (squares.sum(axes, keepdim=True) if axes else squares) / count.clamp(min=1)

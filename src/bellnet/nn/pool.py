@@ -1,14 +1,10 @@
 """Invariant pooling: one value for each orbit of the entries of a tensor, for every channel."""
 
-from itertools import combinations
-from typing import NamedTuple
-
-import torch
 from torch import Tensor, nn
 
 from bellnet.combinatorics import partitions
 from bellnet.errors import TensorError
-from bellnet.execute import Nodes
+from bellnet.execute import Orbit, pool_orbits
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
 from bellnet.nn.listed_pool import pool_listed
@@ -60,7 +56,7 @@ class InvariantPool(nn.Module):
             return pool_listed(x, self._reception.source_sets, self.reduce, unlisted=self.over == "all")
         given = self._reception.receive(x)
         self._check_dtype(given.tensor)
-        pooled = torch.cat([self._pool(given.tensor, given.nodes, orbit) for orbit in self._orbits], -1)
+        pooled = pool_orbits(given.tensor, given.nodes, self._orbits, self.reduce)
         return pooled.reshape(*given.batch, pooled.shape[-1])
 
     def _check_dtype(self, tensor: Tensor) -> None:
@@ -70,59 +66,17 @@ class InvariantPool(nn.Module):
                 "Convert it: x.to(torch.float32)."
             )
 
-    def _pool(self, tensor: Tensor, nodes: Nodes, orbit: "_Orbit") -> Tensor:
-        """One orbit of a (batch, *axes, channels) tensor: (batch, channels)."""
-        entries = tensor
-        for first, second in orbit.merges:
-            entries = entries.diagonal(0, first + 1, second + 1).movedim(-1, first + 1)
-        if not orbit.sets:
-            return entries
-        axes = tuple(range(1, entries.ndim - 1))
-        left_out = _left_out(nodes, orbit.sets, entries)
-        if self.reduce == "sum":
-            return entries.masked_fill(left_out, 0).sum(axes)
-        count = (~left_out).expand(*entries.shape[:-1], 1).sum(axes)
-        if self.reduce == "mean":
-            # Sums of many half-precision numbers overflow although their mean does not.
-            dtype = torch.promote_types(entries.dtype, torch.float32)
-            total = entries.masked_fill(left_out, 0).sum(axes, dtype=dtype)
-            return (total / count.clamp(min=1)).to(entries.dtype)
-        if 0 in entries.shape[1:-1]:
-            return entries.sum(axes)
-        # amax shares the gradient among equal entries, so that it does not depend on the numbering of nodes either.
-        return entries.masked_fill(left_out, -torch.inf).amax(axes).masked_fill(count == 0, 0)
-
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
         over = "" if self.over == "all" else f', over="{self.over}"'
         return f'"{" ".join(self.axes)}", reduce="{self.reduce}"{over}, n_orbits={self.n_orbits}'
 
 
-class _Orbit(NamedTuple):
-    """The axes to merge, pair after pair, until one is left for each block; and the node sets of those."""
-
-    merges: tuple[tuple[int, int], ...]
-    sets: tuple[int, ...]
-
-
-def _orbit(pattern: tuple[int, ...], sets: tuple[int, ...]) -> _Orbit:
+def _orbit(pattern: tuple[int, ...], sets: tuple[int, ...]) -> Orbit:
     merges: list[tuple[int, int]] = []
     # One node set for all slots: the axes of a fold then stand in order of first appearance.
     step = Fold.keeping(pattern, (0,) * len(pattern), set(pattern)).step
     while step is not None:
         merges.insert(0, (step.axes[0], step.axes[1]))
         step = step.parent.step
-    return _Orbit(tuple(merges), tuple(sets[pattern.index(block)] for block in range(max(pattern, default=-1) + 1)))
-
-
-def _left_out(nodes: Nodes, sets: tuple[int, ...], entries: Tensor) -> Tensor:
-    """Where two indices of one node set coincide, or there is no node: broadcasts to the entries."""
-    left_out = torch.zeros([1] * entries.ndim, dtype=torch.bool, device=entries.device)
-    for one, other in combinations(range(len(sets)), 2):
-        if sets[one] == sets[other]:
-            length = nodes.lengths[sets[one]]
-            shape = [1] * entries.ndim
-            shape[one + 1] = shape[other + 1] = length
-            left_out = left_out | torch.eye(length, dtype=torch.bool, device=entries.device).reshape(shape)
-    outside = nodes.outside(sets)
-    return left_out if outside is None else left_out | outside
+    return Orbit(tuple(merges), tuple(sets[pattern.index(block)] for block in range(max(pattern, default=-1) + 1)))

@@ -1,0 +1,44 @@
+"""Zeros where there is no node, whatever stands there, NaN and infinity included.
+
+Numbers are taken for their bits, and those outside lose all of them. On a CPU that takes an eighth of the time of
+`masked_fill`, which does not use vectors.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits_of(inside: Tensor, dtype: torch.dtype) -> Tensor:
+    """From where there are nodes: all bits of a number there, none elsewhere."""
+    return inside.to(_BITS[dtype.itemsize]).neg()
+
+
+def zero_(tensor: Tensor, bits: Tensor) -> None:
+    """Make zeros in place."""
+    tensor.view(bits.dtype).bitwise_and_(bits)
+
+
+def zeroed(tensor: Tensor, bits: Tensor) -> Tensor:
+    """A copy with zeros."""
+    return tensor.view(bits.dtype).bitwise_and(bits).view(tensor.dtype)
+
+
+def cleaned(tensor: Tensor, bits: Tensor) -> Tensor:
+    """The same with its gradient."""
+    result: Tensor = _Cleaned.apply(tensor, bits)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Cleaned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, bits: Tensor) -> Tensor:
+        ctx.bits = bits
+        return zeroed(tensor, bits)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
+        return cleaned(gradients[0], ctx.bits), None
