@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -455,3 +456,60 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
     with pytest.raises(DataError, match="classes in a file must be numbers of 8 to 64 bits or strings"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def left_by_an_older_version(path, *, hours=2.0):
+    """A part as saves wrote them before parts were locked, killed that long ago."""
+    path.write_bytes(b"half of a model")
+    os.utime(path, (time.time() - 3600 * hours,) * 2)
+    return path
+
+
+def test_what_a_killed_save_of_an_older_version_has_left_goes_with_the_next_save(fitted, tmp_path):
+    for ending in ("0123abcd", "deadbeef", "a0000000"):
+        left_by_an_older_version(tmp_path / f".model.{ending}")
+    fitted.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
+def test_it_is_looked_for_where_a_link_leads_as_older_versions_did(fitted, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "model")
+    beside_the_link = left_by_an_older_version(tmp_path / ".link.0123abcd")
+    left_by_an_older_version(tmp_path / "elsewhere" / ".model.0123abcd")
+    fitted.save(tmp_path / "link")
+    assert beside_the_link.exists()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links, pipes and locks are those of POSIX")
+def test_what_an_older_version_may_be_writing_or_never_wrote_stays(fitted, tmp_path):
+    import fcntl
+
+    left_by_an_older_version(tmp_path / ".model.0123abce", hours=0.5)
+    strangers = ["another.0123abcd", "model.0123abc", "model.0123abcde", "model.0123ABCD", "model.0123abcg"]
+    strangers += ["model.20240101", "model.0123abcd.txt", "model_0123abcd", "model.safetensors.0123abcd"]
+    for name in strangers:
+        left_by_an_older_version(tmp_path / f".{name}", hours=9999)
+    left_by_an_older_version(tmp_path / "model.0123abcd")
+    left_by_an_older_version(tmp_path / "precious")
+    (tmp_path / ".model.aaaaaaaa").symlink_to("precious")
+    (tmp_path / ".model.bbbbbbbb").mkdir()
+    os.mkfifo(tmp_path / ".model.cccccccc")
+    for kind in "bc":
+        os.utime(tmp_path / f".model.{kind * 8}", (0, 0))
+    with left_by_an_older_version(tmp_path / ".model.dddddddd").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = {path.name for path in tmp_path.iterdir()}
+        fitted.save(tmp_path / "model")
+    assert {path.name for path in tmp_path.iterdir()} == before | {"model"}
+    assert (tmp_path / "precious").read_bytes() == b"half of a model"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_what_a_save_of_another_user_has_left_stays(fitted, tmp_path):
+    left = left_by_an_older_version(tmp_path / ".model.0123abcd")
+    os.chown(left, 1234, 2345)
+    fitted.save(tmp_path / "model")
+    assert left.exists()

@@ -8,6 +8,7 @@ damaged on the way; it does not show who wrote it.
 
 import hashlib
 import json
+import re
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -33,6 +34,8 @@ WITHOUT_CHECKSUM = 2
 """The version before, which can still be read."""
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
+BEFORE_LOCKS = re.compile(r"(?![0-9]{8})[0-9a-f]{8}")
+"""The endings of parts before parts were locked: eight hexadecimal digits, but for those that may be a date."""
 
 
 def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
@@ -199,6 +202,6 @@ def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
 def _replace(path: Path, content: bytes) -> None:
     """Write a file that is replaced as a whole or not at all."""
     try:
-        files.write_files({path: content})
+        files.write_files({path: content}, unlocked=BEFORE_LOCKS)
     except OSError as reason:
         raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason
