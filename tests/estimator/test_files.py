@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save_file
 
@@ -304,10 +305,13 @@ def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypa
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
-    broken = copy.deepcopy(fitted)
-    with torch.no_grad():
-        broken.net_.net.head[0].bias[2] = value
-    broken.save(tmp_path / "model")
+    fitted.save(tmp_path / "model")
+    tensors = tensors_of((tmp_path / "model").read_bytes())
+    tensors["net.head.0.bias"][2] = value
+    with safe_open(tmp_path / "model", framework="pt") as whole:
+        described = json.loads(whole.metadata()["bellnet"])
+    described["checksum"] = checksum(described, tensors)
+    save_file(tensors, tmp_path / "model", {"bellnet": json.dumps(described)})
     with pytest.raises(DataError, match=r"its tensor 'net\.head\.0\.bias' holds NaN or infinite numbers"):
         load(tmp_path / "model")
 
@@ -456,6 +460,50 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
     with pytest.raises(DataError, match="classes in a file must be numbers of 8 to 64 bits or strings"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"class_weight": {"vielleicht": 2.0}}, "class_weight has 'vielleicht', which is no class of y."),
+        ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
+        ({"channels": (7,)}, "its tensors are not those of the network that it describes."),
+        ({"target": "node"}, "its tensors are not those of the network that it describes."),
+        ({"pool": "median"}, "pool must be one of 'max', 'mean', 'sum', not 'median'."),
+        ({"max_epochs": 2.5}, "max_epochs must be a whole number from 1 up, not 2.5."),
+    ],
+    ids=str,
+)
+def test_what_could_not_be_loaded_is_not_saved(fitted, file, options, said):
+    before = file.read_bytes()
+    model = copy.deepcopy(fitted).set_params(**options)
+    for path in (file, file.with_name("new")):
+        with pytest.raises(DataError) as refusal:
+            model.save(path)
+        assert str(refusal.value).startswith(f"save('{path}'): nobody could load this estimator: ")
+        assert said in str(refusal.value)
+        assert str(refusal.value).endswith("\nSet its options as they were when it was fitted, or fit it again.")
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
+    broken = copy.deepcopy(fitted)
+    with torch.no_grad():
+        broken.net_.net.head[0].bias[2] = math.nan
+    with pytest.raises(DataError, match=r"nobody could load this estimator: its tensor 'net\.head\.0\.bias' holds NaN"):
+        broken.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"class_weight": {"nein": 0}}, {"class_weight": None}, {"patience": 3}, {"device": "cuda:99"}], ids=str
+)
+def test_options_that_a_fit_could_have_are_saved_and_loaded(fitted, tmp_path, options):
+    model = copy.deepcopy(fitted).set_params(**options)
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model", device=model.device if model.device == "auto" else "cpu")
+    assert {**found.get_params(), "device": model.device} == model.get_params()
 
 
 def left_by_an_older_version(path, *, hours=2.0):

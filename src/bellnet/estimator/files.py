@@ -34,12 +34,14 @@ WITHOUT_CHECKSUM = 2
 """The version before, which can still be read."""
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
+UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
+"""What building an estimator ends with where its description is not that of one."""
 BEFORE_LOCKS = re.compile(r"(?![0-9]{8})[0-9a-f]{8}")
 """The endings of parts before parts were locked: eight hexadecimal digits, but for those that may be a date."""
 
 
 def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
-    """Write a fitted estimator; the file is replaced as a whole or not at all."""
+    """Write a fitted estimator; the file is replaced as a whole or not at all, and only by one that `load` reads."""
     from safetensors.torch import save as to_bytes
 
     described: dict[str, Any] = {
@@ -56,7 +58,15 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
-    _replace(Path(path), to_bytes(weights, {HEADER: json.dumps(described)}))
+    header = json.dumps(described)
+    try:
+        _build(json.loads(header), weights)
+    except UNSOUND as reason:
+        raise DataError(
+            f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
+            "Set its options as they were when it was fitted, or fit it again."
+        ) from reason
+    _replace(Path(path), to_bytes(weights, {HEADER: header}))
 
 
 def load(path: str | PathLike[str], *, device: str | torch.device | None = None) -> Any:
@@ -70,10 +80,9 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
     described, weights = _read(Path(path))
     try:
         estimator = _build(described, weights)
-    except (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as reason:
-        what = f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
+    except UNSOUND as reason:
         raise DataError(
-            f"{call}: this is a file of a bellnet estimator, but not a sound one: {what}\nSave it again."
+            f"{call}: this is a file of a bellnet estimator, but not a sound one: {_words(reason)}\nSave it again."
         ) from reason
     if device is not None:
         estimator.device = device
@@ -174,6 +183,10 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     net.load_state_dict(weights, assign=True)
     estimator.net_ = net.eval()
     return estimator
+
+
+def _words(reason: Exception) -> str:
+    return f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
 
 
 def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
