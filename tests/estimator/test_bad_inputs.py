@@ -234,6 +234,13 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
         ({"patience": True}, "patience must be a whole number from 1 up, not True."),
         ({"batch_size": 0}, "batch_size must be a whole number from 1 up, not 0."),
         ({"device": "abacus"}, "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'."),
+        ({"device": 10**5000}, "device must be 'auto' or a device of torch such as 'cpu', not <int too long to be"),
+        ({"pool": 10**5000}, "pool must be one of 'max', 'mean', 'sum', not <int too long to be written>."),
+        ({"dropout": -(10**5000)}, "dropout must be from 0 up and below 1, not <int too long to be written>."),
+        (
+            {"channels": [-(10**5000)]},
+            "channels must be the widths of the layers, such as (16, 32), not <list",
+        ),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is no class of y."),
         ({"class_weight": {1: -1.0}}, "class_weight must hold finite numbers from 0 up, not {1: -1.0}."),
