@@ -42,6 +42,12 @@ def _traced(module, x):
         return torch.jit.trace(module, x)
 
 
+def _scripted(module):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(module)
+
+
 def _new_nodes():
     return EquivariantLinear("u -> u i", 1, 1)
 
@@ -725,6 +731,14 @@ plan("n -> n").cost(in_channels=...) must be a whole number from 0 up, not -2.""
         """\
 EquivariantLinear("n n ->", 1, 1) cannot be traced by torch.jit.trace, which would fix the number of nodes.
 Use torch.export.export(module, (x,)), or torch.compile(module).""",
+    ),
+    Case(
+        "a script",
+        TensorError,
+        lambda: _scripted(EquivariantLinear("n n ->", 1, 1)),
+        """\
+EquivariantLinear cannot be compiled by torch.jit.script, which reads source code and knows tensors alone.
+Use torch.export.export(module, (x,), dynamic_shapes=...), or torch.compile(module).""",
     ),
     Case(
         "a sparse tensor",

@@ -14,12 +14,13 @@ from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.room import check_room
+from bellnet.nn.scripting import NotScripted
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
 
 
-class EquivariantLinear(nn.Module):
+class EquivariantLinear(NotScripted, nn.Module):
     """All equivariant linear maps of a spec, with channels and biases.
 
     The spec gives the node set of every slot of input and output; a repeated name means the same node *set*, not the

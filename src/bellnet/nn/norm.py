@@ -7,13 +7,14 @@ from bellnet.errors import as_written
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
 from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.scripting import NotScripted
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
 OVER = ("batch", "graph", "channels")
 
 
-class EntryNorm(nn.Module):
+class EntryNorm(NotScripted, nn.Module):
     """Shift and scale every channel to mean zero and variance one, then by learned factors.
 
     Padding is not counted, and of a `Sparse` the listed tuples alone are.
