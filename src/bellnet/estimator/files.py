@@ -88,7 +88,7 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
         estimator.device = device
     if mistake := mistake_in_device(estimator.device):
         kind = DataError if device is None else OptionError
-        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto').")
+        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto'), or --device auto in the shell.")
     if described["version"] == WITHOUT_CHECKSUM:
         warnings.warn(
             f"{call}: this file was written by {described.get('written_by')} and has no checksum, so damage would not "
