@@ -329,10 +329,8 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
 )
 def test_a_device_that_is_not_here_is_refused_unless_another_is_named(file, featured, fitted, device, said):
     changed(file, lambda described: described["options"].update(device=device))
-    with pytest.raises(
-        DataError,
-        match=rf"load\('.*'\): {said}.*\nName another one: load\(path, device='auto'\), or --device auto in the shell\.",
-    ):
+    advice = r"Name another one: load\(path, device='auto'\), or --device auto in the shell\."
+    with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\n{advice}"):
         load(file)
     model = load(file, device="cpu")
     assert model.device == "cpu"
