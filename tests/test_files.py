@@ -251,13 +251,14 @@ def test_a_file_keeps_its_owner_where_that_is_permitted(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_bytes() == b"newer"
 
 
-# Read as a file of its own: the package would take seconds to import, and the standard library is enough.
+# The package itself is replaced by an empty one: it would take seconds to import, and the standard library is enough.
 KILLED = """
-import importlib.util, os, signal, sys
+import os, signal, sys, types
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("files", sys.argv[1])
-files = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(files)
+package = types.ModuleType("bellnet")
+package.__path__ = [sys.argv[1]]
+sys.modules["bellnet"] = package
+from bellnet import files
 def die(file):
     file.write(b"half")
     file.flush()
@@ -268,7 +269,7 @@ files.write_files({Path(sys.argv[2]): die})
 
 def killed(path):
     """What a process leaves that is killed while it writes."""
-    done = subprocess.run([sys.executable, "-S", "-c", KILLED, files.__file__, str(path)])
+    done = subprocess.run([sys.executable, "-S", "-c", KILLED, Path(files.__file__).parent, path])
     assert done.returncode == -signal.SIGKILL
     (left,) = path.parent.glob(".*")
     return left

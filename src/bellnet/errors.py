@@ -51,3 +51,11 @@ class MissingExtraError(BellnetError, ImportError):
 
 class ConversionError(BellnetError):
     """A model, or a part of it, that cannot be written as a network of bellnet."""
+
+
+def as_written(value: object) -> str:
+    """A value as messages show it: as Python writes it, if it does; numbers of thousands of digits it does not."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"<{type(value).__name__} too long to be written>"

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole or not at all. Knows the standard library alone.
+"""Files that are replaced as a whole or not at all. Knows locks and the standard library alone.
 
 What is written goes into a part, a file beside its place, and takes that place when all of it is on the disk. A part
 has a name that nobody else gives, and is locked by whoever writes it. So what a process that was killed has left can be
@@ -20,17 +20,18 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NoReturn
 
-if sys.platform != "win32":
-    import fcntl
+from bellnet.locks import Answer, lock
 
 Content = bytes | Callable[[IO[bytes]], object]
 """What a file shall hold: bytes, or a function that writes them to an open file."""
 _PART = re.compile(r"\.bellnet-([0-9a-f]{8})-[0-9a-f]{16}\.part")
-_DAY = 24 * 3600.0
+_HOUR = 3600.0
+_DAY = 24 * _HOUR
 _SPECIAL = (
     (stat.S_ISDIR, "it is a directory"),
     (stat.S_ISCHR, "it is a device, not a file"),
@@ -40,7 +41,7 @@ _SPECIAL = (
 )
 
 
-def write_files(contents: Mapping[Path, Content]) -> None:
+def write_files(contents: Mapping[Path, Content], *, unlocked: re.Pattern[str] | None = None) -> None:
     """Write files, each whole, and none of them before all are whole.
 
     A link stays a link, and what it leads to is replaced. A file that was there keeps its permissions, and its owner
@@ -49,10 +50,15 @@ def write_files(contents: Mapping[Path, Content]) -> None:
 
     Args:
         contents: What every file shall hold, by path.
+        unlocked: The endings that a writer without locks gave to its parts, `.NAME.ending` beside the file NAME. What
+            it has left goes too, if nobody has touched it for an hour.
     """
     places = {path: _place(path) for path in contents}
     for directory in {place.parent for place in places.values()}:
         _sweep(directory)
+    if unlocked is not None:
+        for place in places.values():
+            _sweep_unlocked(place, unlocked)
     parts: dict[Path, _Part] = {}
     path = Path()
     with ExitStack() as opened:
@@ -190,20 +196,10 @@ def _make(directory: Path, mode: int) -> tuple[Path, IO[bytes], int | None]:
         file = os.fdopen(os.open(path, flags, mode), "wb")
         if sys.platform == "win32":  # where what is open can be neither removed nor renamed
             return path, file, None
-        if _lock(file.fileno()):
+        # Where there are no locks nothing is swept; elsewhere another process may be about to, or have done so before.
+        if lock(file.fileno(), wait=False) is not Answer.BUSY and os.fstat(file.fileno()).st_nlink > 0:
             return path, file, os.dup(file.fileno())
         file.close()
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a part; False if another process has swept it before, or is about to."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a disk without locks; nothing is swept there
-    return os.fstat(descriptor).st_nlink > 0
 
 
 def _sweep(directory: Path) -> None:
@@ -211,27 +207,36 @@ def _sweep(directory: Path) -> None:
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if found := _PART.fullmatch(entry.name):
-                with suppress(OSError):  # another process was quicker, or is writing it
-                    _sweep_part(Path(entry.path), of_here=found[1] == _machine())
+                told_by_lock = found[1] == _machine() and sys.platform != "win32"
+                _remove_left(Path(entry.path), untouched=-inf if told_by_lock else _DAY)
 
 
-def _sweep_part(path: Path, *, of_here: bool) -> None:
-    known = path.lstat()
-    untouched = time.time() - known.st_mtime > _DAY
-    if not stat.S_ISREG(known.st_mode) or not (untouched or of_here):
-        return
-    if sys.platform == "win32":  # without locks; what is open cannot be removed there
-        if untouched:
+def _sweep_unlocked(place: Path, endings: re.Pattern[str]) -> None:
+    """Remove what writers without locks have left beside a place."""
+    prefix = f".{place.name}."
+    with suppress(OSError), os.scandir(place.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and endings.fullmatch(entry.name, len(prefix)):
+                _remove_left(Path(entry.path), untouched=_HOUR)
+
+
+def _remove_left(path: Path, *, untouched: float) -> None:
+    """Remove a plain file of the same user that nobody has locked, nor touched for so many seconds."""
+    with suppress(OSError):  # another process was quicker, or it is not ours to open
+        known = path.lstat()
+        if not stat.S_ISREG(known.st_mode) or time.time() - known.st_mtime <= untouched:
+            return
+        if sys.platform == "win32":  # without locks; what is open cannot be removed there
             path.unlink()
-        return
-    if known.st_uid != os.geteuid():
-        return
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-    finally:
-        os.close(descriptor)
+            return
+        if known.st_uid != os.geteuid():
+            return
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if lock(descriptor, wait=False) is Answer.TAKEN:
+                path.unlink()
+        finally:
+            os.close(descriptor)
 
 
 def _machine() -> str:

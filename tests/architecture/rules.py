@@ -13,14 +13,15 @@ PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
     "extras": {"errors"},
-    "files": set(),  # the standard library alone
+    "locks": set(),  # the standard library alone
+    "files": {"locks"},
     "nn": {*BELOW["nn"], "extras", "memory"},
     "data": {*BELOW["execute"], "extras", "files"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "data", "files", "public names"},
+    "experiments": {"errors", "data", "files", "locks", "public names"},
     "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
     "commands": {"errors", "data", "files", "estimator", "experiments", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "public names"},
@@ -51,6 +52,7 @@ MADE_FOR = {
     "experiments/module.py": {"lightning", "torchmetrics"},
 }
 
+LOCKS_OF_SYSTEMS = {"fcntl", "msvcrt"}
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"
 
@@ -133,6 +135,8 @@ def _judge(found: Import) -> Iterator[str]:
     top, _, rest = found.module.partition(".")
     if top == "bellnet":
         yield from _judge_inside(found, rest)
+    elif top in LOCKS_OF_SYSTEMS and found.part != "locks":
+        yield f"{found.where}: {found.part} must lock by bellnet.locks, not by {top}"
     elif top not in sys.stdlib_module_names:
         at_once = OUTSIDE.get(found.part, set()) | MADE_FOR.get(found.file, set())
         allowed = at_once | (LATE.get(found.part, set()) if found.late else set())

@@ -87,6 +87,34 @@ def test_a_model_is_fitted_to_listed_edges(folder, tmp_path, capsys):
     assert outcome(capsys, "evaluate", path, folder)[0] == 0
 
 
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_a_model_of_a_device_that_is_not_here_is_used_on_the_one_that_is_named(folder, model, command, capsys):
+    expected = outcome(capsys, command, model, folder)
+    load(model).set_params(device="cuda:99").save(model)
+    code, _, said = outcome(capsys, command, model, folder)
+    assert code == 2
+    assert said == (
+        f"bellnet {command}: load('{model}'): device is 'cuda:99', but there is no such device here. With 'auto' a GPU "
+        "is taken if there is one.\nName another one: load(path, device='auto'), or --device auto in the shell.\n"
+    )
+    assert outcome(capsys, command, model, folder, "--device", "cpu") == expected
+
+
+def test_a_device_that_is_named_for_a_fit_is_the_one_of_the_model(folder, tmp_path, capsys):
+    path = tmp_path / "model"
+    assert outcome(capsys, "fit", folder, "--out", path, "--device", "cpu", *QUICK)[0] == 0
+    assert load(path).device == "cpu"
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict"])
+def test_a_device_that_is_named_and_is_not_here_is_refused(folder, model, tmp_path, command, capsys):
+    words = [folder, "--out", tmp_path / "new", *QUICK] if command == "fit" else [model, folder]
+    code, _, said = outcome(capsys, command, *words, "--device", "abacus")
+    assert code == 2
+    assert "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'" in said
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_fit_that_would_take_more_than_allowed_writes_nothing(folder, tmp_path, capsys):
     path = tmp_path / "model"
     code, _, said = outcome(capsys, "fit", folder, "--out", path, "--max-gigabytes", "1e-9", *QUICK)

@@ -218,6 +218,13 @@ UNREAD = {
     "a node without a name": (document(PAIR + "<node/>"), "node without id"),
     "a node twice": (document(PAIR + '<node id="a"/>'), "'a' is there twice"),
     "a key twice": (document(keys=NODE_KEY * 2), "'k' is there twice"),
+    "a key for something unknown": (
+        document(keys=NODE_KEY.replace('for="node"', 'for="vertex"')),
+        "for of the <key> 'k' must be 'all', 'graphml', 'graph', 'node', 'edge', 'hyperedge', 'port' or 'endpoint', "
+        "came 'vertex'.\nWrite one of them.",
+    ),
+    "a key for nothing": (document(keys=NODE_KEY.replace('for="node"', 'for=""')), "or 'endpoint', came ''."),
+    "a key for Nodes": (document(keys=NODE_KEY.replace('for="node"', 'for="Node"')), "or 'endpoint', came 'Node'."),
     "a value twice": (
         document('<node id="a"><data key="k">1</data><data key="k">2</data></node>', keys=NODE_KEY),
         "'k' is there twice",
@@ -296,6 +303,12 @@ def test_what_has_no_place_in_a_graph_is_an_error(tmp_path, name):
     with pytest.raises(DataError) as caught:
         read(tmp_path, without_space)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["all", "graphml", "graph", "node", "edge", "hyperedge", "port", "endpoint"])
+def test_a_key_may_be_for_whatever_graphml_has(tmp_path, kind):
+    found = read(tmp_path, document(keys=NODE_KEY.replace('for="node"', f'for="{kind}"')))
+    assert (found.n, found.n_edges) == (2, 2)
 
 
 def test_nodes_may_come_after_their_edges(tmp_path):

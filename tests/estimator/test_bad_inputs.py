@@ -9,6 +9,7 @@ import torch
 
 from bellnet.data import Graph, undirected
 from bellnet.errors import BellnetError, DataError, OptionError
+from bellnet.estimator.weights import relative_weights
 from tests.estimator.small import classifier, leaves, regressor, with_features
 
 GRAPHS, LABELS = leaves(12)
@@ -120,7 +121,7 @@ def test_weights_that_cannot_be_are_refused(weights, words):
 @pytest.mark.parametrize(
     ("weights", "class_weight"),
     [
-        (np.full(12, 1e200), {0: 1e200}),  # a product too large
+        (np.full(12, 1e200), {0: 1e200, 1: 1e200}),  # a product too large
         (np.where(np.arange(12) == 0, 1e300, 1e-300), {0: 1e-8, 1: 1e8}),  # too far apart
     ],
     ids=["large", "apart"],
@@ -143,11 +144,54 @@ def test_equal_weights_of_any_size_are_weights_of_one(size):
 
 
 def test_classes_whose_weights_add_up_to_more_than_a_number_are_learned():
-    heavy = classifier(class_weight={0: 1e308, 1: 1.0}).fit(GRAPHS, LABELS)
+    heavy = classifier(class_weight={0: 1.7e308, 1: 0}).fit(GRAPHS, LABELS)
     assert heavy.history_ == classifier(class_weight={0: 1.0, 1: 0.0}).fit(GRAPHS, LABELS).history_
     assert heavy.history_[0]["loss"] > 0
     alike = classifier(class_weight={0: 1.7e308, 1: 1.7e308}).fit(GRAPHS, LABELS)
     assert alike.history_ == classifier().fit(GRAPHS, LABELS).history_
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "said"),
+    [
+        ({0: 1e308, 1: 1.0}, "class_weight of 1 is 1.0, which is nothing beside 1e+308, that of 0"),
+        ({0: 1e308}, "class_weight of 1 is 1.0, which is nothing beside 1e+308, that of 0"),
+        ({0: 1e-30, 1: 1e20}, "class_weight of 0 is 1e-30, which is nothing beside 1e+20, that of 1"),
+    ],
+)
+def test_a_class_whose_weight_would_vanish_is_named(class_weight, said):
+    with pytest.raises(OptionError) as caught:
+        classifier(class_weight=class_weight).fit(GRAPHS, LABELS)
+    assert str(caught.value) == (
+        f"{FIT}: {said}: as numbers of 32 bits, with which training computes, it would be zero.\n"
+        "Bring them closer together, or give 0 to a class that is not to count."
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "class_weight"),
+    [
+        (np.where(np.arange(12) == 5, 1e-30, 1e10), None),
+        (np.where(np.arange(12) == 5, 5e-324, 1), {0: 1e-10, 1: 1e-10}),  # the product is zero already
+        (np.where(np.arange(12) == 5, 1e-20, 1), {0: 1e10, 1: 1e-10}),
+    ],
+    ids=["alone", "product", "together"],
+)
+def test_a_label_whose_weight_would_vanish_is_named(weights, class_weight):
+    with pytest.raises(DataError) as caught:
+        classifier(class_weight=class_weight).fit(GRAPHS, LABELS, sample_weight=weights)
+    assert str(caught.value) == (
+        f"{FIT}: the weight of label 5, sample_weight times class_weight, is nothing beside the others: as a number of "
+        "32 bits, with which training computes, it would be zero.\n"
+        "Bring the weights closer together, or give 0 to a label that is not to count."
+    )
+
+
+def test_weights_that_are_far_apart_stay_and_those_of_zero_are_meant():
+    held = np.zeros(12, dtype=bool)
+    found = relative_weights(FIT, np.where(LABELS == 0, 1e15, 1e-15), held)
+    assert (found > 0).all()
+    assert relative_weights(FIT, np.where(LABELS == 0, 1e308, 0.0), held)[LABELS == 1].max() == 0
 
 
 def test_weights_of_graphs_that_add_up_to_more_than_a_number_over_their_nodes_are_refused():
@@ -190,6 +234,13 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
         ({"patience": True}, "patience must be a whole number from 1 up, not True."),
         ({"batch_size": 0}, "batch_size must be a whole number from 1 up, not 0."),
         ({"device": "abacus"}, "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'."),
+        ({"device": 10**5000}, "device must be 'auto' or a device of torch such as 'cpu', not <int too long to be"),
+        ({"pool": 10**5000}, "pool must be one of 'max', 'mean', 'sum', not <int too long to be written>."),
+        ({"dropout": -(10**5000)}, "dropout must be from 0 up and below 1, not <int too long to be written>."),
+        (
+            {"channels": [-(10**5000)]},
+            "channels must be the widths of the layers, such as (16, 32), not <list",
+        ),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is no class of y."),
         ({"class_weight": {1: -1.0}}, "class_weight must hold finite numbers from 0 up, not {1: -1.0}."),

@@ -7,12 +7,14 @@ import os
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save_file
 
@@ -303,10 +305,13 @@ def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypa
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
-    broken = copy.deepcopy(fitted)
-    with torch.no_grad():
-        broken.net_.net.head[0].bias[2] = value
-    broken.save(tmp_path / "model")
+    fitted.save(tmp_path / "model")
+    tensors = tensors_of((tmp_path / "model").read_bytes())
+    tensors["net.head.0.bias"][2] = value
+    with safe_open(tmp_path / "model", framework="pt") as whole:
+        described = json.loads(whole.metadata()["bellnet"])
+    described["checksum"] = checksum(described, tensors)
+    save_file(tensors, tmp_path / "model", {"bellnet": json.dumps(described)})
     with pytest.raises(DataError, match=r"its tensor 'net\.head\.0\.bias' holds NaN or infinite numbers"):
         load(tmp_path / "model")
 
@@ -324,7 +329,8 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
 )
 def test_a_device_that_is_not_here_is_refused_unless_another_is_named(file, featured, fitted, device, said):
     changed(file, lambda described: described["options"].update(device=device))
-    with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\nName another one: load\(path, device='auto'\)\."):
+    advice = r"Name another one: load\(path, device='auto'\), or --device auto in the shell\."
+    with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\n{advice}"):
         load(file)
     model = load(file, device="cpu")
     assert model.device == "cpu"
@@ -455,3 +461,104 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
     with pytest.raises(DataError, match="classes in a file must be numbers of 8 to 64 bits or strings"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"class_weight": {"vielleicht": 2.0}}, "class_weight has 'vielleicht', which is no class of y."),
+        ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
+        ({"channels": (7,)}, "its tensors are not those of the network that it describes."),
+        ({"target": "node"}, "its tensors are not those of the network that it describes."),
+        ({"pool": "median"}, "pool must be one of 'max', 'mean', 'sum', not 'median'."),
+        ({"max_epochs": 2.5}, "max_epochs must be a whole number from 1 up, not 2.5."),
+    ],
+    ids=str,
+)
+def test_what_could_not_be_loaded_is_not_saved(fitted, file, options, said):
+    before = file.read_bytes()
+    model = copy.deepcopy(fitted).set_params(**options)
+    for path in (file, file.with_name("new")):
+        with pytest.raises(DataError) as refusal:
+            model.save(path)
+        assert str(refusal.value).startswith(f"save('{path}'): nobody could load this estimator: ")
+        assert said in str(refusal.value)
+        assert str(refusal.value).endswith("\nSet its options as they were when it was fitted, or fit it again.")
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
+    broken = copy.deepcopy(fitted)
+    with torch.no_grad():
+        broken.net_.net.head[0].bias[2] = math.nan
+    with pytest.raises(DataError, match=r"nobody could load this estimator: its tensor 'net\.head\.0\.bias' holds NaN"):
+        broken.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"class_weight": {"nein": 0}}, {"class_weight": None}, {"patience": 3}, {"device": "cuda:99"}], ids=str
+)
+def test_options_that_a_fit_could_have_are_saved_and_loaded(fitted, tmp_path, options):
+    model = copy.deepcopy(fitted).set_params(**options)
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model", device=model.device if model.device == "auto" else "cpu")
+    assert {**found.get_params(), "device": model.device} == model.get_params()
+
+
+def left_by_an_older_version(path, *, hours=2.0):
+    """A part as saves wrote them before parts were locked, killed that long ago."""
+    path.write_bytes(b"half of a model")
+    os.utime(path, (time.time() - 3600 * hours,) * 2)
+    return path
+
+
+def test_what_a_killed_save_of_an_older_version_has_left_goes_with_the_next_save(fitted, tmp_path):
+    for ending in ("0123abcd", "deadbeef", "a0000000"):
+        left_by_an_older_version(tmp_path / f".model.{ending}")
+    fitted.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
+def test_it_is_looked_for_where_a_link_leads_as_older_versions_did(fitted, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "model")
+    beside_the_link = left_by_an_older_version(tmp_path / ".link.0123abcd")
+    left_by_an_older_version(tmp_path / "elsewhere" / ".model.0123abcd")
+    fitted.save(tmp_path / "link")
+    assert beside_the_link.exists()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links, pipes and locks are those of POSIX")
+def test_what_an_older_version_may_be_writing_or_never_wrote_stays(fitted, tmp_path):
+    import fcntl
+
+    left_by_an_older_version(tmp_path / ".model.0123abce", hours=0.5)
+    strangers = ["another.0123abcd", "model.0123abc", "model.0123abcde", "model.0123ABCD", "model.0123abcg"]
+    strangers += ["model.20240101", "model.0123abcd.txt", "model_0123abcd", "model.safetensors.0123abcd"]
+    for name in strangers:
+        left_by_an_older_version(tmp_path / f".{name}", hours=9999)
+    left_by_an_older_version(tmp_path / "model.0123abcd")
+    left_by_an_older_version(tmp_path / "precious")
+    (tmp_path / ".model.aaaaaaaa").symlink_to("precious")
+    (tmp_path / ".model.bbbbbbbb").mkdir()
+    os.mkfifo(tmp_path / ".model.cccccccc")
+    for kind in "bc":
+        os.utime(tmp_path / f".model.{kind * 8}", (0, 0))
+    with left_by_an_older_version(tmp_path / ".model.dddddddd").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = {path.name for path in tmp_path.iterdir()}
+        fitted.save(tmp_path / "model")
+    assert {path.name for path in tmp_path.iterdir()} == before | {"model"}
+    assert (tmp_path / "precious").read_bytes() == b"half of a model"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_what_a_save_of_another_user_has_left_stays(fitted, tmp_path):
+    left = left_by_an_older_version(tmp_path / ".model.0123abcd")
+    os.chown(left, 1234, 2345)
+    fitted.save(tmp_path / "model")
+    assert left.exists()

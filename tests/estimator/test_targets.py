@@ -7,7 +7,7 @@ from sklearn.model_selection import cross_val_score
 
 from bellnet.data import Graph, generated, undirected
 from bellnet.errors import DataError
-from tests.estimator.small import LEARNS, classifier, regressor
+from tests.estimator.small import LEARNS, classifier, leaves, regressor
 
 
 def degrees(graph):
@@ -123,3 +123,34 @@ def test_labels_that_differ_between_the_directions_of_an_undirected_edge_are_ref
     labels = [(graph.edge_index[0] < graph.edge_index[1]).numpy() for graph in graphs]
     with pytest.raises(DataError, match=r"graphs\[0\] is undirected, but y\[0\] has different labels for the edges"):
         classifier(target="edge").fit(graphs, labels)
+
+
+LARGE = "up to 1e+308, and the variance of such numbers is beyond 64 bits.\nDivide y by a constant, and multiply"
+SMALL = "up to 1e-200, and the variance of such numbers is below what 64 bits can tell.\nMultiply y by a constant, and"
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(1e308, LARGE), (1e200, LARGE.replace("308", "200")), (1e-200, SMALL)], ids=str
+)
+def test_numbers_whose_variance_is_none_are_refused_by_the_name_of_y(size, said):
+    graphs, labels = leaves(12)
+    signs = np.where(labels == 0, 1.0, -1.0)
+    with pytest.raises(DataError) as refusal:
+        regressor().fit(graphs, size * signs)
+    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y has numbers {said}")
+    with pytest.raises(DataError) as refusal:
+        regressor().fit(graphs, np.stack([signs, size * signs], 1))
+    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y[:, 1] has numbers {said}")
+
+
+@pytest.mark.parametrize("size", [1e140, 1e-140])
+def test_numbers_of_other_sizes_are_learned_as_those_around_one(size):
+    graphs, labels = leaves(12)
+    signs = np.where(labels == 0, 1.0, -1.0)
+    found = regressor().fit(graphs, size * signs).predict(graphs)
+    np.testing.assert_allclose(found / size, regressor().fit(graphs, signs).predict(graphs), rtol=1e-6)
+
+
+def test_a_tiny_number_that_never_changes_is_learned():
+    graphs, _ = leaves(12)
+    assert np.isfinite(regressor().fit(graphs, np.full(12, 1e-200)).predict(graphs)).all()

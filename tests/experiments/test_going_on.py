@@ -219,13 +219,15 @@ def test_an_epoch_whose_line_was_deleted_is_run_again(kind, cells, undisturbed, 
     assert _given(tmp_path, cell) == undisturbed[kind]
 
 
-@pytest.mark.parametrize("figure", ["seconds", "validation"])
-def test_an_epoch_whose_line_lacks_a_figure_is_run_again(figure, cells, undisturbed, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("figure", "value"), [("seconds", "a second"), ("validation", None), ("seconds", 10**400), ("validation", 10**400)]
+)
+def test_an_epoch_whose_line_lacks_a_figure_is_run_again(figure, value, cells, undisturbed, tmp_path, capsys):
     cell = cells["matrices"]
     _stop(cell, tmp_path)
     records = Records(tmp_path)
     lines = records.read()
-    del lines[1][figure]
+    lines[1][figure] = value
     records.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     said, run = _go_on(cell, tmp_path, capsys)
     assert f"{records.path} lacks its epoch 1; " in said

@@ -1,5 +1,7 @@
 """Records that tables cannot be made of are named, with a way out that leads out."""
 
+import math
+
 import pytest
 
 from bellnet.cli import main
@@ -33,6 +35,26 @@ FOREIGN = {
     "an error that is a word": (_changed(MATRICES, errors={"4": "small"}), "has no error for 4 nodes"),
     "a validation that is true": (_changed(MATRICES, validation=True), "has no validation"),
     "no accuracy": (_changed(GRAPHS, accuracy=...), "has no accuracy"),
+    "a time of 401 digits": (_changed(MATRICES, seconds=10**400), "has an impossible number for seconds"),
+    "a time that is no number": (_changed(GRAPHS, seconds=math.nan), "has an impossible number for seconds"),
+    "a time before it began": (_changed(GRAPHS, seconds=-1.0), "has an impossible number for seconds"),
+    "an error of 401 digits": (
+        _changed(MATRICES, errors={"4": 10**400}),
+        "has an impossible number for error for 4 nodes",
+    ),
+    "an error below zero": (_changed(MATRICES, errors={"4": -1.0}), "has an impossible number for error for 4 nodes"),
+    "an error whose sums overflow": (
+        _changed(MATRICES, errors={"4": 1e308}),
+        "has an impossible number for error for 4 nodes",
+    ),
+    "an error of a size of 5000 digits": (_changed(MATRICES, errors={"4" * 5000: 1.0}), "has no errors"),
+    "a validation of 401 digits": (_changed(MATRICES, validation=10**400), "has an impossible number for validation"),
+    "an accuracy that is no number": (_changed(GRAPHS, accuracy=math.nan), "has an impossible number for accuracy"),
+    "an accuracy above one": (_changed(GRAPHS, accuracy=89.4), "has an impossible number for accuracy"),
+    "a cell of 401 digits of nodes": (
+        _changed(MATRICES, config={**CELL.to_json(), "n": 10**400}),
+        "has a config that is no cell of a table",
+    ),
 }
 
 
@@ -85,3 +107,79 @@ def test_a_report_takes_results_of_unfinished_company(tmp_path):
     records.append({"kind": "epoch", "key": "not finished", "epoch": 0})
     records.append(GRAPHS)
     assert write_report(tmp_path)
+
+
+@pytest.mark.parametrize("error", [0.0, 1e100], ids=["nothing", "the most"])
+def test_errors_at_either_end_are_drawn(tmp_path, error):
+    cell = small()
+    for number in range(2):
+        Records(tmp_path).append({"kind": "epoch", "key": cell.key, "epoch": number, "validation": error})
+    Records(tmp_path).append(finished(cell, error, validation=error, errors={"4": error, "5": error}))
+    assert write_report(tmp_path)
+
+
+def test_a_run_that_has_diverged_is_reported(tmp_path):
+    cell = small()
+    records = Records(tmp_path)
+    for number, error in enumerate((1.0, math.inf, math.nan)):
+        records.append({"kind": "epoch", "key": cell.key, "epoch": number, "validation": error})
+    records.append(finished(cell, math.nan, validation=math.nan, errors={"4": math.nan, "5": math.inf}))
+    assert write_report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("result", "epoch", "words"),
+    [
+        (finished(small(), 1.0), {"validation": 10**400}, "epoch 1, has an impossible number for validation"),
+        (finished(small(), 1.0), {"validation": -1.0}, "epoch 1, has an impossible number for validation"),
+        (GRAPHS, {"test": math.nan}, "epoch 1, has an impossible number for test"),
+        (GRAPHS, {"test": 2}, "epoch 1, has an impossible number for test"),
+        (GRAPHS, {"test": 0.5, "epoch": 3}, "epoch 3, is none of the 3 that the cell has"),
+        (GRAPHS, {"test": 0.5, "epoch": 10**400}, "epoch 1000000000..., is none of the 3 that the cell has"),
+    ],
+)
+def test_an_epoch_that_cannot_be_is_named(tmp_path, result, epoch, words, capsys):
+    records = Records(tmp_path)
+    records.append({"kind": "epoch", "key": result["key"], "epoch": 1, **epoch})
+    records.append(result)
+    assert main(["report", str(tmp_path)]) == 2
+    assert f'lines of the kind "epoch" are not whole:\n  - "{result["key"]}", {words}\n' in capsys.readouterr().err
+
+
+LEARNED = {**finished(small(), 1.0), "said": [[0.5] * 4] * 4}
+RECORDS = {
+    "matrices": (LEARNED, {"kind": "epoch", "key": LEARNED["key"], "epoch": 1, "validation": 0.5}),
+    "graphs": (GRAPHS, {"kind": "epoch", "key": GRAPHS["key"], "epoch": 1, "test": 0.5}),
+}
+
+
+def _numbers(value, path=()):
+    """The places of all numbers within a record."""
+    if isinstance(value, dict | list):
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _numbers(part, (*path, name))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def _replaced(value, path, number):
+    if not path:
+        return number
+    parts = dict(value) if isinstance(value, dict) else list(value)
+    parts[path[0]] = _replaced(parts[path[0]], path[1:], number)
+    return parts
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_no_number_whatever_it_is_ends_a_report_without_words(tmp_path, kind, monkeypatch):
+    drawn = RECORDS[kind]
+    monkeypatch.setattr("bellnet.experiments.report._png", lambda figure: b"")  # a second for each
+    for which, record in enumerate(drawn):
+        for path in _numbers(record):
+            if path[:1] == ("said",) and path != ("said", 1, 2):
+                continue  # one of the sixteen is enough
+            for number in (10**400, math.nan, -math.inf, 1e308, -1):
+                (tmp_path / "records.jsonl").unlink(missing_ok=True)
+                for place, other in enumerate(drawn):
+                    Records(tmp_path).append(_replaced(other, path, number) if place == which else other)
+                assert main(["report", str(tmp_path)]) in (0, 2), path

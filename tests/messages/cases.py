@@ -7,6 +7,7 @@ import torch
 from bellnet import (
     EquivariantLinear,
     EquivariantNet,
+    InvariantNet,
     InvariantPool,
     Padded,
     Spec,
@@ -39,6 +40,12 @@ def _traced(module, x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit as a whole
         return torch.jit.trace(module, x)
+
+
+def _scripted(module):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(module)
 
 
 def _new_nodes():
@@ -274,6 +281,36 @@ Torch counts up to 9,223,372,036,854,775,807. Take fewer channels, or a spec wit
         lambda: EquivariantLinear("n -> n", 10**18, 4, device="meta"),
         """\
 EquivariantLinear("n -> n", 1000000000000000000, 4): in_channels must be below 2**31; it is larger.""",
+    ),
+    Case(
+        "more channels than Python writes digits",
+        OptionError,
+        lambda: EquivariantLinear("n n -> n n", 4, 10**5000),
+        """\
+EquivariantLinear("n n -> n n", 4, <int too long to be written>): out_channels must be below 2**31; it is larger.""",
+    ),
+    Case(
+        "fewer channels than Python writes digits",
+        OptionError,
+        lambda: EquivariantLinear("n n -> n n", -(10**5000), 4),
+        """\
+EquivariantLinear("n n -> n n", <int too long to be written>, 4): in_channels must be a whole number from 1 up, \
+not <int too long to be written>.""",
+    ),
+    Case(
+        "a network of more channels than Python writes digits",
+        OptionError,
+        lambda: InvariantNet("n n", [4, 10**5000], 10**5000),
+        """\
+InvariantNet("n n", <list too long to be written>, <int too long to be written>): channels[1] must be below 2**31; \
+it is larger.""",
+    ),
+    Case(
+        "a basis that is a number of 5000 digits",
+        OptionError,
+        lambda: EquivariantLinear("n -> n", 1, 1, basis=10**5000),
+        """\
+EquivariantLinear("n -> n", 1, 1): basis must be one of 'diagram', 'orbit', not <int too long to be written>.""",
     ),
     Case(
         "no channels",
@@ -694,6 +731,14 @@ plan("n -> n").cost(in_channels=...) must be a whole number from 0 up, not -2.""
         """\
 EquivariantLinear("n n ->", 1, 1) cannot be traced by torch.jit.trace, which would fix the number of nodes.
 Use torch.export.export(module, (x,)), or torch.compile(module).""",
+    ),
+    Case(
+        "a script",
+        TensorError,
+        lambda: _scripted(EquivariantLinear("n n ->", 1, 1)),
+        """\
+EquivariantLinear cannot be compiled by torch.jit.script, which reads source code and knows tensors alone.
+Use torch.export.export(module, (x,), dynamic_shapes=...), or torch.compile(module).""",
     ),
     Case(
         "a sparse tensor",

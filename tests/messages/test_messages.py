@@ -4,8 +4,11 @@ import inspect
 from pathlib import Path
 
 import pytest
+import torch
 
+import bellnet as bn
 from bellnet import errors
+from bellnet.nn.message_passing import CompactSet, ReluProduct
 from tests.messages.cases import CASES
 from tests.messages.sites import core_sites, names_raised, raise_sites, site_of
 
@@ -71,3 +74,28 @@ def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):
         "def f():\n    try:\n        g()\n    except ValueError:\n        raise\n    raise X(\n        1\n    )\n"
     )
     assert raise_sites(file, tmp_path) == [("planted.py", 6, 8)]
+
+
+NUMBER = 10**5000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bn.EquivariantNet("n n -> n n", [4, NUMBER]),
+        lambda: bn.EntryNorm("n n", NUMBER),
+        lambda: bn.EquivariantNet("n n -> n n", [4, 4], dropout=NUMBER),
+        lambda: bn.plan("n n -> n n", max_maps=-NUMBER),
+        lambda: bn.plan("n n -> n n").cost(-NUMBER),
+        lambda: bn.plan("n n -> n n").cost(3, batch=-NUMBER),
+        lambda: bn.EquivariantLinear("n -> n", 1, 1, dtype=NUMBER),
+        lambda: bn.EquivariantLinear("-> n", 1, 1)(torch.ones(1), sizes=NUMBER),
+        lambda: bn.EquivariantLinear("-> n", 1, 1)(torch.ones(1), sizes={"n": -NUMBER}),
+        lambda: bn.EquivariantLinear("n -> n", 1, 1)(torch.ones(3, 1), sizes={"n": NUMBER}),
+        lambda: ReluProduct(NUMBER),
+        lambda: CompactSet(-NUMBER, 1),
+    ],
+)
+def test_a_number_of_more_digits_than_python_writes_is_refused_in_our_words(call):
+    with pytest.raises(errors.BellnetError, match=r"too long to be written>|it is larger"):
+        call()

@@ -90,6 +90,47 @@ def test_torch_jit_trace_is_refused_because_it_would_fix_the_number_of_nodes(mak
     assert "torch.export.export" in str(caught.value)
 
 
+SCRIPTED = {
+    "EquivariantLinear": lambda: bn.EquivariantLinear("n n -> n n", 2, 3),
+    "InvariantPool": lambda: bn.InvariantPool("n n"),
+    "EntryNorm": lambda: bn.EntryNorm("n n", 2),
+    "Pointwise": lambda: bn.Pointwise(torch.nn.ReLU()),
+    "ChannelDropout": lambda: bn.ChannelDropout(0.5, 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside another"])
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_torch_jit_script_is_refused_with_what_works_instead(name, inside):
+    module = SCRIPTED[name]()
+    with pytest.raises(TensorError) as caught:
+        torch.jit.script(torch.nn.Sequential(torch.nn.ReLU(), module) if inside else module)
+    assert str(caught.value) == (
+        f"{name} cannot be compiled by torch.jit.script, which reads source code and knows tensors alone.\n"
+        "Use torch.export.export(module, (x,), dynamic_shapes=...), or torch.compile(module)."
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("net", [bn.InvariantNet("n n", [2, 3], 2), bn.EquivariantNet("n n -> n", [2, 3, 1])])
+def test_a_network_that_cannot_be_scripted_is_left_as_it_was(net):
+    x = torch.randn(4, 4, 2)
+    before = net(x)
+    with pytest.raises(TensorError, match=r"EquivariantLinear cannot be compiled by torch\.jit\.script"):
+        torch.jit.script(net)
+    assert torch.equal(net(x), before)
+
+
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_what_is_advised_in_place_of_scripting_keeps_the_number_of_nodes_open(name):
+    module = SCRIPTED[name]().eval()
+    n = torch.export.Dim("n", min=2, max=100)
+    exported = torch.export.export(module, (torch.randn(3, 5, 5, 2),), dynamic_shapes=({1: n, 2: n},)).module()
+    x = torch.randn(3, 7, 7, 2)
+    torch.testing.assert_close(exported(x), module(x))
+
+
 def test_the_first_call_of_a_process_may_be_a_trace():
     code = (
         "import torch, bellnet as bn\n"

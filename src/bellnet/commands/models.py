@@ -37,6 +37,7 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-gigabytes", metavar="G", type=positive, help="the most memory (default: half of it)")
     parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
+    _declare_device(parser, "default auto, a GPU if there is one")
     _declare_output(parser)
 
 
@@ -49,7 +50,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     given = read_data(arguments, "training")
     answers = given.answers(numbers=arguments.regression)
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
-    asked |= {"layout": arguments.layout, "max_gigabytes": arguments.max_gigabytes}
+    asked |= {"layout": arguments.layout, "max_gigabytes": arguments.max_gigabytes, "device": arguments.device}
     options: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     options |= {"random_state": arguments.seed, "verbose": not arguments.silent}
     if arguments.balanced:
@@ -95,7 +96,7 @@ def _declare_evaluate(parser: argparse.ArgumentParser) -> None:
 def _run_evaluate(arguments: argparse.Namespace) -> int:
     from bellnet.estimator import GraphRegressor
 
-    model = _load(arguments.model)
+    model = _load(arguments)
     given = read_data(arguments, "test")
     numbers = isinstance(model, GraphRegressor)
     answers, found = given.answers(numbers=numbers), model.predict(given.graphs)
@@ -165,7 +166,7 @@ def _run_predict(arguments: argparse.Namespace) -> int:
 
     if arguments.out is not None:
         check_file(arguments.out)
-    model = _load(arguments.model)
+    model = _load(arguments)
     given = read_data(arguments, "test")
     if isinstance(model, GraphRegressor):
         rows = _number_rows(given.names, model.predict(given.graphs))
@@ -208,6 +209,11 @@ def _number_rows(names: list[str], found: Any) -> list[dict[str, Any]]:
 
 def _declare_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="what `bellnet fit` or `save` wrote")
+    _declare_device(parser, "default: that of the model, usually auto")
+
+
+def _declare_device(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--device", metavar="D", help=f"where to compute: auto, cpu, cuda:1, ... ({default})")
 
 
 def _declare_output(parser: argparse.ArgumentParser, *, silent: bool = True) -> None:
@@ -216,12 +222,12 @@ def _declare_output(parser: argparse.ArgumentParser, *, silent: bool = True) -> 
         parser.add_argument("--silent", action="store_true", help="show no progress")
 
 
-def _load(path: Path) -> Any:
+def _load(arguments: argparse.Namespace) -> Any:
     from bellnet.estimator import load
 
-    model = load(path)
+    model = load(arguments.model, device=arguments.device)
     if model.target != "graph":
-        raise OptionError(f"{path} predicts {model.target}s; the command line is for labels of graphs.")
+        raise OptionError(f"{arguments.model} predicts {model.target}s; the command line is for labels of graphs.")
     return model
 
 

@@ -109,16 +109,29 @@ def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str
 
 def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
     """The label of each of these files, in their order."""
+    headings, rows = _rows(table)
+    _check_headings(table, headings)
+    known = _by_file(table, rows)
+    _check_files(table, known, names)
+    return {name: known[name] for name in names}
+
+
+def _rows(table: Path) -> tuple[Sequence[str], list[dict[str, str | None]]]:
+    """The headings of a CSV and its rows, with None for what a row lacks."""
     try:
         content = table.read_bytes()
         # The name of a file may be any bytes; all else is text.
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig", "surrogateescape"), newline=""))
-        rows = list(reader)
+        rows: list[dict[str, str | None]] = list(reader)
         headings = reader.fieldnames or []
         if any(map(_NO_TEXT.search, (*headings, *(row.get("label") or "" for row in rows)))):
             content.decode("utf-8-sig")  # which says what is wrong, and where
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
         raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
+    return headings, rows
+
+
+def _check_headings(table: Path, headings: Sequence[str]) -> None:
     if not {"file", "label"} <= {*headings}:
         raise DataError(
             f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}.\n"
@@ -127,6 +140,10 @@ def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
     for heading in ("file", "label"):
         if list(headings).count(heading) > 1:
             raise DataError(f"{table}: the heading {heading!r} is there twice.\nTake one of the columns out.")
+
+
+def _by_file(table: Path, rows: list[dict[str, str | None]]) -> dict[str, str]:
+    """The labels of rows that each name another file."""
     known: dict[str, str] = {}
     for line, row in enumerate(rows, 2):
         file, answer = row["file"], row["label"]
@@ -137,6 +154,11 @@ def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
         if file in known:
             raise DataError(f"{table}, line {line}: {file} has a label already.\nRemove one of the lines.")
         known[file] = answer.strip()
+    return known
+
+
+def _check_files(table: Path, known: dict[str, str], names: tuple[str, ...]) -> None:
+    """Refuse labels that are missing, and labels for files that are."""
     if absent := [name for name in names if name not in known]:
         raise DataError(
             f"{table} has no label for {', '.join(absent[:3])}{' and others' if len(absent) > 3 else ''}.\n"
@@ -147,7 +169,6 @@ def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
             f"{table} has labels for files that are not there: {', '.join(unknown[:3])}"
             f"{' and others' if len(unknown) > 3 else ''}.\nRemove these lines, or add the files."
         )
-    return {name: known[name] for name in names}
 
 
 def _whole(table: Path, answers: dict[str, str]) -> list[int] | None:

@@ -37,6 +37,7 @@ _PARTS: dict[str, set[str]] = {
 }
 _ONLY_TEXT = ("data", "default")
 _EVERY = "all"
+_KEYS_FOR = (_EVERY, "graphml", "graph", "node", "edge", "hyperedge", "port", "endpoint")
 _DRAWING = "yfiles.type"  # of a key whose values are drawings by yEd: of these the label is read, which is text
 _WHY = {
     "graph": "nodes and edges hold no graphs",
@@ -112,6 +113,7 @@ def _check(file: Path, root: Element) -> None:
         named = (key for key in keys if key.get("for", _EVERY) in (kind, _EVERY) and key.get("attr.name") is not None)
         _refuse_twice(file, "attr.name", (key.get("attr.name") for key in named), f" for {kind}s")
     for key in keys:
+        _one_of(file, f"for of the <key> {key.get('id')!r}", key.get("for", _EVERY), _KEYS_FOR)
         defaults = _children(file, key, "default")
         if len(defaults) > 1:
             raise DataError(
@@ -186,9 +188,10 @@ def _refuse_twice(file: Path, part: str, names: Iterable[str | None], of: str = 
         seen.add(name)
 
 
-def _one_of(file: Path, what: str, came: str | None, known: tuple[str, str]) -> None:
+def _one_of(file: Path, what: str, came: str | None, known: tuple[str, ...]) -> None:
     if came not in known:
-        raise DataError(f"{file}: {what} must be {known[0]!r} or {known[1]!r}, came {came!r}.\nWrite one of them.")
+        *most, last = map(repr, known)
+        raise DataError(f"{file}: {what} must be {', '.join(most)} or {last}, came {came!r}.\nWrite one of them.")
 
 
 def _name(part: Element) -> str:

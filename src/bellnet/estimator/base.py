@@ -35,7 +35,7 @@ from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
-from bellnet.estimator.weights import flat_weights, relative_weights
+from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
 
 
 class GraphEstimator(ABC, BaseEstimator):
@@ -250,11 +250,8 @@ class GraphEstimator(ABC, BaseEstimator):
     def _weights(
         self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        with np.errstate(over="ignore"):  # what is too large is refused when all weights are known
-            weights = flat_weights(call, given, counts, self.target) * self._class_weights(call, groups)
-        if not weights.any():
-            raise DataError(f"{call}: all weights are zero; at least one label must count.")
-        return weights
+        weights = flat_weights(call, given, counts, self.target)
+        return times_class_weights(call, weights, self._class_weights(call, groups))
 
     def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array) -> None:
         """Refuse labels that differ between the two directions of an edge without direction."""

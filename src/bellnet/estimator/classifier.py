@@ -17,7 +17,7 @@ from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, one_dimensional, split_up
 from bellnet.estimator.plain import classes_from_json, classes_to_json
-from bellnet.estimator.weights import flat_weights
+from bellnet.estimator.weights import LEAST, flat_weights
 
 
 class GraphClassifier(ClassifierMixin, GraphEstimator):
@@ -177,9 +177,23 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             return np.ones(len(groups))
         if isinstance(given, Mapping):
             weights = np.array([float(given.get(name, 1)) for name in self.classes_.tolist()])
+            self._refuse_vanishing(call, weights)
         else:
             weights = compute_class_weight("balanced", classes=np.arange(len(self.classes_)), y=groups)
         return np.asarray(weights[groups], dtype=np.float64)
+
+    def _refuse_vanishing(self, call: str, weights: NDArray[np.float64]) -> None:
+        """Refuse weights of classes one of which counts as zero beside another. A model that has them can be loaded."""
+        most = int(weights.argmax())
+        with np.errstate(all="ignore"):
+            vanishing = np.flatnonzero((weights > 0) & (weights / weights[most] < LEAST))
+        if len(vanishing):
+            classes, least = self.classes_.tolist(), vanishing[0]
+            raise OptionError(
+                f"{call}: class_weight of {classes[least]!r} is {float(weights[least])!r}, which is nothing beside "
+                f"{float(weights[most])!r}, that of {classes[most]!r}: as numbers of 32 bits, with which training "
+                "computes, it would be zero.\nBring them closer together, or give 0 to a class that is not to count."
+            )
 
     def _check_label_options(self, call: str) -> None:
         given: Any = self.class_weight

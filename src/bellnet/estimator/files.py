@@ -8,6 +8,7 @@ damaged on the way; it does not show who wrote it.
 
 import hashlib
 import json
+import re
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -33,10 +34,14 @@ WITHOUT_CHECKSUM = 2
 """The version before, which can still be read."""
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
+UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
+"""What building an estimator ends with where its description is not that of one."""
+BEFORE_LOCKS = re.compile(r"(?![0-9]{8})[0-9a-f]{8}")
+"""The endings of parts before parts were locked: eight hexadecimal digits, but for those that may be a date."""
 
 
 def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
-    """Write a fitted estimator; the file is replaced as a whole or not at all."""
+    """Write a fitted estimator; the file is replaced as a whole or not at all, and only by one that `load` reads."""
     from safetensors.torch import save as to_bytes
 
     described: dict[str, Any] = {
@@ -53,7 +58,15 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
-    _replace(Path(path), to_bytes(weights, {HEADER: json.dumps(described)}))
+    header = json.dumps(described)
+    try:
+        _build(json.loads(header), weights)
+    except UNSOUND as reason:
+        raise DataError(
+            f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
+            "Set its options as they were when it was fitted, or fit it again."
+        ) from reason
+    _replace(Path(path), to_bytes(weights, {HEADER: header}))
 
 
 def load(path: str | PathLike[str], *, device: str | torch.device | None = None) -> Any:
@@ -67,16 +80,15 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
     described, weights = _read(Path(path))
     try:
         estimator = _build(described, weights)
-    except (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as reason:
-        what = f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
+    except UNSOUND as reason:
         raise DataError(
-            f"{call}: this is a file of a bellnet estimator, but not a sound one: {what}\nSave it again."
+            f"{call}: this is a file of a bellnet estimator, but not a sound one: {_words(reason)}\nSave it again."
         ) from reason
     if device is not None:
         estimator.device = device
     if mistake := mistake_in_device(estimator.device):
         kind = DataError if device is None else OptionError
-        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto').")
+        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto'), or --device auto in the shell.")
     if described["version"] == WITHOUT_CHECKSUM:
         warnings.warn(
             f"{call}: this file was written by {described.get('written_by')} and has no checksum, so damage would not "
@@ -173,6 +185,10 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     return estimator
 
 
+def _words(reason: Exception) -> str:
+    return f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
+
+
 def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
     if described["checksum"] != checksum(described, weights):
         raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
@@ -199,6 +215,6 @@ def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
 def _replace(path: Path, content: bytes) -> None:
     """Write a file that is replaced as a whole or not at all."""
     try:
-        files.write_files({path: content})
+        files.write_files({path: content}, unlocked=BEFORE_LOCKS)
     except OSError as reason:
         raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason

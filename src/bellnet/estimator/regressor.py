@@ -16,6 +16,9 @@ from bellnet.estimator.labels import Array, check_present, flatten, split_up
 from bellnet.estimator.scaling import Scaling
 from bellnet.estimator.weights import flat_weights
 
+LARGEST, SMALLEST = 1e150, 1e-150
+"""What squares can be computed of, and sums of squares."""
+
 
 class GraphRegressor(RegressorMixin, GraphEstimator):
     """A scikit-learn regressor for lists of graphs, or for the nodes or edges of graphs.
@@ -147,8 +150,26 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
             raise DataError(f"{call}: y must have one axis, or two for several numbers each, not {numbers.ndim}.")
         self.several_outputs_ = numbers.ndim == 2
         rows = torch.from_numpy(numbers.reshape(len(numbers), -1))
+        self._refuse_extremes(call, rows)
         self.target_scaling_ = Scaling.fit(rows, keep_binary=False)
         return self.target_scaling_.apply(rows).float(), np.zeros(len(rows), dtype=np.int64)
+
+    def _refuse_extremes(self, call: str, rows: Tensor) -> None:
+        """Refuse numbers whose squares are too large or too small to be told from infinity or zero."""
+        for column, values in enumerate(rows.T):
+            largest = float(values.abs().max())
+            if largest <= LARGEST and (largest >= SMALLEST or bool((values == values[0]).all())):
+                continue
+            y = f"y[:, {column}]" if self.several_outputs_ else "y"
+            beyond, way, back = (
+                ("beyond 64 bits", "Divide", "multiply")
+                if largest > LARGEST
+                else ("below what 64 bits can tell", "Multiply", "divide")
+            )
+            raise DataError(
+                f"{call}: {y} has numbers up to {largest:.3g}, and the variance of such numbers is {beyond}.\n"
+                f"{way} y by a constant, and {back} what is predicted by it."
+            )
 
     def _n_outputs(self) -> int:
         return len(self.target_scaling_.mean)

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from bellnet.errors import DataError
 from bellnet.estimator.labels import flatten
 
+LEAST = float(np.finfo(np.float32).tiny)
+"""What is smaller beside one counts as zero where training computes."""
+
 
 def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) -> NDArray[np.float64]:
     """Sample weights as a flat array: as given for labels, or repeated where they are given for graphs."""
@@ -34,6 +37,24 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     return weights
 
 
+def times_class_weights(
+    call: str, weights: NDArray[np.float64], of_classes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The product of sample weights and class weights; infinite where it is too large for a number.
+
+    Args:
+        call: How messages name the call.
+        weights: A number from 0 up for every label.
+        of_classes: The weight of its class for every label.
+    """
+    with np.errstate(over="ignore", under="ignore"):  # what is too large is refused when all weights are known
+        product: NDArray[np.float64] = weights * of_classes
+    _refuse_vanished(call, (product == 0) & (weights > 0) & (of_classes > 0))
+    if not product.any():
+        raise DataError(f"{call}: all weights are zero; at least one label must count.")
+    return product
+
+
 def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The weights divided by the mean of those that are learned from, as training computes with them.
 
@@ -53,4 +74,14 @@ def relative_weights(call: str, weights: NDArray[np.float64], held: NDArray[np.b
             "the mean of those that are learned from they are not finite.\n"
             "Bring them closer together, and closer to one."
         )
+    _refuse_vanished(call, (found < LEAST) & (weights > 0))
     return found
+
+
+def _refuse_vanished(call: str, vanished: NDArray[np.bool_]) -> None:
+    if vanished.any():
+        raise DataError(
+            f"{call}: the weight of label {np.flatnonzero(vanished)[0]}, sample_weight times class_weight, is nothing "
+            "beside the others: as a number of 32 bits, with which training computes, it would be zero.\n"
+            "Bring the weights closer together, or give 0 to a label that is not to count."
+        )

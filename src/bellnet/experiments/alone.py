@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bellnet.errors import OptionError
-from bellnet.experiments.locks import Answer, lock
 from bellnet.files import check_directory
+from bellnet.locks import Answer, lock
 
 NAME = ".lock"
 

@@ -136,6 +136,8 @@ def dress(axes: "Axes", title: str, across: str, up: str, *, scale: str = "log")
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=8)
     axes.set_ylabel(up, fontsize=8)
-    axes.set_yscale(scale)
+    lines: list[Any] = [line.get_ydata() for line in axes.lines]
+    positive = any(height > 0 for heights in lines for height in heights)
+    axes.set_yscale(scale if positive else "linear")  # zeros alone have no logarithm to show
     axes.tick_params(which="both", labelsize=7)
     axes.locator_params(axis="x", integer=True)

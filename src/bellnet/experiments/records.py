@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bellnet.errors import DataError
-from bellnet.experiments.locks import Answer, lock
+from bellnet.locks import Answer, lock
 
 NAME = "records.jsonl"
 EPOCH, FINISHED = "epoch", "cell"

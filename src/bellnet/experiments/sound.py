@@ -1,15 +1,17 @@
 """Records that hold what tables and pictures need; any others are named, so that nothing is drawn from half of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bellnet.errors import BellnetError, DataError
-from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import TABLES, Cell
+from bellnet.experiments.figures import is_amount, is_error, is_number, is_share
 from bellnet.experiments.graph_cells import GraphCell
 from bellnet.experiments.records import Records
 
 Epochs = dict[str, list[dict[str, Any]]]
+DIGITS = 10
+"""Numbers of nodes and epochs have no more."""
 
 
 def sound_results(records: Records) -> list[dict[str, Any]]:
@@ -31,10 +33,14 @@ def sound_epochs(records: Records) -> Epochs:
     found: Epochs = {}
     wrong: list[str] = []
     for record in sound_results(records):
-        key, shown = record["key"], _shown(record["config"])
+        key = record["key"]
         found[key] = recorded.get(key, [])
-        numbers = [epoch["epoch"] for epoch in found[key] if not _is_number(epoch.get(shown))]
-        wrong += [f'"{key}", epoch {number}, has no {shown}' for number in numbers]
+        for epoch in found[key]:
+            if mistake := _mistake_in_epoch(epoch, record["config"]):
+                number = str(epoch["epoch"])
+                wrong.append(
+                    f'"{key}", epoch {number if len(number) <= DIGITS else number[:DIGITS] + "..."}, {mistake}'
+                )
     if wrong:
         raise DataError(
             f'{records.path}: lines of the kind "epoch" are not whole:\n'
@@ -53,28 +59,56 @@ def _mistake(record: Mapping[str, Any]) -> str:
         cell = _cell(record["config"])
     except (BellnetError, TypeError):
         return "has a config that is no cell of a table"
-    figures = _figures(record) if isinstance(cell, Cell) else {"accuracy": record.get("accuracy")}
-    lacking = [name for name, value in {**figures, "seconds": record.get("seconds")}.items() if not _is_number(value)]
-    return f"has no {lacking[0]}" if lacking else ""
+    if isinstance(cell, Cell):
+        figures, is_possible = _errors(record), is_error
+    else:
+        figures, is_possible = {"accuracy": record.get("accuracy")}, is_share
+    mistakes = [_mistake_in_figure(name, value, is_possible) for name, value in figures.items()]
+    mistakes.append(_mistake_in_figure("seconds", record.get("seconds"), is_amount))
+    if isinstance(cell, Cell) and isinstance(record.get("said"), list) and not _is_output(record["said"], cell.n):
+        mistakes.append(f"has a said that is no output for {cell.n} nodes")
+    return next(filter(None, mistakes), "")
 
 
-def _figures(record: Mapping[str, Any]) -> dict[str, Any]:
+def _mistake_in_epoch(epoch: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """What is wrong with an epoch of a cell, in words; nothing if it is sound."""
+    cell = _cell(config)
+    if epoch["epoch"] >= cell.epochs:
+        return f"is none of the {cell.epochs} that the cell has"
+    if isinstance(cell, Cell):
+        return _mistake_in_figure("validation", epoch.get("validation"), is_error)
+    shown = "test" if cell.protocol == "fixed" else "validation"
+    return _mistake_in_figure(shown, epoch.get(shown), is_share)
+
+
+def _mistake_in_figure(name: str, value: Any, is_possible: Callable[[float], bool]) -> str:
+    if not is_number(value):
+        return f"has no {name}"
+    return "" if is_possible(value) else f"has an impossible number for {name}"
+
+
+def _errors(record: Mapping[str, Any]) -> dict[str, Any]:
     """The errors of a cell of Tables 1 and 2, by words; its validation, if it has any, is one of them."""
     errors, validation = record.get("errors"), record.get("validation")
-    if not isinstance(errors, dict) or not errors or not all(size.isdecimal() for size in errors):
+    if not isinstance(errors, dict) or not errors or not all(map(_is_size, errors)):
         return {"errors": None}
     figures = {f"error for {size} nodes": error for size, error in errors.items()}
     return figures if validation is None else {**figures, "validation": validation}
 
 
-def _cell(config: Mapping[str, Any]) -> Runnable:
-    return Cell.from_json(config) if config.get("table") in TABLES else GraphCell.from_json(config)
+def _is_size(size: str) -> bool:
+    return size.isdecimal() and len(size) <= DIGITS
 
 
-def _shown(config: Mapping[str, Any]) -> str:
-    """The figure of an epoch that a curve shows."""
-    return "test" if config["table"] not in TABLES and GraphCell.from_json(config).protocol == "fixed" else "validation"
+def _is_output(said: list[Any], n: int) -> bool:
+    """Whether these are numbers for n nodes, or for all pairs of them, that can be drawn."""
+    rows = said if all(isinstance(row, list) and len(row) == n for row in said) else [said]
+    return len(said) == n and all(is_number(value) and is_error(abs(value)) for row in rows for value in row)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _cell(config: Mapping[str, Any]) -> Cell | GraphCell:
+    found = Cell.from_json(config) if config.get("table") in TABLES else GraphCell.from_json(config)
+    several = (value if isinstance(value, list) else [value] for value in config.values())
+    if any(is_number(value) and not is_amount(abs(value)) for values in several for value in values):
+        raise DataError("no cell has such a number")
+    return found

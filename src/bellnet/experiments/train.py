@@ -11,6 +11,7 @@ import torch
 
 from bellnet.errors import DataError
 from bellnet.experiments.cell import Runnable
+from bellnet.experiments.figures import is_amount, is_error, is_number
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
 
@@ -113,11 +114,11 @@ def _learned(cell: Runnable, records: Records, report: Report, note: Note) -> di
 
 def _recorded(cell: Runnable, records: Records, learner: "Learner") -> dict[int, dict[str, Any]]:
     """The epochs of a cell that have been recorded with the figures that its result is made of."""
-    needed = ["seconds", *([] if learner.monitor is None else [learner.monitor[0]])]
+    needed = {"seconds": is_amount, **({} if learner.monitor is None else {learner.monitor[0]: is_error})}
     return {
         epoch["epoch"]: epoch
         for epoch in records.epochs().get(cell.key, ())
-        if all(isinstance(epoch.get(name), int | float) for name in needed)
+        if all(is_number(epoch.get(name)) and is_possible(epoch[name]) for name, is_possible in needed.items())
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from bellnet.errors import SizesError
+from bellnet.errors import SizesError, as_written
 from bellnet.tensors import can_look_at
 
 GivenSizes = Mapping[str, int | Tensor] | None
@@ -18,7 +18,7 @@ def check_given(
     if not isinstance(sizes, Mapping):
         example = f"{{{', '.join(f'{name!r}: 10' for name in expected)}}}"
         raise SizesError(
-            f"{call}: sizes must be a dict from node sets to numbers of nodes, not {sizes!r}.\n"
+            f"{call}: sizes must be a dict from node sets to numbers of nodes, not {as_written(sizes)}.\n"
             + (f"Pass for instance sizes={example}." if expected else "This layer needs none: leave sizes out.")
         )
     for name, size in sizes.items():
@@ -27,20 +27,20 @@ def check_given(
                 f"{call}: sizes has an entry for {name!r}, but the node sets are {', '.join(map(repr, node_sets))}."
             )
         if not _is_whole(size):
-            shown = f"a tensor of {size.dtype}" if isinstance(size, Tensor) else repr(size)
+            shown = f"a tensor of {size.dtype}" if isinstance(size, Tensor) else as_written(size)
             raise SizesError(
                 f"{call}: the size of node set {name!r} must be a whole number, or a tensor with one for each graph, "
                 f"not {shown}."
             )
         if (smallest := _smallest(size)) is not None and smallest < 0:
-            raise SizesError(f"{call}: the size of node set {name!r} is negative: {smallest}.")
+            raise SizesError(f"{call}: the size of node set {name!r} is negative: {as_written(smallest)}.")
     return sizes
 
 
 def check_repeated(call: str, name: str, size: int | Tensor, length: int) -> None:
     """Refuse a size for a node set of the input, unless it is the length that the input has."""
     if isinstance(size, Tensor) or size != length:
-        shown = "a tensor" if isinstance(size, Tensor) else str(size)
+        shown = "a tensor" if isinstance(size, Tensor) else as_written(size)
         raise SizesError(
             f"{call}: sizes[{name!r}] is {shown}, but the input already has {length} nodes of that set.\n"
             "The call gives lengths only for node sets that the input does not have; for graphs of different "

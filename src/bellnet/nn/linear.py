@@ -5,7 +5,7 @@ from typing import overload
 import torch
 from torch import Tensor, nn
 
-from bellnet.errors import OptionError, TensorError
+from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.execute import Engine, Nodes, Supports, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
@@ -14,12 +14,13 @@ from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.room import check_room
+from bellnet.nn.scripting import NotScripted
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
 
 
-class EquivariantLinear(nn.Module):
+class EquivariantLinear(NotScripted, nn.Module):
     """All equivariant linear maps of a spec, with channels and biases.
 
     The spec gives the node set of every slot of input and output; a repeated name means the same node *set*, not the
@@ -73,7 +74,7 @@ class EquivariantLinear(nn.Module):
     ) -> None:
         super().__init__()
         self.spec = parse_spec(spec)
-        self._call = f'EquivariantLinear("{self.spec}", {in_channels!r}, {out_channels!r})'
+        self._call = f'EquivariantLinear("{self.spec}", {as_written(in_channels)}, {as_written(out_channels)})'
         self.in_channels = check_channels(self._call, "in_channels", in_channels)
         self.out_channels = check_channels(self._call, "out_channels", out_channels)
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
@@ -109,7 +110,7 @@ class EquivariantLinear(nn.Module):
             )
         if dtype is not None and (type(dtype) is not torch.dtype or not dtype.is_floating_point):
             raise OptionError(
-                f"{self._call}: dtype must be a floating point type such as torch.float32, not {dtype!r}."
+                f"{self._call}: dtype must be a floating point type such as torch.float32, not {as_written(dtype)}."
             )
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from bellnet.errors import as_written
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
@@ -55,7 +56,7 @@ class EquivariantNet(nn.Module):
     ) -> None:
         super().__init__()
         self.spec = parse_spec(spec)
-        call = f'EquivariantNet("{self.spec}", {list(channels)})'
+        call = f'EquivariantNet("{self.spec}", {as_written(list(channels))})'
         channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 1].")
         self.in_channels, self.out_channels = channels[0], channels[-1]
         options = StackOptions(
@@ -139,7 +140,7 @@ class InvariantNet(nn.Module):
     ) -> None:
         super().__init__()
         axes = parse_shape(shape)
-        call = f'InvariantNet("{" ".join(axes)}", {list(channels)}, {out_channels!r})'
+        call = f'InvariantNet("{" ".join(axes)}", {as_written(list(channels))}, {as_written(out_channels)})'
         channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 8].")
         self.spec = Spec(axes, ())
         self.in_channels = channels[0]

@@ -3,16 +3,18 @@
 import torch
 from torch import Tensor, nn
 
+from bellnet.errors import as_written
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
 from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.scripting import NotScripted
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
 OVER = ("batch", "graph", "channels")
 
 
-class EntryNorm(nn.Module):
+class EntryNorm(NotScripted, nn.Module):
     """Shift and scale every channel to mean zero and variance one, then by learned factors.
 
     Padding is not counted, and of a `Sparse` the listed tuples alone are.
@@ -35,7 +37,7 @@ class EntryNorm(nn.Module):
     ) -> None:
         super().__init__()
         self.axes = parse_shape(shape)
-        call = f'EntryNorm("{" ".join(self.axes)}", {channels!r})'
+        call = f'EntryNorm("{" ".join(self.axes)}", {as_written(channels)})'
         self.channels = check_channels(call, "channels", channels)
         self.over = check_choice(call, "over", over, OVER)
         self.eps, self.momentum = eps, momentum

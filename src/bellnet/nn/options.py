@@ -2,7 +2,7 @@
 
 from operator import index
 
-from bellnet.errors import OptionError
+from bellnet.errors import OptionError, as_written
 
 WIDEST = 2**31
 """Layers have fewer channels, and products of two such numbers can be counted."""
@@ -13,7 +13,7 @@ def check_choice(call: str, argument: str, value: object, choices: tuple[str, ..
     for choice in choices:
         if value == choice:
             return choice
-    raise OptionError(f"{call}: {argument} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+    raise OptionError(f"{call}: {argument} must be one of {', '.join(map(repr, choices))}, not {as_written(value)}.")
 
 
 def check_channels(call: str, argument: str, value: object) -> int:
@@ -26,4 +26,4 @@ def check_channels(call: str, argument: str, value: object) -> int:
         raise OptionError(f"{call}: {argument} must be below 2**31; it is larger.")
     if number >= 1:
         return number
-    raise OptionError(f"{call}: {argument} must be a whole number from 1 up, not {value!r}.")
+    raise OptionError(f"{call}: {argument} must be a whole number from 1 up, not {as_written(value)}.")

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from bellnet.errors import OptionError
+from bellnet.nn.scripting import NotScripted
 from bellnet.tensors import Padded, Sparse
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -26,7 +27,7 @@ KEEPING_ZEROS = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.T
 """Modules that make new tensors, zero wherever the old ones are."""
 
 
-class Pointwise(nn.Module):
+class Pointwise(NotScripted, nn.Module):
     """A module that acts on every entry alone, for tensors, `Padded` and `Sparse`: an activation, a linear layer.
 
     On a `Sparse` it acts on the listed tuples; what is not listed stays zero.
@@ -76,7 +77,7 @@ def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Poi
     )
 
 
-class ChannelDropout(nn.Module):
+class ChannelDropout(NotScripted, nn.Module):
     """Dropout of whole channels of a graph: which are dropped does not depend on how its nodes are numbered.
 
     Args:

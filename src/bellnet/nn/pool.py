@@ -9,12 +9,13 @@ from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
 from bellnet.nn.listed_pool import pool_listed
 from bellnet.nn.options import check_choice
+from bellnet.nn.scripting import NotScripted
 from bellnet.plan import MOST_MAPS, Fold, refuse_giants
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
 
-class InvariantPool(nn.Module):
+class InvariantPool(NotScripted, nn.Module):
     """The maximum, sum or mean over each orbit: the entries whose indices have one equality pattern.
 
     For "n n" the orbits are the diagonal and the off-diagonal. Channels are multiplied by the number of orbits,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from bellnet.errors import OptionError
+from bellnet.errors import OptionError, as_written
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels, check_choice
@@ -37,7 +37,7 @@ class StackOptions:
         if self.norm is not None:
             check_choice(self.call, "norm", self.norm, OVER)
         if not 0 <= self.dropout < 1:
-            raise OptionError(f"{self.call}: dropout must be a probability below 1, not {self.dropout!r}.")
+            raise OptionError(f"{self.call}: dropout must be a probability below 1, not {as_written(self.dropout)}.")
 
     def layer(self, spec: Spec, before: int, after: int, *, first: bool) -> EquivariantLinear:
         """One layer; what was declared of the input concerns the first."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from bellnet.errors import SizesError
+from bellnet.errors import SizesError, as_written
 from bellnet.plan.level import Level
 from bellnet.plan.tree import Tree
 from bellnet.spec import Spec
@@ -44,7 +44,9 @@ def count_cost(
     lengths = _lengths(spec, sizes)
     for name, number in (("in_channels", in_channels), ("out_channels", out_channels), ("batch", batch)):
         if type(number) is not int or number < 0:
-            raise SizesError(f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {number!r}.')
+            raise SizesError(
+                f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {as_written(number)}.'
+            )
     source = batch * prod(lengths[name] for name in spec.source)
     target = batch * prod(lengths[name] for name in spec.target)
     by_number = tuple(lengths[name] for name in spec.node_sets)
@@ -98,7 +100,7 @@ def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:
         raise SizesError(f"{call} has an entry for {unknown[0]!r}, but the node sets are {names}.")
     for name, size in lengths.items():
         if int is not type(size):
-            raise SizesError(f"{call}: the size of {name!r} must be a whole number, not {size!r}.")
+            raise SizesError(f"{call}: the size of {name!r} must be a whole number, not {as_written(size)}.")
         if size < 0:
-            raise SizesError(f"{call}: the size of {name!r} is negative: {size}.")
+            raise SizesError(f"{call}: the size of {name!r} is negative: {as_written(size)}.")
     return lengths

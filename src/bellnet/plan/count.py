@@ -6,7 +6,7 @@ from math import comb, floor, log10, perm, prod
 from textwrap import shorten
 
 from bellnet.combinatorics import bell, partitions_of_number, stirling2
-from bellnet.errors import OptionError, SpecError
+from bellnet.errors import OptionError, SpecError, as_written
 from bellnet.spec import Spec
 
 MOST_MAPS = 50_000
@@ -33,7 +33,9 @@ def count_maps(spec: Spec, *, symmetric: bool, hollow: bool) -> int:
 def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
     """Refuse a spec with more maps than were asked for, or with slots beyond all use."""
     if type(max_maps) is not int or max_maps < 1:
-        raise OptionError(f'The spec "{_shown(spec)}": max_maps must be a whole number from 1 up, not {max_maps!r}.')
+        raise OptionError(
+            f'The spec "{_shown(spec)}": max_maps must be a whole number from 1 up, not {as_written(max_maps)}.'
+        )
     n_maps = count_maps(spec, symmetric=symmetric, hollow=hollow)
     if n_maps > max_maps:
         number = f"{n_maps:,}" if n_maps < MOST_PRINTED else f"at least 10^{floor(log10(n_maps))}"

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from math import inf
 
-from bellnet.errors import OptionError
+from bellnet.errors import OptionError, as_written
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CompactSet:
     def __post_init__(self) -> None:
         for name, limit in asdict(self).items():
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < inf:
-                raise OptionError(f"CompactSet: {name} must be a number from 0 up, not {limit!r}.")
+                raise OptionError(f"CompactSet: {name} must be a number from 0 up, not {as_written(limit)}.")
 
     def exceeded_by(self, other: "CompactSet") -> list[str]:
         """The names of the limits that the other set goes beyond."""

@@ -25,6 +25,7 @@ depth; the error is one of other multiplicities and weights.
 import torch
 from torch import Tensor, nn
 
+from bellnet.errors import as_written
 from bellnet.nn.options import check_channels
 
 
@@ -50,7 +51,7 @@ class ReluProduct(nn.Module):
 
     def __init__(self, depth: int, left: float | Tensor = 1.0, right: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.depth = check_channels(f"ReluProduct({depth!r})", "depth", depth)
+        self.depth = check_channels(f"ReluProduct({as_written(depth)})", "depth", depth)
         for name, largest in (("left", left), ("right", right)):
             # A number keeps its digits, and does not change the type of what it is multiplied with.
             largest = largest.clone() if isinstance(largest, Tensor) else torch.tensor(largest, dtype=torch.float64)
