@@ -18,7 +18,7 @@ from benchmarks.listed import LEGEND as LISTED_LEGEND
 from benchmarks.measure import Timing, load_average
 from benchmarks.races import Effort, Raced, Section, race_record, race_table
 from benchmarks.record import circumstances, record
-from benchmarks.regressions import moved, moved_table
+from benchmarks.regressions import moved_table
 from benchmarks.report import ratio_tables, verdict_table
 from benchmarks.results import Result, measure
 
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text += "\n\nThe goals are set for a full run, without --quick and --case, on a machine that is idle otherwise."
     print(text)
     if RECORDED.exists() and not (options.quick or options.case):
-        print("\n" + moved_table(moved(json.loads(RECORDED.read_text(encoding="utf-8")), found)))
+        print("\n" + moved_table(json.loads(RECORDED.read_text(encoding="utf-8")), found))
     for warning in warnings:
         print(f"warning: {warning}")
     _write(options, found, text)

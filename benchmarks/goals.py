@@ -25,8 +25,11 @@ class Goal:
         return value >= self.bound if self.sense == "at least" else value <= self.bound
 
 
-PAPER_GOAL = 8.0
-"""1.3 times what commit 19049dd reached in the same race; `--only paper` measures another checkout as well."""
+PAPER_LANDED = 3.25
+"""What commit 19049dd reached with the paper's network, the median of six runs from 2.8 to 3.7.
+
+They were of one processor's seconds, on a busy machine. `--only paper` measures that checkout again.
+"""
 
 GOALS = {
     "n n -> n n, forward, ours/bare": Goal("at most", 1.2),
@@ -36,11 +39,13 @@ GOALS = {
     "n n -> n n, forward+backward, ours/bare, largest": Goal("at most", 2),
     "n n -> n n, forward+backward, stacked/ours": Goal("at least", 9),
     "n n n -> n n n, forward+backward, einsums/ours": Goal("at least", 6),
+    "n n n -> n n n, forward+backward, ours/bare": Goal("at most", 3),
+    "n n n n -> n n n n, forward+backward, ours/bare": Goal("at most", 3),
     "import bellnet / import torch": Goal("at most", 1.15),
     "tiny layer, forward, ours/linear": Goal("at most", 12),
     "tiny layer, forward+backward, ours/linear": Goal("at most", 5),
     "small layer, forward+backward, ours/bare": Goal("at most", 1.9),
-    "paper's network, training step, stacked/ours": Goal("at least", PAPER_GOAL),
+    "paper's network, training step, stacked/ours": Goal("at least", 1.3 * PAPER_LANDED),
     "EquivariantNet, forward+backward, padded/tensor": Goal("at most", 1.15),
     "InvariantNet, forward+backward, padded/tensor": Goal("at most", 1.15),
     "seconds to make n n n n -> n n n n": Goal("at most", 1),

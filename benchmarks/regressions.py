@@ -25,11 +25,15 @@ class Moved:
         return (self.new - self.old) / self.old
 
 
-def moved(old: Mapping[str, Any], new: Mapping[str, Any], *, by: float = MOST_MOVED) -> list[Moved]:
-    """The ratios of both records that have grown or shrunk by more than such a fraction, as the new one has them."""
+def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Moved]:
+    """The ratios that both records have, in the order of the new one."""
     before = ratios(old)
-    both = [Moved(what, before[what], value) for what, value in ratios(new).items() if before.get(what)]
-    return [one for one in both if abs(one.change) > by]
+    return [Moved(what, before[what], value) for what, value in ratios(new).items() if before.get(what)]
+
+
+def moved(old: Mapping[str, Any], new: Mapping[str, Any], *, by: float = MOST_MOVED) -> list[Moved]:
+    """Those of them that have grown or shrunk by more than such a fraction."""
+    return [one for one in compared(old, new) if abs(one.change) > by]
 
 
 def ratios(record: Mapping[str, Any]) -> dict[str, float]:
@@ -45,10 +49,11 @@ def ratios(record: Mapping[str, Any]) -> dict[str, float]:
     return found | {entry["what"]: entry["value"] for entry in record["summary"]}
 
 
-def moved_table(several: list[Moved]) -> str:
-    """One row a ratio; or a sentence, if there is none."""
+def moved_table(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """One row for each ratio that has moved; or a sentence, if there is none."""
+    both, several = compared(old, new), moved(old, new)
     if not several:
-        return f"No ratio has moved by more than {MOST_MOVED:.0%} since the recorded run."
+        return f"Of {len(both)} ratios that the recorded run has as well, none has moved by more than {MOST_MOVED:.0%}."
     rows = [[f"moved by more than {MOST_MOVED:.0%} since the recorded run", "old", "new", "change"]]
     rows += [[one.what, f"{one.old:.2f}", f"{one.new:.2f}", f"{one.change:+.0%}"] for one in several]
     return table(rows)

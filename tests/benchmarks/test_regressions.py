@@ -30,9 +30,12 @@ def test_a_ratio_has_moved_if_it_is_more_than_15_percent_larger_or_smaller(new, 
 
 
 def test_what_has_moved_is_named_with_what_it_was_and_what_it_is():
-    found = moved(record(1.0, growth=2.0, steady=1.0), record(1.5, growth=1.0, steady=1.1))
-    assert found == [Moved("n n -> n n at 1,5,8,4, forward, ours/bare", 1.0, 1.5), Moved("growth", 2.0, 1.0)]
-    assert moved_table(found).splitlines() == [
+    old, new = record(1.0, growth=2.0, steady=1.0), record(1.5, growth=1.0, steady=1.1)
+    assert moved(old, new) == [
+        Moved("n n -> n n at 1,5,8,4, forward, ours/bare", 1.0, 1.5),
+        Moved("growth", 2.0, 1.0),
+    ]
+    assert moved_table(old, new).splitlines() == [
         "| moved by more than 15% since the recorded run |  old |  new | change |",
         "|-----------------------------------------------|-----:|-----:|--------|",
         "| n n -> n n at 1,5,8,4, forward, ours/bare     | 1.00 | 1.50 | +50%   |",
@@ -49,7 +52,8 @@ def test_a_ratio_that_was_zero_is_not_divided_by():
 
 
 def test_nothing_moved_is_said_in_a_sentence():
-    assert moved_table([]) == "No ratio has moved by more than 15% since the recorded run."
+    said = "Of 2 ratios that the recorded run has as well, none has moved by more than 15%."
+    assert moved_table(record(growth=1.0), record(growth=1.1, another=2.0)) == said
 
 
 def test_the_recorded_run_can_be_compared():
