@@ -1,36 +1,80 @@
-"""`python -m benchmarks`: measure, print one table of ratios, and say which goals are reached."""
+"""`python -m benchmarks`: measure, print tables of ratios, say which goals are reached and what has moved."""
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from benchmarks import compiled, construction, padded, paper, supports, tiny
 from benchmarks.cases import CASES, QUICK_CASES, Case
-from benchmarks.goals import verdicts
+from benchmarks.goals import Verdict, verdicts
 from benchmarks.imports import time_imports
-from benchmarks.listed import FULL, QUICK, listed_record, listed_table, measure_listed, verdicts_on_listed
+from benchmarks.listed import FULL, QUICK, ListedResult, listed_record, listed_table, measure_listed, verdicts_on_listed
 from benchmarks.listed import LEGEND as LISTED_LEGEND
-from benchmarks.measure import load_average
+from benchmarks.measure import Timing, load_average
+from benchmarks.races import Effort, Raced, Section, race_record, race_table
 from benchmarks.record import circumstances, record
+from benchmarks.regressions import moved_table
 from benchmarks.report import ratio_tables, verdict_table
 from benchmarks.results import Result, measure
 
 ROUNDS, QUICK_ROUNDS = 15, 3
 IMPORT_ROUNDS, QUICK_IMPORT_ROUNDS = 9, 1
 BUSY_LOAD = 0.5
+RECORDED = Path(__file__).parent / "results" / "latest.json"
 
 LEGEND = """\
 ours     EquivariantLinear
-bare     x @ [W_straight | W_transposed], the least that n n -> n n can cost
+bare     x @ [W_straight | W_transposed], the least that n n -> n n can cost; x @ [W_1 | ... | W_k!] at order k
+hand     the same algorithm written for n n -> n n alone, in straight-line torch
 stacked  all fifteen full matrices, channels first, mixed by one einsum: what public implementations do
 last     the same in a better layout: all fifteen side by side in the channels, mixed by one matrix product
 einsums  one einsum for each diagram
 ms is the median time of one call, a/b the time of a over that of b (above 1: b is faster).
 MB is peak extra memory, output and gradients included."""
+
+
+class Question(NamedTuple):
+    """One section: what measures it, and what its words mean."""
+
+    measure: Callable[[Effort], Section]
+    legend: str
+
+
+QUESTIONS = {
+    "tiny": Question(tiny.measure_tiny, tiny.LEGEND),
+    "paper": Question(paper.measure_paper, paper.LEGEND),
+    "padded": Question(padded.measure_padded, padded.LEGEND),
+    "construction": Question(construction.measure_construction, construction.LEGEND),
+    "compiled": Question(compiled.measure_compiled, compiled.LEGEND),
+    "supports": Question(supports.measure_supports, supports.LEGEND),
+}
+"""What is measured beside the dense cases and listed tuples, by the name that `--only` takes."""
+
+
+class Measured(NamedTuple):
+    """All that a run has measured."""
+
+    results: list[Result]
+    sections: dict[str, Section]
+    listed: list[ListedResult]
+    imports: dict[str, Timing]
+
+    @property
+    def races(self) -> list[Raced]:
+        """Those of all sections."""
+        return [race for section in self.sections.values() for race in section.races]
+
+    @property
+    def summary(self) -> list[Verdict]:
+        """What is made of it, and how it compares with the goals."""
+        found = verdicts(self.results, self.imports)
+        found += [verdict for section in self.sections.values() for verdict in section.verdicts]
+        return found + (verdicts_on_listed(self.listed) if self.listed else [])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,38 +86,64 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if load is not None and load > BUSY_LOAD:
         _warn(warnings, f"the load average is {load:.2f}: other work is running, timings will be distorted")
     rounds = QUICK_ROUNDS if options.quick else ROUNDS
-    results: list[Result] = []
-    cases = () if options.only == "listed" else options.case or (QUICK_CASES if options.quick else CASES)
-    for case in cases:
-        print(f"measuring {case.spec} at batch,n,in,out = {str(case).partition(':')[2]}", file=sys.stderr, flush=True)
-        results += measure(case, rounds=rounds)
-    if unsteady := sum(not result.is_steady for result in results):
-        _warn(warnings, f"fixed work did not take equally long in {unsteady} of {len(results)} races: a busy machine")
-    listed = []
-    if options.only != "dense" and not options.case:
-        print("measuring listed tuples", file=sys.stderr, flush=True)
-        listed = measure_listed(QUICK if options.quick else FULL, rounds=rounds)
-        if unsteady := sum(not result.is_steady for result in listed):
-            _warn(
-                warnings, f"fixed work did not take equally long in {unsteady} of {len(listed)} races of listed tuples"
-            )
-    import_rounds = QUICK_IMPORT_ROUNDS if options.quick else IMPORT_ROUNDS
-    imports = {} if options.only == "listed" else time_imports(rounds=import_rounds)
-    summary = verdicts(results, imports)
-    summary += verdicts_on_listed(listed) if listed else []
+    measured = _measure(options, rounds)
+    steady = [one.is_steady for several in (measured.results, measured.races, measured.listed) for one in several]
+    if unsteady := steady.count(False):
+        _warn(warnings, f"fixed work did not take equally long in {unsteady} of {len(steady)} races: a busy machine")
+    text = _tables(measured)
     about = circumstances(threads=options.threads, rounds=rounds, load=load)
-    parts = [LEGEND + ("\n" + LISTED_LEGEND if listed else "")]
-    parts += [ratio_tables(results)] * bool(results) + [listed_table(listed)] * bool(listed) + [verdict_table(summary)]
+    found = record(about, measured.results, measured.imports, measured.summary, warnings)
+    if measured.races:
+        found["races"] = race_record(measured.races)
+    if measured.listed:
+        found["listed"] = listed_record(measured.listed)
     if options.quick or options.case:
-        parts.append(
-            "The goals are set for a full run, without --quick and --case, on a machine that is idle otherwise."
-        )
-    text = "\n\n".join(parts)
+        text += "\n\nThe goals are set for a full run, without --quick and --case, on a machine that is idle otherwise."
     print(text)
+    if RECORDED.exists() and not (options.quick or options.case):
+        print("\n" + moved_table(json.loads(RECORDED.read_text(encoding="utf-8")), found))
     for warning in warnings:
         print(f"warning: {warning}")
-    found = record(about, results, imports, summary, warnings)
-    _write(options, {**found, "listed": listed_record(listed)} if listed else found, text)
+    _write(options, found, text)
+
+
+def _measure(options: argparse.Namespace, rounds: int) -> Measured:
+    everything = ("dense",) if options.case else ("dense", "listed", *QUESTIONS)
+    chosen = options.only or everything
+    cases = (options.case or (QUICK_CASES if options.quick else CASES)) if "dense" in chosen else ()
+    results: list[Result] = []
+    for case in cases:
+        _say(f"{case.spec} at batch,n,in,out = {str(case).partition(':')[2]}")
+        results += measure(case, rounds=rounds)
+    sections: dict[str, Section] = {}
+    for name in QUESTIONS:
+        if name in chosen:
+            _say(name)
+            sections[name] = QUESTIONS[name].measure(Effort(rounds, options.quick))
+    listed: list[ListedResult] = []
+    if "listed" in chosen:
+        _say("listed tuples")
+        listed = measure_listed(QUICK if options.quick else FULL, rounds=rounds)
+    imports: dict[str, Timing] = {}
+    if "dense" in chosen:
+        imports = time_imports(rounds=QUICK_IMPORT_ROUNDS if options.quick else IMPORT_ROUNDS)
+    return Measured(results, sections, listed, imports)
+
+
+def _tables(measured: Measured) -> str:
+    legends = [QUESTIONS[name].legend for name in measured.sections] + [LISTED_LEGEND] * bool(measured.listed)
+    parts = ["\n".join([LEGEND, *legends])]
+    if measured.results:
+        parts.append(ratio_tables(measured.results))
+    if measured.races:
+        parts.append(race_table(measured.races))
+    if measured.listed:
+        parts.append(listed_table(measured.listed))
+    return "\n\n".join([*parts, verdict_table(measured.summary)])
+
+
+def _say(what: str) -> None:
+    print(f"measuring {what}", file=sys.stderr, flush=True)
 
 
 def _warn(warnings: list[str], text: str) -> None:
@@ -116,7 +186,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ORDER:BATCH,N,IN,OUT",
         help=f"measure these cases instead of {' '.join(map(str, CASES))}",
     )
-    parser.add_argument("--only", choices=["dense", "listed"], help="measure dense tensors, or listed tuples, alone")
+    parser.add_argument(
+        "--only", nargs="+", choices=["dense", "listed", *QUESTIONS], help="measure these alone (dense: the cases)"
+    )
     parser.add_argument("--threads", type=int, default=2, help="threads that torch may use (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the record to this file")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latest.json and latest.md to this directory")

@@ -5,12 +5,16 @@ from typing import Literal
 
 Pass = Literal["forward", "forward+backward"]
 
-OURS, BARE, STACKED, STACKED_LAST, PER_DIAGRAM = "ours", "bare", "stacked", "last", "einsums"
+OURS, BARE, BY_HAND, STACKED, STACKED_LAST, PER_DIAGRAM = "ours", "bare", "hand", "stacked", "last", "einsums"
 
-CONTESTANTS = {2: (OURS, BARE, STACKED, STACKED_LAST), 3: (OURS, PER_DIAGRAM)}
+CONTESTANTS = {2: (OURS, BARE, BY_HAND, STACKED, STACKED_LAST), 3: (OURS, BARE, PER_DIAGRAM), 4: (OURS, BARE)}
 """Who competes, for every order; ours first."""
 
-RATIOS = {2: ((OURS, BARE), (STACKED, OURS), (STACKED_LAST, OURS)), 3: ((PER_DIAGRAM, OURS),)}
+RATIOS = {
+    2: ((OURS, BARE), (OURS, BY_HAND), (STACKED, OURS), (STACKED_LAST, OURS)),
+    3: ((OURS, BARE), (PER_DIAGRAM, OURS)),
+    4: ((OURS, BARE),),
+}
 """Which measurements are divided by which, for every order."""
 
 
@@ -38,7 +42,7 @@ class Case:
         except ValueError:
             raise ValueError(f"cannot read {text!r}; write order:batch,n,in,out, for instance 2:32,18,16,32") from None
         if case.order not in CONTESTANTS:
-            raise ValueError(f"{text!r} is of order {case.order}; there are contestants for orders 2 and 3")
+            raise ValueError(f"{text!r} is of order {case.order}; there are contestants for orders 2, 3 and 4")
         if min(batch, n, in_channels, out_channels) < 1:
             raise ValueError(f"{text!r} has a size below 1")
         return case
@@ -73,7 +77,8 @@ CASES = tuple(
         "2:8,100,64,64",
         "2:1,500,32,32",
         "3:8,20,8,8",
+        "4:1,26,4,4",
     )
 )
 
-QUICK_CASES = tuple(Case.parse(text) for text in ("2:32,18,16,32", "2:8,100,32,32", "3:2,10,8,8"))
+QUICK_CASES = tuple(Case.parse(text) for text in ("2:32,18,16,32", "2:8,100,32,32", "3:2,10,8,8", "4:1,6,2,2"))

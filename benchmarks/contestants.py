@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from bellnet import EquivariantLinear
-from benchmarks.baselines import BareProduct, EinsumPerDiagram, StackedFifteen, StackedLast
-from benchmarks.cases import BARE, OURS, PER_DIAGRAM, STACKED, STACKED_LAST, Case, Pass
+from benchmarks.baselines import BareProduct, ByHand, EinsumPerDiagram, StackedFifteen, StackedLast
+from benchmarks.cases import BARE, BY_HAND, OURS, PER_DIAGRAM, STACKED, STACKED_LAST, Case, Pass
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,10 @@ def contestants(case: Case) -> dict[str, Contestant]:
     upstream = torch.randn(case.batch, *nodes, case.out_channels)
     found = {OURS: Contestant(layer, _leaf(x), upstream)}
     if BARE in case.contestants:
-        bare = BareProduct(case.in_channels, case.out_channels)
-        found[BARE] = Contestant(bare, _leaf(x), upstream.repeat(*[1] * (upstream.ndim - 1), 2))
+        bare = BareProduct(case.order, case.in_channels, case.out_channels)
+        found[BARE] = Contestant(bare, _leaf(x), torch.randn(*x.shape[:-1], bare.weight.shape[1]))
+    if BY_HAND in case.contestants:
+        found[BY_HAND] = Contestant(ByHand.like(layer), _leaf(x), upstream)
     if STACKED in case.contestants:
         # Channels first is the natural layout of stacking: it gets its input so, and need not bring it there.
         found[STACKED] = Contestant(StackedFifteen.like(layer), _leaf(_first(x)), _first(upstream))

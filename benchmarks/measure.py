@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import ceil, exp, log
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import torch
 
@@ -40,6 +41,10 @@ class Timing:
     def median(self) -> float:
         """The middle sample."""
         return median(self.samples)
+
+    def record(self) -> dict[str, Any]:
+        """Everything, as JSON takes it."""
+        return {"median": self.median, "samples": list(self.samples), "repetitions": self.repetitions}
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,10 @@ def race(
     repetitions = {name: _repetitions(contestants[name], warm_up, least_seconds) for name in names}
     samples: dict[str, list[float]] = {name: [] for name in names}
     fixed_work = []
-    _time_fixed_work()
+    time_fixed_work()
     with _no_collection():
         for number in range(rounds):
-            fixed_work.append(_time_fixed_work())
+            fixed_work.append(time_fixed_work())
             start = number % len(names)
             for name in names[start:] + names[:start]:
                 samples[name].append(_sample(contestants[name], repetitions[name]))
@@ -111,7 +116,8 @@ def _sample(call: Callable[[], object], repetitions: int) -> float:
     return (perf_counter() - start) / repetitions
 
 
-def _time_fixed_work() -> float:
+def time_fixed_work() -> float:
+    """Seconds for work that is always the same."""
     square = torch.ones(384, 384)
     return _sample(lambda: square @ square, 20)
 

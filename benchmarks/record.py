@@ -49,7 +49,7 @@ def record(
         **about,
         "warnings": list(warnings),
         "results": [_result(result) for result in results],
-        "imports": {name: _timing(timing) for name, timing in imports.items()},
+        "imports": {name: timing.record() for name, timing in imports.items()},
         "summary": [
             {
                 "what": verdict.what,
@@ -73,21 +73,22 @@ def _result(result: Result) -> dict[str, Any]:
         "pass": result.which,
         "is_steady": result.is_steady,
         "contestants": {
-            name: {**_timing(timing), "peak_extra_bytes": result.peak_bytes[name]}
+            name: {**timing.record(), "peak_extra_bytes": result.peak_bytes[name]}
             for name, timing in result.timings.items()
         },
     }
 
 
-def _timing(timing: Timing) -> dict[str, Any]:
-    return {"median": timing.median, "samples": list(timing.samples), "repetitions": timing.repetitions}
-
-
 def _git(*arguments: str) -> str | None:
-    """What git says of this repository; None without git, or outside a repository."""
+    """What git says of the code that is measured; None without git, or outside a repository."""
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, check=True, text=True, encoding="utf-8"
+            ["git", *arguments],
+            cwd=Path(bellnet.__file__).parent,
+            capture_output=True,
+            check=True,
+            text=True,
+            encoding="utf-8",
         )
     except (OSError, subprocess.CalledProcessError):
         return None

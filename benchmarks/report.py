@@ -20,8 +20,8 @@ def ratio_tables(results: Sequence[Result]) -> str:
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
-    """One row a geometric mean, with the goal beside it."""
-    rows = [["geometric mean over the cases", "value", "goal", ""]]
+    """One row a figure, with the goal beside it."""
+    rows = [["geometric mean over the cases, or one race", "value", "goal", ""]]
     for verdict in verdicts:
         word = {None: "", True: "reached", False: "NOT reached"}[verdict.reached]
         rows.append([verdict.what, f"{verdict.value:.2f}", str(verdict.goal or ""), word])

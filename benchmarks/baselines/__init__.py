@@ -1,7 +1,9 @@
 """Other ways to compute the same layers, written as well as they can be, for comparison only."""
 
 from benchmarks.baselines.bare import BareProduct
+from benchmarks.baselines.by_hand import ByHand
 from benchmarks.baselines.per_diagram import EinsumPerDiagram
 from benchmarks.baselines.stacked import StackedFifteen, StackedLast
+from benchmarks.baselines.stacked_net import StackedNet
 
-__all__ = ["BareProduct", "EinsumPerDiagram", "StackedFifteen", "StackedLast"]
+__all__ = ["BareProduct", "ByHand", "EinsumPerDiagram", "StackedFifteen", "StackedLast", "StackedNet"]

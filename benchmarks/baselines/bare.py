@@ -1,18 +1,22 @@
-"""The least that any implementation of `n n -> n n` must do: mix the channels once straight and once transposed."""
+"""The least that any layer from order k to order k must do: mix the channels once for every order of the k axes."""
+
+from math import factorial
 
 import torch
 from torch import Tensor, nn
 
 
 class BareProduct(nn.Module):
-    """One matrix product x @ [W_straight | W_transposed], nothing else: not the layer, but a floor under its cost.
+    """One matrix product x @ [W_1 | W_2 | ...], nothing else: not the layer, but a floor under its cost.
 
-    (*batch, n, n, in_channels) becomes (*batch, n, n, 2 * out_channels). Nothing is transposed, summed or added.
+    (*batch, node axes, in_channels) becomes (*batch, node axes, k! * out_channels). Nothing is transposed, summed or
+    added. For `n n -> n n` the product is x @ [W_straight | W_transposed].
     """
 
-    def __init__(self, in_channels: int, out_channels: int, *, dtype: torch.dtype | None = None) -> None:
+    def __init__(self, order: int, in_channels: int, out_channels: int, *, dtype: torch.dtype | None = None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(in_channels, 2 * out_channels, dtype=dtype) / in_channels**0.5)
+        width = factorial(order) * out_channels
+        self.weight = nn.Parameter(torch.randn(in_channels, width, dtype=dtype) / in_channels**0.5)
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1]) @ self.weight

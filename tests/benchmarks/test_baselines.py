@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, plan
-from benchmarks.baselines import BareProduct, EinsumPerDiagram, StackedFifteen, StackedLast
+from bellnet import EquivariantLinear, InvariantNet, plan
+from benchmarks.baselines import BareProduct, ByHand, EinsumPerDiagram, StackedFifteen, StackedLast, StackedNet
+from benchmarks.baselines.by_hand import MATRICES, NUMBERS, VECTORS, by_blocks
 from benchmarks.baselines.stacked import OPERATIONS
+from benchmarks.cases import CASES
 
 
 def layer_with_bias(spec: str, in_channels: int = 3, out_channels: int = 4) -> EquivariantLinear:
@@ -75,6 +77,40 @@ def test_stacking_in_the_channels_computes_the_layer(n):
     torch.testing.assert_close(pulled["bias"], gradients["bias"])
 
 
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_straight_line_code_computes_the_layer(n):
+    layer = layer_with_bias("n n -> n n")
+    x = torch.randn(2, n, n, 3, dtype=torch.float64)
+    upstream = torch.randn(2, n, n, 4, dtype=torch.float64)
+    expected, gradients = output_and_gradients(layer, x, upstream)
+    got, pulled = output_and_gradients(ByHand.like(layer), x, upstream)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(pulled["x"], gradients["x"])
+    torch.testing.assert_close(pulled["bias"], gradients["bias"].flatten())
+    torch.testing.assert_close(pulled["straight"], by_blocks(gradients["weight"], MATRICES[:1], 1))
+    torch.testing.assert_close(pulled["turned"], by_blocks(gradients["weight"], MATRICES[1:], 1))
+    torch.testing.assert_close(pulled["vectors"], by_blocks(gradients["weight"], VECTORS, 3))
+    torch.testing.assert_close(pulled["numbers"], by_blocks(gradients["weight"], NUMBERS, 2))
+
+
+def test_straight_line_code_has_every_diagram_once():
+    numbers = torch.arange(15.0).reshape(15, 1, 1)
+    blocks = [by_blocks(numbers, MATRICES, 2), by_blocks(numbers, VECTORS, 3), by_blocks(numbers, NUMBERS, 2)]
+    assert sorted(torch.cat([block.flatten() for block in blocks]).tolist()) == list(range(15))
+
+
+def test_a_network_of_stacked_layers_computes_the_network():
+    net = InvariantNet("n n", [3, 4, 5], 2, hidden=[6]).double()
+    x, upstream = torch.randn(2, 5, 5, 3, dtype=torch.float64), torch.randn(2, 2, dtype=torch.float64)
+    expected, gradients = output_and_gradients(net, x, upstream)
+    got, pulled = output_and_gradients(StackedNet.like(net), channels_first(x), upstream)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(pulled["x"], channels_first(gradients["x"]))
+    heads = [{name: one for name, one in every.items() if name.startswith("head.")} for every in (pulled, gradients)]
+    assert heads[0]
+    torch.testing.assert_close(*heads)
+
+
 @pytest.mark.parametrize("spec", ["n n n -> n n n", "n n -> n n", "n n n -> n", "n -> n n n", "n n ->"])
 @pytest.mark.parametrize("n", [1, 4])
 def test_an_einsum_for_each_diagram_computes_the_layer(spec, n):
@@ -99,16 +135,32 @@ def test_an_einsum_for_each_diagram_refuses_several_node_sets():
         EinsumPerDiagram("u i -> u", 1, 1)
 
 
-def test_the_bare_product_is_the_rank_two_part_before_transposing():
-    layer = EquivariantLinear("n n -> n n", 3, 4, bias=False, dtype=torch.float64)
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in_order(order):
+    slots = " ".join("n" * order)
+    layer = EquivariantLinear(f"{slots} -> {slots}", 3, 4, bias=False, dtype=torch.float64)
+    level = max(layer.plan.levels, key=lambda level: level.rank)
     names = [diagram.name for diagram in layer.plan.diagrams]
-    straight, transposed = names.index("ab->ab"), names.index("ab->ba")
+    letters = "abc"[:order]
+    numbers = [names.index(f"{letters}->{''.join(letters[axis] for axis in swap)}") for swap in level.swaps]
     with torch.no_grad():
-        others = [number for number in range(15) if number not in (straight, transposed)]
-        layer.weight[others] = 0
-    bare = BareProduct(3, 4, dtype=torch.float64)
+        layer.weight[[number for number in range(len(names)) if number not in numbers]] = 0
+    bare = BareProduct(order, 3, 4, dtype=torch.float64)
     with torch.no_grad():
-        bare.weight.copy_(torch.cat([layer.weight[straight], layer.weight[transposed]], -1))
-    x = torch.randn(2, 5, 5, 3, dtype=torch.float64)
-    kept, turned = bare(x).split(4, -1)
-    torch.testing.assert_close(kept + turned.transpose(1, 2), layer(x))
+        bare.weight.copy_(torch.cat([layer.weight[number] for number in numbers], -1))
+    x = torch.randn(2, *[5] * order, 3, dtype=torch.float64)
+    parts = bare(x).split(4, -1)
+    moved = [
+        part.permute(0, *[axis + 1 for axis in swap], order + 1) for part, swap in zip(parts, level.swaps, strict=True)
+    ]
+    torch.testing.assert_close(sum(moved), layer(x))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_bare_product_is_the_largest_of_the_plan(case):
+    def multiplications(level):
+        return len(level.reads) * len(level.swaps) * len(level.writes) * case.n ** sum(level.rank)
+
+    bare = BareProduct(case.order, case.in_channels, case.out_channels)
+    largest = max(map(multiplications, plan(case.spec).levels))
+    assert bare.weight.numel() * case.n**case.order == largest * case.in_channels * case.out_channels

@@ -12,7 +12,7 @@ from benchmarks.contestants import check_agreement, contestants
 TINY = Case(2, batch=2, n=4, in_channels=3, out_channels=5)
 
 
-@pytest.mark.parametrize("case", [TINY, Case(3, batch=1, n=3, in_channels=2, out_channels=2)])
+@pytest.mark.parametrize("case", [TINY, Case(3, 1, 3, 2, 2), Case(4, 1, 2, 2, 2)])
 def test_everyone_who_is_listed_competes(case):
     assert tuple(contestants(case)) == case.contestants
 
@@ -58,9 +58,10 @@ def test_the_forward_pass_keeps_nothing_for_a_backward_pass():
     assert seen == [False]
 
 
-def test_the_bare_product_mixes_twice():
-    found = contestants(TINY)
-    assert found[BARE].upstream.shape[-1] == 2 * found[OURS].upstream.shape[-1]
+@pytest.mark.parametrize(("order", "times"), [(2, 2), (3, 6), (4, 24)])
+def test_the_bare_product_mixes_once_for_every_order_of_the_axes(order, times):
+    found = contestants(Case(order, batch=1, n=2, in_channels=2, out_channels=3))
+    assert found[BARE].upstream.shape[-1] == times * found[OURS].upstream.shape[-1]
 
 
 def test_stacking_gets_its_input_channels_first():

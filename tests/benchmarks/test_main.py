@@ -1,6 +1,7 @@
 """The command runs from end to end and leaves a record that says what was measured; no claim about seconds."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,23 @@ def test_a_busy_machine_is_warned_about(monkeypatch, capsys, known_imports):
     assert "warning: the load average is 7.25: other work is running" in capsys.readouterr().out
 
 
+def test_a_full_run_names_what_has_moved_since_the_recorded_one(tmp_path, monkeypatch, capsys, known_imports):
+    recorded = tmp_path / "latest.json"
+    monkeypatch.setattr("benchmarks.__main__.RECORDED", recorded)
+    monkeypatch.setattr("benchmarks.__main__.CASES", (Case.parse("1,3,1,1"),))
+    monkeypatch.setattr("benchmarks.__main__.ROUNDS", 1)
+    main(["--only", "dense", "--threads", "1", "--out", str(tmp_path)])
+    assert "the recorded run" not in capsys.readouterr().out
+    found = json.loads(recorded.read_text(encoding="utf-8"))
+    imports = next(entry for entry in found["summary"] if entry["what"].startswith("import "))
+    imports["value"] = 2.1
+    recorded.write_text(json.dumps(found), encoding="utf-8")
+    main(["--only", "dense", "--threads", "1", "--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert re.search(r"import bellnet / import torch +\| +2\.10 \| +1\.05 \| -50%", printed)
+    assert json.loads(recorded.read_text(encoding="utf-8"))["summary"] != found["summary"]
+
+
 def test_a_case_is_written_as_it_is_read():
     assert all(Case.parse(str(case)) == case for case in CASES)
     assert Case.parse("1,2,3,4") == Case(2, batch=1, n=2, in_channels=3, out_channels=4)
@@ -86,7 +104,7 @@ def test_a_case_is_written_as_it_is_read():
     ("text", "reason"),
     [
         ("2:1,2,3", "cannot read '2:1,2,3'; write order:batch,n,in,out, for instance 2:32,18,16,32"),
-        ("4:1,2,3,4", "'4:1,2,3,4' is of order 4; there are contestants for orders 2 and 3"),
+        ("5:1,2,3,4", "'5:1,2,3,4' is of order 5; there are contestants for orders 2, 3 and 4"),
         ("2:1,0,3,4", "'2:1,0,3,4' has a size below 1"),
     ],
 )
