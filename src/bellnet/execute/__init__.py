@@ -1,9 +1,11 @@
 """Where torch begins: running plans on tensors."""
 
+from bellnet.execute.dense import Dense
 from bellnet.execute.engine import Engine
+from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbits import Orbit, pool_orbits
 from bellnet.execute.weights import change_of_basis
 
-__all__ = ["Engine", "Nodes", "Orbit", "Supports", "change_of_basis", "pool_orbits"]
+__all__ = ["Dense", "Engine", "Layout", "Nodes", "Orbit", "Supports", "change_of_basis", "pool_orbits"]

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from bellnet.execute import narrow
+from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.level_matrices import LevelMatrices
-from bellnet.execute.means import Means
+from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.unrolled import unroll
 from bellnet.plan import Plan
@@ -24,6 +25,28 @@ SMALL_BYTES = 2**20
 
 
 class Dense:
+    """The layout of tensors that hold a value for every tuple of nodes."""
+
+    has_axes = True
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+
+    def present(self, plan: Plan) -> None:
+        """All maps have something to do."""
+
+    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "DenseWalk":
+        """What runs a plan with so many channels on these values."""
+        return DenseWalk(plan, channels, self.nodes, values)
+
+    def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple[DenseMoves, Means]:
+        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
+        by_counts = mean and self.nodes.counts is not None
+        means = self.nodes.factors(plan, values) if by_counts else NO_MEANS
+        return DenseMoves(plan, self.nodes, folds_means=mean and not by_counts), means
+
+
+class DenseWalk:
     """A plan with so many channels, for dense tensors over so many nodes and of such a size.
 
     Attributes:

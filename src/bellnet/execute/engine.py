@@ -9,13 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.execute.absent import what_is_left
-from bellnet.execute.dense import Dense
-from bellnet.execute.dense_moves import DenseMoves
+from bellnet.execute.layout import Layout, Walk
 from bellnet.execute.level_matrices import LevelMatrices
-from bellnet.execute.listed import Listed, Supports
 from bellnet.execute.means import NO_MEANS, Means
-from bellnet.execute.nodes import Nodes
 from bellnet.execute.orders import in_order
 from bellnet.execute.plain import run_plain
 from bellnet.execute.transforms import is_batched, wants_plain
@@ -47,11 +43,11 @@ class Engine:
         # What is prepared can be prepared again; a copy or a pickle goes without it.
         return _engine, (self.plan, *self.channels, self.mean)
 
-    def __call__(self, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def __call__(self, layout: Layout, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Run the plan on a (batch, *axes, in) tensor that is zero outside the nodes, or on values of listed tuples.
 
         Args:
-            layout: The lengths of the axes and, if they are padded, the counts of nodes; or the tuples that are listed.
+            layout: How the values are held.
             values: The input.
             weight: (n_maps, in_channels, out_channels), for diagrams.
             bias: (n_biases, out_channels), for diagrams, or None.
@@ -59,42 +55,38 @@ class Engine:
         Returns:
             (batch, *axes, out_channels), zero outside the nodes, or (tuples, out_channels).
         """
-        if isinstance(layout, Supports):
+        if not layout.has_axes:
             return self._run(layout, values, weight, bias)
         if self._source_order is not None:
             values = in_order(values, self._source_order)
         result = self._run(layout, values, weight, bias)
         return result if self._target_order is None else in_order(result, self._target_order)
 
-    def plainly(self, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def plainly(self, layout: Layout, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Run the whole plan in operations that can be traced and differentiated; axes are grouped by node set."""
-        moves: DenseMoves | Listed
-        if isinstance(layout, Supports):
-            moves = Listed.on(self.plan, layout)
-            means = moves.factors(values) if self.mean else NO_MEANS
-        else:
-            moves = DenseMoves(self.plan, layout, folds_means=self.mean and layout.counts is None)
-            means = layout.factors(self.plan, values) if self.mean and layout.counts is not None else NO_MEANS
+        moves, means = layout.moves(self.plan, values, mean=self.mean)
         return moves.clean(run_plain(self.plan, moves, values, weight=weight, bias=bias, means=means))
 
-    def _run(self, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def _run(self, layout: Layout, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if wants_plain():
             return self.plainly(layout, values, weight, bias)
+        prepared = self._prepared(layout, values, weight)
+        if prepared is None:
+            return self.plainly(layout, values, weight, bias)
         if torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (values, weight, bias)):
-            result: Tensor = _Run.apply(self, layout, values, weight, bias)  # type: ignore[no-untyped-call]
+            result: Tensor = _Run.apply(prepared, self, layout, values, weight, bias)  # type: ignore[no-untyped-call]
             return result
-        return self.prepared(layout, values, weight).forward(values, weight, bias)[0]
+        return prepared.forward(values, weight, bias)[0]
 
-    def prepared(self, layout: Nodes | Supports, values: Tensor, weight: Tensor) -> "Prepared":
-        """What runs, and with which matrices."""
-        walk: Dense | Listed
-        if isinstance(layout, Nodes):
-            walk, matrices = Dense(self.plan, self.channels, layout, values), self._own.get(weight.device)
-            if matrices is None:
-                matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
-        else:
-            left = what_is_left(self.plan, layout.source, layout.target)
-            walk, matrices = Listed.on(left.plan, layout), self._level_matrices(left, weight.device)
+    def _prepared(self, layout: Layout, values: Tensor, weight: Tensor) -> "Prepared | None":
+        """What runs, and with which matrices; None to go by the moves."""
+        left = layout.present(self.plan)
+        walk = layout.walk(self.plan if left is None else left.plan, self.channels, values)
+        if walk is None:
+            return None
+        matrices = self._own.get(weight.device) if left is None else self._level_matrices(left, weight.device)
+        if matrices is None:
+            matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
         return Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
 
     def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
@@ -123,7 +115,7 @@ def _unless_same(order: Swap) -> Swap | None:
 class Prepared(NamedTuple):
     """A plan made ready for a layout: what walks through it, with which matrices, and how sums become means."""
 
-    walk: Dense | Listed
+    walk: Walk
     matrices: LevelMatrices
     means: Means
 
@@ -141,9 +133,14 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, engine: Engine, layout: Nodes | Supports, values: Tensor, weight: Tensor, bias: Tensor | None
+        ctx: Any,
+        prepared: Prepared,
+        engine: Engine,
+        layout: Layout,
+        values: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
     ) -> Tensor:
-        prepared = engine.prepared(layout, values, weight)
         result, gathered, read = prepared.forward(values, weight, bias)
         ctx.engine, ctx.layout, ctx.prepared = engine, layout, prepared
         # What was read is small, but for the input itself. All of it goes through autograd's hands, which lets go of
@@ -154,9 +151,9 @@ class _Run(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         values, weight, bias, gathered, *read = ctx.saved_tensors
-        needs = ctx.needs_input_grad[2:]
+        needs = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradients[0]):  # somebody looks at this pass, too
-            return None, None, *_plain_gradients(ctx, [values, weight, bias], gradients[0], needs)
+            return None, None, None, *_plain_gradients(ctx, [values, weight, bias], gradients[0], needs)
         walk, matrices, means = ctx.prepared
         if needs[0] and gathered is None:
             gathered = matrices.gather(weight, means.lengths)
@@ -172,7 +169,7 @@ class _Run(torch.autograd.Function):
             means=means,
         )
         of_weight = matrices.scatter(of_gathered, means.lengths) if needs[1] else None
-        return None, None, of_values, of_weight, None if of_bias is None else matrices.scatter_bias(of_bias)
+        return None, None, None, of_values, of_weight, None if of_bias is None else matrices.scatter_bias(of_bias)
 
 
 def _plain_gradients(

@@ -12,12 +12,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from bellnet.execute.absent import what_is_left
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.listed_side import ListedSide
-from bellnet.execute.means import Means, scale
+from bellnet.execute.means import NO_MEANS, Means, scale
 from bellnet.execute.narrow import TILE, add_columns_by_columns, add_product, product, widen
-from bellnet.plan import Branch, Plan, Swap
+from bellnet.plan import Branch, Plan, Present, Swap
 from bellnet.tensors import Support
 from bellnet.tensors.keeping import making_constants
 
@@ -29,7 +30,7 @@ PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
 
 
 class Supports(NamedTuple):
-    """The tuples that an input lists, those that the result is to list, and by what means divide.
+    """The layout of listed tuples: those of an input, those that the result is to list, and by what means divide.
 
     Attributes:
         lengths: The number of nodes of every node set, if all graphs have the same; else None.
@@ -40,6 +41,20 @@ class Supports(NamedTuple):
     target: Support
     lengths: tuple[int, ...] | None
     listed: bool
+    has_axes: bool = False
+
+    def present(self, plan: Plan) -> Present:
+        """The maps that have something to do."""
+        return what_is_left(plan, self.source, self.target)
+
+    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "Listed":
+        """What runs a plan."""
+        return Listed.on(plan, self)
+
+    def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple["Listed", Means]:
+        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
+        listed = Listed.on(plan, self)
+        return listed, listed.factors(values) if mean else NO_MEANS
 
 
 class Passage:

@@ -27,6 +27,9 @@ class Moves(Protocol):
     def zeros(self, like: Tensor, width: int) -> Tensor:
         """A result without values."""
 
+    def clean(self, result: Tensor) -> Tensor:
+        """A result with zeros where there is no node."""
+
 
 def run_plain(plan: Plan, moves: Moves, values: Tensor, *, weight: Tensor, bias: Tensor | None, means: Means) -> Tensor:
     """Run a plan; means by lengths are not taken, since the weights are used as they are."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError, as_written
-from bellnet.execute import Engine, Nodes, Supports, change_of_basis
+from bellnet.execute import Dense, Engine, Layout, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
@@ -172,7 +172,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._check_values(given.tensor, weight)
         if check:
             check_declared(self._call, self.plan, given.tensor)
-        result = self._run(given.nodes, given.tensor, weight)
+        result = self._run(Dense(given.nodes), given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
         if given.nodes.counts is None:
@@ -194,7 +194,7 @@ class EquivariantLinear(NotScripted, nn.Module):
             return Sparse.on(supports.target, result)
         return result if supports.source.counts.is_batch else result.squeeze(0)
 
-    def _run(self, layout: Nodes | Supports, tensor: Tensor, weight: Tensor) -> Tensor:
+    def _run(self, layout: Layout, tensor: Tensor, weight: Tensor) -> Tensor:
         bias, device_type = self.bias, tensor.device.type
         if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
             dtype = torch.get_autocast_dtype(device_type)
@@ -204,7 +204,7 @@ class EquivariantLinear(NotScripted, nn.Module):
                 )
         return self._run_as(layout, tensor, weight, bias)
 
-    def _run_as(self, layout: Nodes | Supports, tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def _run_as(self, layout: Layout, tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.basis == "orbit":
             weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)

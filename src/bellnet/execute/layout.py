@@ -1,0 +1,61 @@
+"""What the engine needs of a layout, that is of the way in which values over tuples of nodes are held."""
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from bellnet.execute.level_matrices import LevelMatrices
+from bellnet.execute.means import Means
+from bellnet.execute.plain import Moves
+from bellnet.plan import Plan, Present
+
+
+class Walk(Protocol):
+    """Runs a plan on numbers, and its gradient.
+
+    Attributes:
+        is_small: Whether operations count more than what they work on.
+    """
+
+    is_small: bool
+
+    def means(self, values: Tensor) -> Means:
+        """How the sums of these values become means; the weights see to it, if they can."""
+
+    def views(self, matrices: LevelMatrices, gathered: Tensor) -> Any:
+        """The matrices as `forward` and `backward` use them."""
+
+    def forward(
+        self, values: Tensor, matrices: Any, *, bias: Tensor | None, means: Means
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The result, and what was read but the values themselves."""
+
+    def backward(
+        self,
+        gradient: Tensor,
+        values: Tensor,
+        read: list[Tensor],
+        *,
+        matrices: Any,
+        of_matrices: Any,
+        of_bias: Tensor | None,
+        means: Means,
+    ) -> Tensor | None:
+        """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
+
+
+class Layout(Protocol):
+    """How values are held. Its moves are enough to run; a walk of its own makes it fast."""
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether values have an axis for every slot; those are then grouped by node set."""
+
+    def present(self, plan: Plan) -> Present | None:
+        """The maps that have something to do; None for all of them."""
+
+    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> Walk | None:
+        """What runs a plan with so many channels on these values; None to go by the moves."""
+
+    def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple[Moves, Means]:
+        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
