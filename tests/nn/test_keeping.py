@@ -32,9 +32,16 @@ def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd(
     y = second(first(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 3])))).values
     runs = [node for node in nodes_of(y) if type(node).__name__ == "_RunBackward"]
     assert len(runs) == 2
-    assert runs[0].layout is runs[1].layout  # what is known of the sizes is shared by all layers
+    assert runs[0].layout.nodes is runs[1].layout.nodes  # what is known of the sizes is shared by all layers
     for run in runs:
-        beside = [*vars(run).values(), *vars(run.layout).values(), *run.prepared, *(run.prepared.means.factors or ())]
+        nodes, prepared = vars(run.layout.nodes), run.prepared
+        beside = [
+            *vars(run).values(),
+            *nodes.values(),
+            *prepared,
+            *vars(prepared.walk).values(),
+            *prepared.means.factors,
+        ]
         several = [one for value in beside for one in (value.values() if isinstance(value, dict) else [value])]
         kept = {tuple(value.shape) for value in several if isinstance(value, torch.Tensor | list)}
         # The numbers of nodes, where there is no node, and what turns sums into means.

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from bellnet.execute.means import Means
 from bellnet.execute.transforms import wants_plain
-from bellnet.execute.zeros import bits_of, cleaned
+from bellnet.execute.weights import constant
+from bellnet.execute.zeros import BITS, cleaned
 from bellnet.plan import Bundle, Plan
 from bellnet.tensors.keeping import is_transformed, making_constants
 
@@ -23,43 +24,41 @@ class Nodes:
     def __init__(self, lengths: tuple[int, ...], counts: Tensor | None = None) -> None:
         self.lengths = lengths
         self.counts = counts
-        self._inside: dict[tuple[int, ...], Tensor] = {}
-        self._bits: dict[tuple[tuple[int, ...], int], Tensor] = {}
+        self._inside: dict[tuple[tuple[int, ...], torch.dtype], Tensor] = {}
         self._kept_factors: dict[tuple[object, ...], Tensor] = {}
 
     def inside(self, sets: tuple[int, ...]) -> Tensor | None:
         """Where a (batch, axes over these sets, 1) tensor has a node in every slot; None if it has them everywhere."""
+        return self._found(sets, torch.bool)
+
+    def bits(self, sets: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
+        """The same as the bits that numbers of a type keep."""
+        return self._found(sets, BITS[dtype.itemsize])
+
+    def _found(self, sets: tuple[int, ...], kind: torch.dtype) -> Tensor | None:
         if self.counts is None or not sets:
             return None
         if is_transformed():
-            return self._find_inside(sets, self.counts)
-        found = self._inside.get(sets)
+            return self._find(sets, kind, self.counts)
+        found = self._inside.get((sets, kind))
         if found is None:
             with making_constants():
-                found = self._inside[sets] = self._find_inside(sets, self.counts)
+                found = self._inside[sets, kind] = self._find(sets, kind, self.counts)
         return found
 
-    def _find_inside(self, sets: tuple[int, ...], counts: Tensor) -> Tensor:
-        inside: Tensor | None = None
-        for axis, node_set in enumerate(sets):
+    def _find(self, sets: tuple[int, ...], kind: torch.dtype, counts: Tensor) -> Tensor:
+        by_set = {}
+        for node_set in set(sets):
             positions = torch.arange(self.lengths[node_set], device=counts.device)
+            there = positions < counts[node_set].unsqueeze(-1)
+            by_set[node_set] = there if kind == torch.bool else there.to(kind).neg_()
+        found: Tensor | None = None
+        for axis, node_set in enumerate(sets):
             around = [1] * len(sets)
             around[axis] = self.lengths[node_set]
-            there = (positions < counts[node_set].unsqueeze(-1)).reshape(counts.shape[1], *around, 1)
-            inside = there if inside is None else inside & there
-        assert inside is not None
-        return inside
-
-    def bits(self, sets: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
-        """The same as the bits that numbers keep; None if they keep all."""
-        key = sets, dtype.itemsize
-        found = self._bits.get(key)
-        if found is None:
-            inside = self.inside(sets)
-            if inside is None:
-                return None
-            with making_constants():
-                found = self._bits[key] = bits_of(inside, dtype)
+            there = by_set[node_set].reshape(counts.shape[1], *around, 1)
+            found = there if found is None else found & there
+        assert found is not None
         return found
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
@@ -94,13 +93,16 @@ class Nodes:
             numbers = [prod(max(self.lengths[one], 1) for one in summed) for summed in bundle.dropped_sets]
             factors = torch.tensor([1 / number for number in numbers], dtype=dtype, device=device).unsqueeze(0)
         else:
-            whole = self.counts.clamp(min=1).to(dtype)
-            one = torch.ones_like(whole[0])
-            columns = []
-            for summed in bundle.dropped_sets:
-                terms = one
-                for node_set in summed:
-                    terms = terms * whole[node_set]
-                columns.append(terms)
-            factors = torch.stack(columns, -1).reciprocal()
+            dropped, n_sets = bundle.dropped_sets, len(self.lengths)
+            several = constant(
+                ("dropped", dropped, n_sets, dtype),
+                self.counts,
+                lambda: torch.tensor(
+                    [[one.count(a) for one in dropped] for a in range(n_sets)], dtype=dtype, device=device
+                ),
+            )
+            inverses = self.counts.clamp(min=1).to(dtype).reciprocal()
+            factors = inverses[0].unsqueeze(-1) ** several[0]
+            for inverse, times in zip(inverses[1:], several[1:], strict=True):
+                factors = factors * inverse.unsqueeze(-1) ** times
         return factors.reshape(len(factors), *[1] * len(bundle.axis_sets), len(bundle.folds), 1)

@@ -9,12 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-
-def bits_of(inside: Tensor, dtype: torch.dtype) -> Tensor:
-    """From where there are nodes: all bits of a number there, none elsewhere."""
-    return inside.to(_BITS[dtype.itemsize]).neg()
+BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By the bytes of a number, as what its bits are taken: -1 has all of them, 0 none."""
 
 
 def zero_(tensor: Tensor, bits: Tensor) -> None:

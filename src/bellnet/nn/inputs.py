@@ -173,7 +173,8 @@ class Reception:
                 f"{self.call}: the sizes of node set {name!r} have shape {tuple(sizes.shape)}, "
                 f"but the batch axes are {batch}.\nThere must be one size for each graph."
             )
-        sizes = sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
+        if sizes.ndim < len(batch):
+            sizes = sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
         if length is not None and can_look_at(sizes) and sizes.numel() and int(sizes.max()) > length:
             raise SizesError(
                 f"{self.call}: the sizes of node set {name!r} go up to {int(sizes.max())}, "

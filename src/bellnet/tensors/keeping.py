@@ -1,7 +1,7 @@
 """Whether somebody traces or transforms what is done, and making what is kept nevertheless."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
@@ -19,17 +19,20 @@ def is_transformed() -> bool:
     return any(torch._C._get_dispatch_mode(key) is not None for key in _TRACING_MODES)
 
 
-@contextmanager
-def making_constants() -> Iterator[None]:
+def making_constants() -> AbstractContextManager[None]:
     """For what is kept beyond a call: it must not belong to the mode, the transform or the graph of this one."""
-    if torch.compiler.is_compiling():
-        with torch.no_grad():
-            yield
-    else:
-        with (
-            _disable_current_modes(),
-            temporarily_clear_interpreter_stack(),
-            torch.inference_mode(False),
-            torch.no_grad(),
-        ):
-            yield
+    watched = torch._C._len_torch_dispatch_stack() or torch._C._are_functorch_transforms_active()
+    if torch.compiler.is_compiling() or not (watched or torch.is_inference_mode_enabled()):
+        return torch.no_grad()
+    return _apart_from_modes()
+
+
+@contextmanager
+def _apart_from_modes() -> Iterator[None]:
+    with (
+        _disable_current_modes(),
+        temporarily_clear_interpreter_stack(),
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):
+        yield
