@@ -61,7 +61,7 @@ def canonical(labels: Iterable[Hashable]) -> Partition:
     (0, 1, 0, 2)
     """
     number: dict[Hashable, int] = {}
-    return tuple(number.setdefault(label, len(number)) for label in labels)
+    return tuple([number.setdefault(label, len(number)) for label in labels])
 
 
 def blocks_of(partition: Partition) -> tuple[tuple[int, ...], ...]:

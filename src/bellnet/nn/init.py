@@ -145,9 +145,8 @@ def _orbits_to_writes(plan: Plan) -> Entries:
 def _cut(diagram: Diagram, blocks: tuple[int, ...]) -> Partition:
     """The diagram with these crossing blocks cut into their source part and their target part."""
     order = len(diagram.source_sets)
-    return canonical(
-        (block, slot < order) if block in blocks else (block, True) for slot, block in enumerate(diagram.partition)
-    )
+    source, target = diagram.partition[:order], diagram.partition[order:]
+    return canonical([*source, *[-1 - block if block in blocks else block for block in target]])
 
 
 def _non_zero(entries: Counter[tuple[int, int]]) -> Entries:
