@@ -158,7 +158,7 @@ class _Run(torch.autograd.Function):
         if needs[0] and gathered is None:
             gathered = matrices.gather(weight, means.lengths)
         of_gathered = matrices.zeros(weight)
-        of_bias = torch.zeros_like(matrices.gather_bias(bias)) if needs[2] else None
+        of_bias = matrices.zeros_of_bias(weight) if needs[2] else None
         of_values = walk.backward(
             gradients[0],
             values,

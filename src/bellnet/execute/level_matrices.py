@@ -99,6 +99,10 @@ class LevelMatrices:
         """The biases that the lowest level adds, one after the other, from (n_biases, out)."""
         return (bias if self._biases is None else bias.index_select(0, self._biases)).reshape(-1)
 
+    def zeros_of_bias(self, like: Tensor) -> Tensor:
+        """For the gradient of those."""
+        return like.new_zeros(len(self._plan.biases) * self._shape[2])
+
     def scatter_bias(self, gradient: Tensor) -> Tensor:
         """The transpose of `gather_bias`."""
         rows = gradient.view(-1, self._shape[2])

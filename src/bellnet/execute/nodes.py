@@ -1,6 +1,6 @@
 """How many nodes there are: the length of every node set's axes, and the true counts where axes are padded."""
 
-from math import prod
+from math import inf, prod
 
 import torch
 from torch import Tensor
@@ -35,6 +35,10 @@ class Nodes:
         """The same as the bits that numbers of a type keep."""
         return self._found(sets, BITS[dtype.itemsize])
 
+    def below_all(self, sets: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
+        """What is added to zeros outside so that no maximum takes them: minus infinity there, and zero inside."""
+        return self._found(sets, dtype)
+
     def _found(self, sets: tuple[int, ...], kind: torch.dtype) -> Tensor | None:
         if self.counts is None or not sets:
             return None
@@ -51,13 +55,16 @@ class Nodes:
         for node_set in set(sets):
             positions = torch.arange(self.lengths[node_set], device=counts.device)
             there = positions < counts[node_set].unsqueeze(-1)
-            by_set[node_set] = there if kind == torch.bool else there.to(kind).neg_()
+            if kind.is_floating_point:
+                by_set[node_set] = torch.zeros_like(there, dtype=kind).masked_fill(~there, -inf)
+            else:
+                by_set[node_set] = there if kind == torch.bool else there.to(kind).neg_()
         found: Tensor | None = None
         for axis, node_set in enumerate(sets):
             around = [1] * len(sets)
             around[axis] = self.lengths[node_set]
             there = by_set[node_set].reshape(counts.shape[1], *around, 1)
-            found = there if found is None else found & there
+            found = there if found is None else found + there if kind.is_floating_point else found & there
         assert found is not None
         return found
 

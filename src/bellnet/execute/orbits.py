@@ -104,9 +104,9 @@ def _pool(tensor: Tensor, nodes: Nodes, orbit: Orbit, reduce: str) -> Tensor:
     if 0 in entries.shape[1:-1] or (isinstance(count, int) and count == 0):
         return entries.new_zeros(len(entries), entries.shape[-1])
     if reduce == "max":
-        inside = nodes.inside(orbit.sets)
-        if inside is not None:  # there are zeros elsewhere
-            entries = entries + torch.zeros_like(inside, dtype=entries.dtype).masked_fill_(~inside, -inf)
+        below_all = nodes.below_all(orbit.sets, entries.dtype)
+        if below_all is not None:  # there are zeros elsewhere
+            entries = entries + below_all
         elif orbit.pairs:
             entries = entries.clone()
         for several in orbit.coincidences(entries):
