@@ -129,6 +129,6 @@ def build(
         biases=biases,
         read_patterns=read_patterns,
         levels=levels,
-        source=Tree.of(source, [level.reads for level in levels]),
-        target=Tree.of(target, [level.writes for level in levels]),
+        source=Tree.of(source, tuple(level.reads for level in levels)),
+        target=Tree.of(target, tuple(level.writes for level in levels)),
     )

@@ -5,8 +5,9 @@ tensor to its total, a tree reads: every step sums over an axis, or takes a diag
 step repeats, or puts on a diagonal. The two are transposes of each other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from bellnet.plan.fold import Fold
@@ -76,8 +77,12 @@ class Tree:
     order: tuple[int, ...]
 
     @classmethod
-    def of(cls, sets: tuple[int, ...], levels: Sequence[tuple[Fold, ...]]) -> "Tree":
-        """The tree that has the folds of every level as a bundle, and whatever lies above them."""
+    @lru_cache(maxsize=512)
+    def of(cls, sets: tuple[int, ...], levels: tuple[tuple[Fold, ...], ...]) -> "Tree":
+        """The tree that has the folds of every level as a bundle, and whatever lies above them.
+
+        The same for the same: what is found for a tree, of a support for instance, then serves both sides of a layer.
+        """
         whole = Fold.identity(sets)
         on_levels = [folds for folds in levels if folds != (whole,)]
         needed = _with_ancestors([fold for folds in on_levels for fold in folds], whole)

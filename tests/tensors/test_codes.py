@@ -1,0 +1,21 @@
+"""Looking for tuples in a list, a few or many at once."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellnet.tensors import codes
+
+NUMBERS = st.lists(st.integers(0, 30), max_size=40)
+
+
+@pytest.mark.parametrize("many", [0, 10**9], ids=["sorted first", "as they come"])
+@given(wanted=NUMBERS, here=st.sets(st.integers(0, 30)), shuffled=st.randoms(use_true_random=False))
+def test_every_number_is_found_in_its_place_or_not_at_all(many, wanted, here, shuffled):
+    listed = list(here)
+    shuffled.shuffle(listed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codes, "MANY", many)
+        found = codes.find(torch.tensor(wanted, dtype=torch.int64), torch.tensor(listed, dtype=torch.int64))
+    assert found.tolist() == [listed.index(number) if number in here else -1 for number in wanted]
