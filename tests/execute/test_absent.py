@@ -5,7 +5,7 @@ import torch
 
 from bellnet import EquivariantLinear, Sparse, plan
 from bellnet.combinatorics import partitions
-from bellnet.execute import engine
+from bellnet.execute import listed
 from bellnet.execute.absent import absent, what_is_left
 from bellnet.plan import Present
 
@@ -49,16 +49,16 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
 
     fewer = run()
     everything = Present(layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)))
-    monkeypatch.setattr(engine, "what_is_left", lambda plan, source, target: everything)
+    monkeypatch.setattr(listed, "what_is_left", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
     ran = []
-    forward = engine.Listed.forward
+    forward = listed.Listed.forward
     monkeypatch.setattr(
-        engine.Listed,
+        listed.Listed,
         "forward",
         lambda self, *args, **options: ran.append(self.plan.n_maps) or forward(self, *args, **options),
     )
