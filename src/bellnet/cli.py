@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -36,10 +36,14 @@ if TYPE_CHECKING:
     from bellnet import Plan
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, ready: Callable[[], None] | None = None) -> int:
     """Run a command and return its exit code.
 
     0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+
+    Args:
+        arguments: The words after the name; those of the shell if None.
+        ready: Called when all is imported that takes long, before the command begins.
     """
     given = sys.argv[1:] if arguments is None else arguments
     with own_streams() as output:
@@ -49,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"Send it somewhere; {os.devnull} takes what nobody wants."
             )
             return BAD_INPUT
-        return _run(given, output)
+        return _run(given, output, ready)
 
 
-def _run(given: Sequence[str], output: Output) -> int:
+def _run(given: Sequence[str], output: Output, ready: Callable[[], None] | None) -> int:
     name = "bellnet"
     usual = warnings.formatwarning
     warnings.formatwarning = lambda words, kind, *where: f"{name}: {kind.__name__}: {harmless_lines(words)}\n"
@@ -65,6 +69,10 @@ def _run(given: Sequence[str], output: Output) -> int:
                 parser.print_help(sys.stderr)
                 return BAD_INPUT
             name = f"bellnet {parsed.command}"
+            if parsed.uses_torch:
+                import torch  # noqa: F401
+            if ready is not None:
+                ready()
             code: int = parsed.run(parsed)
             return code
         finally:
@@ -122,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.declare(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, uses_torch=command.uses_torch)
     return parser
 
 
@@ -275,6 +283,7 @@ COMMANDS = (
         ),
         _declare_plan,
         _run_plan,
+        uses_torch=False,
     ),
     Command(
         "basis",

@@ -40,6 +40,7 @@ LATE = {
     "experiments": {"lightning", "matplotlib", "rich"},
     "estimator": {"rich", "safetensors"},
     "commands": {"sklearn"},
+    "cli": {"torch"},
     "data": {"networkx", "torch_geometric", "numpy", "scipy"},
 }
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
@@ -112,8 +113,8 @@ def _exists(root: Path, module: str) -> bool:
 
 def _public_names(root: Path) -> set[str]:
     """The names, other than modules, that the package itself takes from its parts."""
-    body = ast.parse((root / "__init__.py").read_text()).body
-    froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
+    nodes = ast.walk(ast.parse((root / "__init__.py").read_text()))
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
     return {alias.asname or alias.name for node in froms for alias in node.names}
 
 

@@ -61,6 +61,10 @@ def test_no_mistake_is_reported_by_a_class_from_elsewhere():
     assert names_raised() <= {*vars(errors), "AssertionError", "NotImplementedError"}
 
 
+def test_the_package_itself_only_says_that_it_lacks_a_name():
+    assert names_raised("__init__.py") == {"AttributeError"}
+
+
 def test_the_module_of_files_speaks_of_the_system_alone():
     assert names_raised("files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
 
