@@ -106,6 +106,35 @@ def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_c
     assert "Traceback" not in complaint
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n -> n", "--symetric"), "unrecognized arguments: --symetric\nDid you mean --symmetric?"),
+        (("plan", "n -> n", "--max_maps=4"), "unrecognized arguments: --max_maps=4\nDid you mean --max-maps?"),
+        (("fit", "x", "--output", "y"), "the following arguments are required: --out\nDid you mean --out?"),
+        (("fit", "x", "--out", "y", "--sede", "1"), "unrecognized arguments: --sede 1\nDid you mean --seed?"),
+        (("paln", "n -> n"), "invalid choice: 'paln' (choose from "),
+        (("paln", "n -> n"), ")\nDid you mean plan?"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "orbti"), ")\nDid you mean orbit?"),
+        (("table3", "--set", "mutag"), ")\nDid you mean MUTAG?"),
+        (("--verison",), "\nDid you mean --version?"),
+        (("--verison", "plan", "n -> n"), "\nDid you mean --version?"),
+    ],
+)
+def test_a_word_that_is_misspelled_is_answered_with_the_right_one(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert complaint.count("Did you mean") == 1
+
+
+def test_where_no_option_is_near_none_is_suggested(capsys):
+    for arguments in (("plan", "n -> n", "--zzzzz"), ("plan", "n -> n", "more"), ("zzzzz",)):
+        code, _, complaint = outcome(capsys, *arguments)
+        assert code == 2
+        assert "Did you mean" not in complaint
+
+
 def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
     largest = str(2**63 - 1)
     assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0

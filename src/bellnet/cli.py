@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bellnet import __version__
 from bellnet.commands import (
@@ -31,6 +31,7 @@ from bellnet.commands import (
     own_streams,
 )
 from bellnet.errors import BellnetError, OptionError
+from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from bellnet import Plan
@@ -102,10 +103,32 @@ def _refusal(reason: OSError, output: Output) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that repeats nothing that a terminal would obey."""
+    """A parser that repeats nothing that a terminal would obey, and knows what a misspelled word was meant to be."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but options that are not known are a mistake where they are found."""
+        self._meant = self._meant_by(sys.argv[1:] if args is None else args)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
-        super().error(harmless(message))
+        super().error("\n".join([harmless(message), *self._meant]))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            self._meant = [meant] if (meant := did_you_mean(str(value), map(str, action.choices or ()))) else []
+            raise
+
+    def _meant_by(self, given: Sequence[str]) -> list[str]:
+        """What was meant by options that there are not; the beginnings of those that there are, are known as well."""
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        options = (word.partition("=")[0] for word in given if word.startswith("--"))
+        unknown = [option for option in options if not any(name.startswith(option) for name in known)]
+        return [meant for option in unknown if (meant := did_you_mean(option, known))]
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -14,16 +14,17 @@ PARTS = {
     "combinatorics": set(),  # the standard library alone
     "extras": {"errors"},
     "files": set(),  # the standard library alone
+    "suggest": set(),  # the standard library alone
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "data", "files", "public names"},
     "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
-    "commands": {"errors", "data", "files", "estimator", "experiments", "public names"},
-    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "public names"},
+    "commands": {"errors", "data", "files", "estimator", "experiments", "suggest", "public names"},
+    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
