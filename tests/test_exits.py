@@ -146,6 +146,21 @@ sys.exit(code)
     assert shell([], code=program) == (0, "bellnet verify: RuntimeWarning: the file a\\x1b[2J is odd\n")
 
 
+def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(tmp_path):
+    (tmp_path / "torch.py").write_text(
+        "import warnings\n"
+        "warnings.warn(\"Failed to initialize NumPy: No module named 'numpy' (Triggered internally)\", UserWarning)\n"
+        "warnings.warn('Something else', UserWarning)\n"
+    )
+    program = f"""
+del sys.modules["torch"]
+sys.path.insert(0, {str(tmp_path)!r})
+checks.verify, checks.show = list, str
+sys.exit(main(["verify"]))
+"""
+    assert shell([], code=program) == (0, "bellnet verify: UserWarning: Something else\n")
+
+
 def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
     with pytest.raises(SystemExit):
         main([*PLAN, "--\x1b[2J"])
