@@ -590,6 +590,24 @@ There must be one size for each graph.""",
 
 PADDED = [
     Case(
+        "an activation of a Padded",
+        TensorError,
+        lambda: torch.nn.ReLU()(_padded(torch.tensor([3, 1]))),
+        """\
+relu takes tensors, but got a Padded.
+A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),
+and a function in its map, x.map(torch.relu). Its tensor is x.values.""",
+    ),
+    Case(
+        "a sum of a tensor and a Padded",
+        TensorError,
+        lambda: torch.zeros(2, 3, 3, 1) + _padded(torch.tensor([3, 1])),
+        """\
+add takes tensors, but got a Padded.
+A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),
+and a function in its map, x.map(torch.relu). Its tensor is x.values.""",
+    ),
+    Case(
         "values that are no tensor",
         TensorError,
         lambda: Padded([[1.0]], torch.tensor([1])),
