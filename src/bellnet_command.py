@@ -1,7 +1,7 @@
 """The command `bellnet` from its first moment on.
 
-Outside of the package, since importing any part of that imports torch, which takes seconds in which one may have
-thought better of it.
+Outside of the package, since importing that takes time in which one may have thought better of it; with torch, which
+most commands need, it is seconds.
 """
 
 import os
@@ -16,11 +16,18 @@ def main() -> int:
     watched = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # and not ignored, as in the background
     if watched:
         signal.signal(signal.SIGINT, _stop)
-    from bellnet.cli import main as run
+    try:
+        from bellnet.cli import main as run
 
-    if watched:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    return run()
+        return run(ready=_obey if watched else None)
+    finally:
+        if watched:
+            _obey()
+
+
+def _obey() -> None:
+    """Let Ctrl-C be an error again, which a command may answer."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ import bellnet.verify
 from bellnet.cli import COMMANDS, main
 from bellnet.draw import draw_basis
 
-SOURCE = Path(bn.__file__).parent
 MOST = "the most is 9,223,372,036,854,775,807"
 
 
@@ -106,6 +104,35 @@ def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_c
     assert (code, printed) == (2, "")
     assert said in complaint
     assert "Traceback" not in complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n -> n", "--symetric"), "unrecognized arguments: --symetric\nDid you mean --symmetric?"),
+        (("plan", "n -> n", "--max_maps=4"), "unrecognized arguments: --max_maps=4\nDid you mean --max-maps?"),
+        (("fit", "x", "--output", "y"), "the following arguments are required: --out\nDid you mean --out?"),
+        (("fit", "x", "--out", "y", "--sede", "1"), "unrecognized arguments: --sede 1\nDid you mean --seed?"),
+        (("paln", "n -> n"), "invalid choice: 'paln' (choose from "),
+        (("paln", "n -> n"), ")\nDid you mean plan?"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "orbti"), ")\nDid you mean orbit?"),
+        (("table3", "--set", "mutag"), ")\nDid you mean MUTAG?"),
+        (("--verison",), "\nDid you mean --version?"),
+        (("--verison", "plan", "n -> n"), "\nDid you mean --version?"),
+    ],
+)
+def test_a_word_that_is_misspelled_is_answered_with_the_right_one(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert complaint.count("Did you mean") == 1
+
+
+def test_where_no_option_is_near_none_is_suggested(capsys):
+    for arguments in (("plan", "n -> n", "--zzzzz"), ("plan", "n -> n", "more"), ("zzzzz",)):
+        code, _, complaint = outcome(capsys, *arguments)
+        assert code == 2
+        assert "Did you mean" not in complaint
 
 
 def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
@@ -253,22 +280,36 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         assert process.wait() == 0
 
 
-def test_neither_help_nor_plan_need_torch():
-    # The package itself is replaced by an empty one, so that what the command line imports is seen alone.
+STARTS = {
+    "the command": "from bellnet_command import main\nsys.exit(main())",
+    "the module": "import runpy\nrunpy.run_module('bellnet.cli', run_name='__main__')",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--help",), 0),
+        (("--version",), 0),
+        (("fit", "--help"), 0),
+        (("plan", "n n -> n n", "--diagrams", "--cost", "5"), 0),
+        (("plan", "n n"), 2),
+        (("fit",), 2),
+    ],
+)
+def test_neither_help_nor_plan_nor_a_mistake_in_arguments_imports_torch(start, arguments, code):
     program = f"""
-import sys, types
-package = types.ModuleType("bellnet")
-package.__path__, package.__version__ = [{str(SOURCE)!r}], "0"
-sys.modules["bellnet"] = package
-from bellnet.plan import plan
-package.plan = plan
-from bellnet.cli import main
+import sys
+sys.argv[0] = "bellnet"
 try:
-    main(["--help"])
-except SystemExit:
-    pass
-main(["plan", "n n -> n n", "--diagrams", "--cost", "5"])
+    {STARTS[start].replace(chr(10), chr(10) + "    ")}
+except SystemExit as stop:
+    assert stop.code == {code}, stop.code
+else:
+    raise AssertionError("it did not end")
 for name in ("torch", "numpy", "matplotlib"):
     assert name not in sys.modules, name
 """
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -17,14 +17,11 @@ UNBUFFERED = {**QUIET, "PYTHONUNBUFFERED": "1"}
 PLAN = ["plan", "n n -> n n"]
 
 
-# The package itself is replaced by an empty one, and the checks by one of our own: torch would take seconds each time.
-PREPARE = f"""
+# Torch is replaced by nothing, and the checks by some of our own: torch would take seconds each time.
+PREPARE = """
 import sys, types, warnings
-package, checks = types.ModuleType("bellnet"), types.ModuleType("bellnet.verify")
-package.__path__, package.__version__ = [{str(Path(bellnet.__file__).parent)!r}], "0"
-sys.modules.update({{"bellnet": package, "bellnet.verify": checks}})
-from bellnet.plan import plan
-package.plan = plan
+checks = types.ModuleType("bellnet.verify")
+sys.modules.update({"torch": types.ModuleType("torch"), "bellnet.verify": checks})
 from bellnet.cli import main
 """
 RUN = "sys.exit(main(sys.argv[1:]))"
@@ -149,6 +146,21 @@ sys.exit(code)
     assert shell([], code=program) == (0, "bellnet verify: RuntimeWarning: the file a\\x1b[2J is odd\n")
 
 
+def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(tmp_path):
+    (tmp_path / "torch.py").write_text(
+        "import warnings\n"
+        "warnings.warn(\"Failed to initialize NumPy: No module named 'numpy' (Triggered internally)\", UserWarning)\n"
+        "warnings.warn('Something else', UserWarning)\n"
+    )
+    program = f"""
+del sys.modules["torch"]
+sys.path.insert(0, {str(tmp_path)!r})
+checks.verify, checks.show = list, str
+sys.exit(main(["verify"]))
+"""
+    assert shell([], code=program) == (0, "bellnet verify: UserWarning: Something else\n")
+
+
 def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
     with pytest.raises(SystemExit):
         main([*PLAN, "--\x1b[2J"])
@@ -157,10 +169,11 @@ def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_ctrl_c_while_the_library_is_imported_ends_it_with_a_word_and_130(tmp_path):
+@pytest.mark.parametrize(("package", "words"), [("bellnet", PLAN), ("torch", ["verify"])])
+def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130(tmp_path, package, words):
     # A package of that name, found before the real one, that takes its time and catches whatever comes.
-    (tmp_path / "bellnet").mkdir()
-    (tmp_path / "bellnet" / "__init__.py").write_text(
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(
         "import time\ntry:\n    print('importing', flush=True)\n    time.sleep(600)\nexcept BaseException:\n    pass\n"
     )
     program = """
@@ -170,7 +183,7 @@ sys.path.insert(0, sys.argv.pop(1))
 sys.exit(main())
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path), *PLAN],
+        [sys.executable, "-c", program, str(tmp_path), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -179,6 +192,20 @@ sys.exit(main())
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, b"\nStopped.\n")
+
+
+def test_ctrl_c_is_an_error_again_when_a_command_begins(monkeypatch):
+    import bellnet_command
+
+    seen = []
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(bellnet.verify, "verify", lambda: seen.append(signal.getsignal(signal.SIGINT)) or [])
+        monkeypatch.setattr(sys, "argv", ["bellnet", "verify"])
+        assert bellnet_command.main() == 0
+        assert seen == [signal.default_int_handler] == [signal.getsignal(signal.SIGINT)]
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, capsys):

@@ -1,22 +1,33 @@
-"""Learning on graphs, hypergraphs and relational tensors without caring how the nodes are numbered."""
+"""Learning on graphs, hypergraphs and relational tensors without caring how the nodes are numbered.
 
-from bellnet import data, errors, testing
+What needs torch is imported when it is first asked for: torch takes seconds, and not everybody who plans a layer or
+reads the help of a command has use for it.
+"""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from bellnet import errors
 from bellnet.combinatorics import bell
 from bellnet.memory import keep_freed_memory
-from bellnet.nn import (
-    ChannelDropout,
-    EntryNorm,
-    EquivariantLinear,
-    EquivariantNet,
-    InvariantNet,
-    InvariantPool,
-    Pointwise,
-    change_basis,
-    from_message_passing,
-)
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
-from bellnet.tensors import Padded, Sparse
+
+if TYPE_CHECKING:
+    from bellnet import data, testing
+    from bellnet.nn import (
+        ChannelDropout,
+        EntryNorm,
+        EquivariantLinear,
+        EquivariantNet,
+        InvariantNet,
+        InvariantPool,
+        Pointwise,
+        change_basis,
+        from_message_passing,
+    )
+    from bellnet.tensors import Padded, Sparse
 
 __version__ = "0.1.0"
 
@@ -42,3 +53,20 @@ __all__ = [
     "plan",
     "testing",
 ]
+
+_OF_TENSORS = ("Padded", "Sparse")
+_PARTS = ("data", "execute", "extras", "files", "nn", "tensors", "testing")
+
+if not TYPE_CHECKING:  # to a type checker the module would have whatever one asks for
+
+    def __getattr__(name: str) -> object:
+        if name in _PARTS:
+            return import_module(f"bellnet.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module 'bellnet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        found = getattr(import_module("bellnet.tensors" if name in _OF_TENSORS else "bellnet.nn"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PARTS})

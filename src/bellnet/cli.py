@@ -8,9 +8,9 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bellnet import __version__
 from bellnet.commands import (
@@ -31,15 +31,20 @@ from bellnet.commands import (
     own_streams,
 )
 from bellnet.errors import BellnetError, OptionError
+from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from bellnet import Plan
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, ready: Callable[[], None] | None = None) -> int:
     """Run a command and return its exit code.
 
     0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+
+    Args:
+        arguments: The words after the name; those of the shell if None.
+        ready: Called when all is imported that takes long, before the command begins.
     """
     given = sys.argv[1:] if arguments is None else arguments
     with own_streams() as output:
@@ -49,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"Send it somewhere; {os.devnull} takes what nobody wants."
             )
             return BAD_INPUT
-        return _run(given, output)
+        return _run(given, output, ready)
 
 
-def _run(given: Sequence[str], output: Output) -> int:
+def _run(given: Sequence[str], output: Output, ready: Callable[[], None] | None) -> int:
     name = "bellnet"
     usual = warnings.formatwarning
     warnings.formatwarning = lambda words, kind, *where: f"{name}: {kind.__name__}: {harmless_lines(words)}\n"
@@ -65,6 +70,10 @@ def _run(given: Sequence[str], output: Output) -> int:
                 parser.print_help(sys.stderr)
                 return BAD_INPUT
             name = f"bellnet {parsed.command}"
+            if parsed.uses_torch:
+                _import_torch()
+            if ready is not None:
+                ready()
             code: int = parsed.run(parsed)
             return code
         finally:
@@ -83,6 +92,13 @@ def _run(given: Sequence[str], output: Output) -> int:
     return BAD_INPUT
 
 
+def _import_torch() -> None:
+    # Torch mentions on import that there is no NumPy, which no command needs that does not ask for it by itself.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Failed to initialize NumPy", UserWarning)
+        import torch  # noqa: F401
+
+
 def _refusal(reason: OSError, output: Output) -> str:
     """What the system has refused, and where."""
     said = reason.strerror or str(reason)
@@ -94,10 +110,32 @@ def _refusal(reason: OSError, output: Output) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that repeats nothing that a terminal would obey."""
+    """A parser that repeats nothing that a terminal would obey, and knows what a misspelled word was meant to be."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but options that are not known are a mistake where they are found."""
+        self._meant = self._meant_by(sys.argv[1:] if args is None else args)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
-        super().error(harmless(message))
+        super().error("\n".join([harmless(message), *self._meant]))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            self._meant = [meant] if (meant := did_you_mean(str(value), map(str, action.choices or ()))) else []
+            raise
+
+    def _meant_by(self, given: Sequence[str]) -> list[str]:
+        """What was meant by options that there are not; the beginnings of those that there are, are known as well."""
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        options = (word.partition("=")[0] for word in given if word.startswith("--"))
+        unknown = [option for option in options if not any(name.startswith(option) for name in known)]
+        return [meant for option in unknown if (meant := did_you_mean(option, known))]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -122,7 +160,7 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.declare(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, uses_torch=command.uses_torch)
     return parser
 
 
@@ -275,6 +313,7 @@ COMMANDS = (
         ),
         _declare_plan,
         _run_plan,
+        uses_torch=False,
     ),
     Command(
         "basis",

@@ -1,7 +1,7 @@
 """What can go wrong, one class for each kind of mistake.
 
-Every class is also a `ValueError`, so code that knows nothing of bellnet can catch it. A message names the call,
-what was expected, what came, and the way out.
+Every error is also a `ValueError`, so code that knows nothing of bellnet can catch it. A message names the call,
+what was expected, what came, and the way out. What is done all the same, though hardly meant, is a warning.
 """
 
 
@@ -51,6 +51,10 @@ class MissingExtraError(BellnetError, ImportError):
 
 class ConversionError(BellnetError):
     """A model, or a part of it, that cannot be written as a network of bellnet."""
+
+
+class SpecWarning(UserWarning):
+    """A spec that can be read, but was probably meant otherwise."""
 
 
 def as_written(value: object) -> str:

@@ -15,16 +15,17 @@ PARTS = {
     "extras": {"errors"},
     "locks": set(),  # the standard library alone
     "files": {"locks"},
+    "suggest": set(),  # the standard library alone
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "data", "files", "locks", "public names"},
     "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
-    "commands": {"errors", "data", "files", "estimator", "experiments", "public names"},
-    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "public names"},
+    "commands": {"errors", "data", "files", "estimator", "experiments", "suggest", "public names"},
+    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
@@ -41,6 +42,7 @@ LATE = {
     "experiments": {"lightning", "matplotlib", "rich"},
     "estimator": {"rich", "safetensors"},
     "commands": {"sklearn"},
+    "cli": {"torch"},
     "data": {"networkx", "torch_geometric", "numpy", "scipy"},
 }
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
@@ -114,8 +116,8 @@ def _exists(root: Path, module: str) -> bool:
 
 def _public_names(root: Path) -> set[str]:
     """The names, other than modules, that the package itself takes from its parts."""
-    body = ast.parse((root / "__init__.py").read_text()).body
-    froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
+    nodes = ast.walk(ast.parse((root / "__init__.py").read_text()))
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
     return {alias.asname or alias.name for node in froms for alias in node.names}
 
 

@@ -1,5 +1,7 @@
 """The library keeps to the order of its parts; and a library that does not is caught."""
 
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -105,22 +107,76 @@ def test_what_the_rules_allow_is_not_held_against_anyone(tmp_path, name):
     assert violations(_plant(tmp_path, *FINE[name])) == []
 
 
+def run(program):
+    """What a program prints that a fresh interpreter runs."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
 def test_importing_the_library_imports_nothing_that_torch_does_not():
     program = """
 import sys
 import torch
 before = {name.split(".")[0] for name in sys.modules}
-import bellnet
+from bellnet import *
 after = {name.split(".")[0] for name in sys.modules}
 print(*sorted(after - before - {"bellnet"} - sys.stdlib_module_names))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert run(program) == []
 
 
 def test_the_names_of_the_package_are_all_there_and_no_others():
     assert sorted(bellnet.__all__) == bellnet.__all__
     assert all(hasattr(bellnet, name) for name in bellnet.__all__)
-    tree = (LIBRARY / "__init__.py").read_text()
-    assert "def " not in tree
-    assert "class " not in tree
+    tree = ast.parse((LIBRARY / "__init__.py").read_text())
+    made = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert made == {"__getattr__", "__dir__"}
+
+
+def test_importing_the_library_does_not_import_torch_until_it_is_needed():
+    program = """
+import sys
+import bellnet
+from bellnet import bell, errors, plan, Plan, Spec
+print("torch" in sys.modules, plan("n n -> n n").n_maps)
+from bellnet import Padded
+print("torch" in sys.modules)
+"""
+    assert run(program) == ["False", "15", "True"]
+
+
+@pytest.mark.parametrize("name", ["EquivariantLinear", "Sparse", "data", "nn", "plan"])
+def test_every_name_is_there_whichever_is_asked_for_first(name):
+    program = f"""
+import bellnet
+first = bellnet.{name}
+assert first is bellnet.{name}
+from bellnet import {name}
+assert {name} is first
+import bellnet.nn.linear
+import bellnet.plan.level
+print(type(bellnet.plan).__name__, type(bellnet.data).__name__)
+"""
+    assert run(program) == ["function", "module"]
+
+
+def test_what_is_imported_late_is_what_type_checkers_see():
+    tree = ast.parse((LIBRARY / "__init__.py").read_text())
+    typed = {
+        alias.name: node.module
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    at_once = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert {*typed} == {*bellnet.__all__} - at_once
+    for name, module in typed.items():
+        assert getattr(bellnet, name) is getattr(importlib.import_module(module), name)
+
+
+def test_a_name_that_is_not_there_is_said_as_python_says_it():
+    assert {*bellnet.__all__, "__version__", "nn"} <= {*dir(bellnet)}
+    with pytest.raises(AttributeError, match=r"^module 'bellnet' has no attribute 'Paded'$") as caught:
+        bellnet.Paded  # noqa: B018
+    assert (caught.value.name, caught.value.obj) == ("Paded", bellnet)

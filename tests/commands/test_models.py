@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import zipfile
 
 import networkx
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from bellnet.cli import main
 from bellnet.data import to_networkx
 from bellnet.estimator import load
+from tests.data.tu.site import serving
 from tests.estimator.small import stars_and_paths
 
 QUICK = ["--epochs", "2", "--batch", "20", "--silent"]
@@ -424,4 +426,52 @@ sys.exit(main(sys.argv[1:]))
     assert finished.stderr == (
         "bellnet fit: bellnet.estimator needs sklearn, which is not installed.\n"
         "Install it: pip install 'bellnet[estimator]'\n"
+    )
+
+
+def test_a_data_set_is_found_by_its_name_in_the_usual_folder(capsys, tmp_path, tu_folder, monkeypatch):
+    monkeypatch.setenv("BELLNET_DATA", str(tu_folder.parent))
+    model = tmp_path / "model"
+    code, printed, _ = outcome(capsys, "fit", "TINY", "--split", "0", "--out", model, *QUICK, "--json")
+    assert code == 0
+    assert (json.loads(printed)["data"], json.loads(printed)["graphs"]) == ("TINY", 6)
+    code, printed, _ = outcome(capsys, "predict", model, "TINY", "--split", "0", "--json")
+    assert (code, len(json.loads(printed))) == (0, 6)
+
+
+def test_a_data_set_of_the_collection_is_downloaded_by_its_name(capsys, tmp_path, tu_folder):
+    packed = tmp_path / "packed.zip"
+    with zipfile.ZipFile(packed, "w") as zipped:
+        for file in tu_folder.iterdir():
+            zipped.write(file, file.name.replace("TINY", "MUTAG"))
+    with serving() as site:
+        site.files["/sets/MUTAG.zip"] = packed.read_bytes()
+        code, printed, complaint = outcome(capsys, "fit", "MUTAG", "--out", tmp_path / "model", *QUICK, "--json")
+    assert (code, complaint) == (0, f"downloading {site.url}/MUTAG.zip\n")
+    assert json.loads(printed)["graphs"] == 12
+
+
+def test_a_file_of_the_name_of_a_data_set_comes_first(capsys, tmp_path, tu_folder, monkeypatch):
+    monkeypatch.chdir(tu_folder.parent)
+    tu_folder.rename(tu_folder.with_name("MUTAG"))
+    code, printed, _ = outcome(capsys, "fit", "MUTAG", "--out", tmp_path / "model", *QUICK, "--json")
+    assert (code, json.loads(printed)["graphs"]) == (0, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("mutag", " Did you mean MUTAG?"), ("TINNY", " Did you mean TINY?"), ("far/from/here", ""), ("nowhere", "")],
+)
+def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewhere(
+    capsys, tmp_path, tu_folder, monkeypatch, name, meant
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BELLNET_DATA", str(tu_folder.parent))
+    monkeypatch.setattr("bellnet.data.tu.fetch.urlopen", lambda *asked, **options: pytest.fail("it was asked for"))
+    code, _, complaint = outcome(capsys, "fit", name, "--out", tmp_path / "model")
+    assert code == 2
+    assert complaint == (
+        f"bellnet fit: there is no {name}.{meant}\n"
+        "Give a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in the "
+        "folder BELLNET_DATA, or of the TU collection, such as MUTAG.\n"
     )

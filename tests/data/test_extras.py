@@ -13,7 +13,6 @@ CALLS = {
     "to_scipy": (lambda folder: to_scipy(PATH), "scipy", "graphs"),
     "to_pyg": (lambda folder: to_pyg(PATH), "torch_geometric", "pyg"),
     "tu.load": (lambda folder: tu.load(data=folder), "numpy", "graphs"),
-    'tu.load("MUTAG") without data=...': (lambda folder: tu.load("MUTAG"), "torch_geometric", "pyg"),
     "graphml.load": (lambda folder: graphml.load(folder), "networkx", "graphs"),
 }
 

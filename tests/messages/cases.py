@@ -91,6 +91,53 @@ This spec cannot be read: slots are separated by spaces, not commas.
 Write "n n -> n".""",
     ),
     Case(
+        "several tensors",
+        SpecError,
+        lambda: plan("u i, u, i -> u i"),
+        """\
+This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
+
+    u i, u, i -> u i
+       ^
+Add what several layers make: "u i -> u i", "u -> u i" and "i -> u i".
+Tensors over the same slots can also be one tensor, side by side in its channels.""",
+    ),
+    Case(
+        "several tensors to make",
+        SpecError,
+        lambda: plan("u i -> u i, u"),
+        """\
+This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
+
+    u i -> u i, u
+              ^
+Take several layers: "u i -> u i" and "u i -> u".
+Tensors over the same slots can also be one tensor, side by side in its channels.""",
+    ),
+    Case(
+        "shapes of several tensors",
+        SpecError,
+        lambda: InvariantPool("u i, u"),
+        """\
+This spec cannot be read: commas part tensors, but this is the shape of one.
+
+    u i, u
+       ^
+Name the slots of one tensor, for instance "n n".""",
+    ),
+    Case(
+        "many tensors",
+        SpecError,
+        lambda: plan("u i, u, i -> u i, u, i"),
+        """\
+This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
+
+    u i, u, i -> u i, u, i
+       ^
+Make a layer for each tensor that comes and each that is made, and add what goes to the same one.
+Tensors over the same slots can also be one tensor, side by side in its channels.""",
+    ),
+    Case(
         "a length for a name",
         SpecError,
         lambda: plan("30 n -> n"),
@@ -579,6 +626,24 @@ There must be one size for each graph.""",
 ]
 
 PADDED = [
+    Case(
+        "an activation of a Padded",
+        TensorError,
+        lambda: torch.nn.ReLU()(_padded(torch.tensor([3, 1]))),
+        """\
+relu takes tensors, but got a Padded.
+A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),
+and a function in its map, x.map(torch.relu). Its tensor is x.values.""",
+    ),
+    Case(
+        "a sum of a tensor and a Padded",
+        TensorError,
+        lambda: torch.zeros(2, 3, 3, 1) + _padded(torch.tensor([3, 1])),
+        """\
+add takes tensors, but got a Padded.
+A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),
+and a function in its map, x.map(torch.relu). Its tensor is x.values.""",
+    ),
     Case(
         "values that are no tensor",
         TensorError,

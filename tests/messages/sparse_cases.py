@@ -27,6 +27,15 @@ def _edges(spec="n n -> n n", **options):
 
 SPARSE = [
     Case(
+        "a linear layer of a Sparse",
+        TensorError,
+        lambda: torch.nn.Linear(1, 1)(Sparse(torch.tensor([[0], [1]]), torch.zeros(1, 1), 2)),
+        """\
+linear takes tensors, but got a Sparse.
+A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),
+and a function in its map, x.map(torch.relu). Its tensor is x.values.""",
+    ),
+    Case(
         "sizes are empty",
         SizesError,
         lambda: _sparse(sizes={}),

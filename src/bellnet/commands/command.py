@@ -15,13 +15,17 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code."""
+    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code.
+
+    Most use torch; the rest do not wait for it.
+    """
 
     name: str
     summary: str
     examples: tuple[str, ...]
     declare: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    uses_torch: bool = True
 
 
 def count(text: str) -> int:

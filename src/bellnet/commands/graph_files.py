@@ -1,4 +1,4 @@
-"""The graphs that a command is given as a path: the TU layout, or a folder of GraphML files."""
+"""The graphs that a command is given: a path to the TU layout or to GraphML files, or the name of a data set."""
 
 import argparse
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet.commands.command import count, from_zero, positive
 from bellnet.errors import DataError, OptionError
+from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from bellnet.data import Graph, GraphSet
@@ -38,7 +39,11 @@ class Given:
 def declare_data(parser: argparse.ArgumentParser, part: str) -> None:
     """The arguments that name graphs; `part` says which side of a split is meant."""
     parser.add_argument(
-        "data", metavar="DATA", type=Path, help="a zip or folder of the TU layout, or a folder of GraphML files"
+        "data",
+        metavar="DATA",
+        type=Path,
+        help="a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in the "
+        "folder BELLNET_DATA, or of the TU collection, which is downloaded",
     )
     parser.add_argument(
         "--labels",
@@ -73,8 +78,13 @@ def read_data(arguments: argparse.Namespace, part: str) -> Given:
     from bellnet import data
 
     path: Path = arguments.data
-    if not path.exists():
-        raise DataError(f"there is no {path}.\nGive a zip or folder of the TU layout, or a folder of GraphML files.")
+    named = not path.exists() and str(path) in data.tu.known_names()
+    if not path.exists() and not named:
+        raise DataError(
+            f"there is no {path}. {did_you_mean(str(path), data.tu.known_names())}".rstrip()
+            + "\nGive a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in "
+            "the folder BELLNET_DATA, or of the TU collection, such as MUTAG."
+        )
     found: GraphSet
     if path.is_dir() and any(path.glob("*.graphml")):
         for option in ("max_unpacked", "max_ratio"):
@@ -88,7 +98,8 @@ def read_data(arguments: argparse.Namespace, part: str) -> Given:
     else:
         if arguments.labels is not None:
             raise OptionError("--labels belongs to a folder of GraphML files; the TU layout has its own labels.")
-        found = from_tu = data.tu.load(data=path, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio)
+        where: dict[str, Any] = {"name": str(path)} if named else {"data": path}
+        found = from_tu = data.tu.load(**where, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio)
         names, splits = [str(place) for place in range(len(found))], from_tu.splits
     chosen = range(len(found)) if arguments.split is None else _side(path, splits, arguments.split, part)
     labels = None if found.labels is None else [found.classes[place] for place in found.labels.tolist()]

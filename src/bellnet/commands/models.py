@@ -237,7 +237,7 @@ COMMANDS = (
         "learn to classify graphs, and write the model",
         (
             "fit MUTAG.zip --out mutag.safetensors",
-            "fit MUTAG.zip --split 0 --out mutag.safetensors --balanced --seed 1",
+            "fit MUTAG --split 0 --out mutag.safetensors --balanced --seed 1",
             "fit molecules/ --labels classes.csv --out molecules.safetensors --json",
             "fit FreeSolv.zip --regression --out freesolv.safetensors",
         ),

@@ -13,7 +13,7 @@ from bellnet.draw.sheet import Grid, Head, Sheet, fit_grid, fitting
 from bellnet.draw.sizes import sizes_of_sets
 from bellnet.errors import OptionError
 from bellnet.extras import require
-from bellnet.plan import Plan, plan
+from bellnet.plan import count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 
 if TYPE_CHECKING:
@@ -42,25 +42,25 @@ def draw_basis(spec: str | Spec, n: int | Mapping[str, int] = 5, *, basis: str =
         the biases, each with its title.
     """
     spec = parse_spec(spec)
-    call = f'draw_basis("{spec}")'
+    call = f'draw_basis("{short_spec(spec)}")'
     if basis not in AGREEMENT:
         raise OptionError(f"{call}: basis must be one of {', '.join(map(repr, AGREEMENT))}, not {basis!r}.")
     sizes = sizes_of_sets(call, spec, n)
-    the_plan = plan(spec)
-    _refuse_giants(call, the_plan, sizes)
+    _refuse_giants(call, spec, sizes)
     require("matplotlib", extra="draw", call=call)
+    the_plan = plan(spec)
     maps = pictures_of_maps(the_plan, sizes, basis=basis)
     biases = pictures_of_biases(the_plan, sizes, basis=basis)
     return _lay_out(_head(spec, sizes, basis), maps, biases)
 
 
-def _refuse_giants(call: str, the_plan: Plan, sizes: Mapping[str, int]) -> None:
-    if the_plan.n_maps > MOST_MAPS:
+def _refuse_giants(call: str, spec: Spec, sizes: Mapping[str, int]) -> None:
+    if (n_maps := count_maps(spec)) > MOST_MAPS:
         raise OptionError(
-            f"{call}: there are {the_plan.n_maps:,} maps; a picture shows up to {MOST_MAPS}.\n"
+            f"{call}: there are {short_count(n_maps)} maps; a picture shows up to {MOST_MAPS}.\n"
             "Lower the order, or use draw_diagrams, which has room for more."
         )
-    for side, slots in (("columns", the_plan.spec.source), ("rows", the_plan.spec.target)):
+    for side, slots in (("columns", spec.source), ("rows", spec.target)):
         if (length := prod(sizes[name] for name in slots)) > MOST_ROWS:
             raise OptionError(
                 f"{call}: the matrices would have {length:,} {side}; a picture shows up to {MOST_ROWS}.\n"

@@ -9,7 +9,7 @@ from bellnet.draw.sheet import Grid, Head, Sheet, fitting, pleasing_width
 from bellnet.draw.strands import draw_diagram, marker, panel_size
 from bellnet.errors import OptionError
 from bellnet.extras import require
-from bellnet.plan import Diagram, Level, Plan, plan
+from bellnet.plan import Diagram, Level, Plan, count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 
 if TYPE_CHECKING:
@@ -32,15 +32,14 @@ def draw_diagrams(spec: str | Spec) -> "Figure":
         writes it.
     """
     spec = parse_spec(spec)
-    call = f'draw_diagrams("{spec}")'
-    the_plan = plan(spec)
-    if the_plan.n_maps > MOST_DIAGRAMS:
+    call = f'draw_diagrams("{short_spec(spec)}")'
+    if (n_maps := count_maps(spec)) > MOST_DIAGRAMS:
         raise OptionError(
-            f"{call}: there are {the_plan.n_maps:,} diagrams; a picture shows up to {MOST_DIAGRAMS}.\n"
-            f'Lower the order, or list them as text: bellnet plan "{spec}" --diagrams.'
+            f"{call}: there are {short_count(n_maps)} diagrams; a picture shows up to {MOST_DIAGRAMS}.\n"
+            f'Lower the order, or list them as text: bellnet plan "{short_spec(spec)}" --diagrams.'
         )
     require("matplotlib", extra="draw", call=call)
-    return _lay_out(the_plan)
+    return _lay_out(plan(spec))
 
 
 @dataclass(frozen=True)

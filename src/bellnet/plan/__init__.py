@@ -2,7 +2,7 @@
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
 from bellnet.plan.cost import Cost
-from bellnet.plan.count import MOST_MAPS, refuse_giants
+from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
@@ -24,9 +24,12 @@ __all__ = [
     "Step",
     "Swap",
     "Tree",
+    "count_maps",
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",
     "present",
     "refuse_giants",
+    "short_count",
+    "short_spec",
 ]

@@ -19,11 +19,11 @@ MOST_CHARACTERS = 80
 
 
 @lru_cache(maxsize=256)
-def count_maps(spec: Spec, *, symmetric: bool, hollow: bool) -> int:
+def count_maps(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> int:
     """The number of maps of a spec; for hundreds of slots of one node set some number beyond 10^15 that is not larger.
 
     >>> spec = Spec(("n", "n"), ("n", "n"))
-    >>> count_maps(spec, symmetric=False, hollow=False), count_maps(spec, symmetric=True, hollow=True)
+    >>> count_maps(spec), count_maps(spec, symmetric=True, hollow=True)
     (15, 6)
     """
     source, target = Counter(spec.source), Counter(spec.target)
@@ -32,23 +32,26 @@ def count_maps(spec: Spec, *, symmetric: bool, hollow: bool) -> int:
 
 def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
     """Refuse a spec with more maps than were asked for, or with slots beyond all use."""
+    shown = f'The spec "{short_spec(spec)}"'
     if type(max_maps) is not int or max_maps < 1:
-        raise OptionError(
-            f'The spec "{_shown(spec)}": max_maps must be a whole number from 1 up, not {as_written(max_maps)}.'
-        )
+        raise OptionError(f"{shown}: max_maps must be a whole number from 1 up, not {as_written(max_maps)}.")
     n_maps = count_maps(spec, symmetric=symmetric, hollow=hollow)
     if n_maps > max_maps:
-        number = f"{n_maps:,}" if n_maps < MOST_PRINTED else f"at least 10^{floor(log10(n_maps))}"
         raise SpecError(
-            f'The spec "{_shown(spec)}" has {number} maps; plans are built for up to {max_maps:,} (max_maps).\n'
+            f"{shown} has {short_count(n_maps)} maps; plans are built for up to {max_maps:,} (max_maps).\n"
             "Lower the order, give some of the slots node sets of their own, or declare the input symmetric or hollow "
             "if it is.\nIf it is to be built all the same, raise max_maps: time and memory grow with the maps."
         )
     if len(spec.slots) > MOST_SLOTS:
         raise SpecError(
-            f'The spec "{_shown(spec)}" has {len(spec.slots):,} slots; plans are built for up to {MOST_SLOTS}.\n'
+            f"{shown} has {len(spec.slots):,} slots; plans are built for up to {MOST_SLOTS}.\n"
             "A slot is one axis of a tensor; entries along an axis need no slots of their own."
         )
+
+
+def short_count(n_maps: int) -> str:
+    """A number of maps as messages show it; where it is not exact, it is not shown as if it were."""
+    return f"{n_maps:,}" if n_maps < MOST_PRINTED else f"at least 10^{floor(log10(n_maps))}"
 
 
 def _count(source: int, target: int, symmetric: bool, hollow: bool) -> int:
@@ -69,7 +72,8 @@ def _ways(slots: int, blocks: int, symmetric: bool, hollow: bool) -> int:
     return sum(ways * partitions_of_number(slots - n) for n, ways in enumerate(joined))
 
 
-def _shown(spec: Spec) -> str:
+def short_spec(spec: Spec) -> str:
+    """A spec as messages show it: the beginning, where there are very many slots."""
     text = str(spec)
     if len(text) <= MOST_CHARACTERS:
         return text

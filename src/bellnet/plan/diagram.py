@@ -7,7 +7,7 @@ target, and a fold of the target used backwards.
 from dataclasses import dataclass
 from functools import cached_property
 
-from bellnet.combinatorics import Partition, blocks_of, canonical
+from bellnet.combinatorics import Partition, canonical
 from bellnet.plan.fold import Fold, letters
 
 Swap = tuple[int, ...]
@@ -63,24 +63,35 @@ class Diagram:
         return tuple(axes.index(block_of_write[block]) for block in self.write.kept)
 
     def describe(self) -> str:
-        """What the map does, in words."""
+        """What the map does, in words that no other map of the spec has."""
         order = len(self.source_sets)
         source, target = self.partition[:order], self.partition[order:]
         words = []
-        if shared := [block for block in blocks_of(self.read.blocks) if len(block) > 1]:
-            words.append("take the diagonal " + ", ".join(letters([source[block[0]]]) for block in shared))
+        if shared := _diagonals(source):
+            words.append(f"take the {shared}")
         if summed := [block for block in dict.fromkeys(source) if block not in self.crossing]:
             words.append("sum over " + letters(summed))
-        crossed = [[block for block in dict.fromkeys(side) if block in self.crossing] for side in (source, target)]
-        if crossed[0] != crossed[1]:
-            words.append("swap the axes" if len(self.crossing) == 2 else "reorder the axes")
+        carried, written = (
+            [block for block in dict.fromkeys(side) if block in self.crossing] for side in (source, target)
+        )
+        if carried != written:
+            words.append("swap the axes" if len(carried) == 2 else "reorder the axes")
         if repeated := [block for block in dict.fromkeys(target) if block not in self.crossing]:
             words.append("repeat along " + letters(repeated))
-        if shared := [block for block in blocks_of(self.write.blocks) if len(block) > 1]:
-            words.append("write on the diagonal " + ", ".join(letters([target[block[0]]]) for block in shared))
+        if shared := _diagonals(target):
+            words.append(f"write on the {shared}")
+        elif (carried and repeated) or (carried != written and len(carried) > 2):
+            words[-1] += f" as {letters(target)}"  # which axis is whose
         return ", ".join(words) or "copy"
 
     def _fold(self, labels: Partition, sets: tuple[int, ...]) -> Fold:
         blocks = canonical(labels)
         kept = {block for block, label in zip(blocks, labels, strict=True) if label in self.crossing}
         return Fold.keeping(blocks, sets, kept)
+
+
+def _diagonals(side: Partition) -> str:
+    """The letters that several slots of a side have; with more than two slots, also which slots those are."""
+    shared = [block for block in dict.fromkeys(side) if side.count(block) > 1]
+    of = f" of {letters(side)}" if len(side) > 2 else ""
+    return f"diagonal{'s' * (len(shared) > 1)} {', '.join(letters([block]) for block in shared)}{of}" if shared else ""

@@ -10,12 +10,13 @@ from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.spec import parse_shape
 from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import can_look_at, kind_of
+from bellnet.tensors.no_tensor import NoTensor
 
 Sizes = Tensor | Mapping[str, Tensor]
 Made = TypeVar("Made")
 
 
-class Padded:
+class Padded(NoTensor):
     """Graphs of different sizes in one tensor: values padded to a common length, and the true sizes.
 
     What the values hold outside the true sizes is ignored by every layer, whatever it is. What a layer returns is

@@ -8,6 +8,7 @@ from torch import Tensor
 from bellnet.errors import ShapeError, SupportError, TensorError
 from bellnet.spec import parse_shape
 from bellnet.tensors.looking import kind_of
+from bellnet.tensors.no_tensor import NoTensor
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
 from bellnet.tensors.padded import Padded
 from bellnet.tensors.support import Support
@@ -15,7 +16,7 @@ from bellnet.tensors.support import Support
 CALL = "Sparse(index, values, sizes)"
 
 
-class Sparse:
+class Sparse(NoTensor):
     """The values of a tensor over tuples of nodes, listed tuple by tuple; what is not listed is zero.
 
     A layer returns a `Sparse` for a `Sparse`: what the dense layer would give for the tensor with zeros at the tuples

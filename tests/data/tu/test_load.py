@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellnet.data import Graph, tu
-from bellnet.errors import DataError
 from tests.data.strategies import graphs
 from tests.data.tu.small import FILES, write_folder, write_zip
 
@@ -144,46 +143,6 @@ def test_splits_beside_an_unpacked_folder_come_with_it(tmp_path):
     (tmp_path / "splits").mkdir()
     (tmp_path / "splits" / "SMALL.json").write_text('{"folds": [{"train": [0, 2], "test": [1]}]}')
     assert len(tu.load("SMALL", tmp_path).splits) == 1
-
-
-def test_a_set_is_fetched_once_from_where_pyg_has_it(tmp_path, monkeypatch, capsys):
-    from torch_geometric.datasets import TUDataset
-
-    there = write_zip(tmp_path / "there" / "SMALL.zip")
-    monkeypatch.setattr(TUDataset, "url", there.parent.as_uri())
-    check_small(tu.load("SMALL", root=tmp_path / "root"))
-    assert sorted(path.name for path in (tmp_path / "root").iterdir()) == ["SMALL.zip"]
-    there.unlink()
-    check_small(tu.load("SMALL", root=tmp_path / "root"))
-    write_zip(there)
-    check_small(tu.load("SMALL"))
-    assert (tmp_path / "cache" / "tu" / "SMALL.zip").is_file()
-
-
-def test_what_cannot_be_fetched_leaves_nothing(tmp_path, monkeypatch, capsys):
-    from torch_geometric.datasets import TUDataset
-
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "BROKEN.zip").write_bytes(write_zip(tmp_path / "whole.zip").read_bytes()[:-40])
-    monkeypatch.setattr(TUDataset, "url", (tmp_path / "there").as_uri())
-    with pytest.raises(DataError, match=r'tu.load\("ABSENT"\): file:.*ABSENT.zip cannot be had'):
-        tu.load("ABSENT", root=tmp_path / "root")
-    with pytest.raises(DataError, match=r'tu.load\("BROKEN"\): file:.* did not give a whole zip'):
-        tu.load("BROKEN", root=tmp_path / "root")
-    assert not (tmp_path / "root").exists()
-
-
-def test_what_was_fetched_and_cannot_be_kept_is_said(tmp_path, monkeypatch, capsys):
-    from torch_geometric.datasets import TUDataset
-
-    monkeypatch.setattr(TUDataset, "url", write_zip(tmp_path / "there" / "SMALL.zip").parent.as_uri())
-    (tmp_path / "root" / "SMALL.zip").mkdir(parents=True)
-    with pytest.raises(DataError) as refusal:
-        tu.load("SMALL", root=tmp_path / "root")
-    assert str(refusal.value) == (
-        f'tu.load("SMALL"): {tmp_path / "root" / "SMALL.zip"} cannot be written: it is a directory.\n'
-        "Choose another path.\nName another folder with root=... or the environment variable BELLNET_CACHE."
-    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes there")

@@ -1,43 +1,111 @@
-"""Data sets of the TU collection over the network, from where PyTorch Geometric gets them."""
+"""Data sets of the TU collection over the network, from where it is published."""
 
+import hashlib
+import re
 import shutil
+import sys
 import tempfile
 import zipfile
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import IO
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+from bellnet.data.tu.collection import NAMES
 from bellnet.errors import DataError
-from bellnet.extras import require
 from bellnet.files import words, write_files
+from bellnet.suggest import did_you_mean
+
+SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
+SECONDS = 60.0  # without a word from the site
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_BLOCK = 2**18
+_ELSEWHERE = "name a folder that has the zip: tu.load(name, data=...) or the environment variable BELLNET_DATA."
 
 
 def fetch(name: str, folder: Path) -> Path:
-    """The zip of a data set, downloaded into a folder unless it is there."""
-    zipped = folder / f"{name}.zip"
-    if zipped.is_file():
-        return zipped
-    require("torch_geometric", extra="pyg", call=f'tu.load("{name}") without data=...')
-    from torch_geometric.data import download_url
-    from torch_geometric.datasets import TUDataset
+    """The zip of a data set, downloaded into a folder unless it is there.
 
-    url = f"{TUDataset.url}/{name}.zip"
-    with tempfile.TemporaryDirectory(prefix="bellnet-") as place:
-        try:
-            found = Path(download_url(url, place))
-        except OSError as reason:
-            raise DataError(
-                f'tu.load("{name}"): {url} cannot be had: {reason}.\n'
-                "Check the name (as in https://chrsmrrs.github.io/datasets) and the network, or name a folder that has "
-                "the zip: tu.load(name, data=...) or the environment variable BELLNET_DATA."
-            ) from reason
-        if not zipfile.is_zipfile(found):
-            raise DataError(f'tu.load("{name}"): {url} did not give a whole zip.\nTry again, or pass data=...')
+    Its checksum is kept beside it, and what does not fit that any more is not what was fetched.
+    """
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f'tu.load("{name}"): the name of a data set that is to be downloaded has letters, digits, "_", "-" and "." '
+            "only.\nA zip or a folder is data=..., tu.load(data=...)."
+        )
+    zipped, checksum = folder / f"{name}.zip", folder / f"{name}.zip.sha256"
+    if zipped.is_file():
+        _compare(name, zipped, checksum)
+        return zipped
+    with tempfile.TemporaryFile(prefix="bellnet-") as found:
+        _download(name, found)
+        found.seek(0)
+        digest = hashlib.file_digest(found, "sha256").hexdigest()
+        found.seek(0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with found.open("rb") as stream:
-                write_files({zipped: lambda file: shutil.copyfileobj(stream, file)})
+            line = f"{digest}  {zipped.name}\n".encode()  # as sha256sum reads it
+            write_files({zipped: lambda file: shutil.copyfileobj(found, file), checksum: line})
         except OSError as reason:
             raise DataError(
                 f'tu.load("{name}"): {reason.filename} cannot be written: {words(reason)}\n'
                 "Name another folder with root=... or the environment variable BELLNET_CACHE."
             ) from reason
     return zipped
+
+
+def _compare(name: str, zipped: Path, checksum: Path) -> None:
+    """Refuse a zip that has another checksum than the one beside it; one that was put there by hand has none."""
+    if not checksum.is_file():
+        return
+    with zipped.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if checksum.read_bytes().split()[:1] != [digest.encode()]:
+        raise DataError(
+            f'tu.load("{name}"): {zipped} is not what was fetched: its checksum is not that of {checksum.name}.\n'
+            "Remove both to fetch it again, or only the checksum if the zip is to be trusted."
+        )
+
+
+def _download(name: str, file: IO[bytes]) -> None:
+    """Write what the site has under a name into a file, all of it and a zip, or say why not."""
+    url = f"{SITE}/{name}.zip"
+    print(f"downloading {url}", file=sys.stderr)
+    try:
+        with urlopen(url, timeout=SECONDS) as response:
+            whole = _copy(response, file)
+    except HTTPError as reason:
+        reason.close()
+        if reason.code == HTTPStatus.NOT_FOUND:
+            raise DataError(
+                f'tu.load("{name}"): there is no {url}. {did_you_mean(name, NAMES)}'.rstrip()
+                + "\nThe names are those of https://chrsmrrs.github.io/datasets."
+            ) from reason
+        raise _out_of_reach(name, url, reason) from reason
+    except OSError as reason:
+        raise _out_of_reach(name, url, reason) from reason
+    except HTTPException:
+        whole = False
+    if not whole or not zipfile.is_zipfile(file):
+        raise DataError(f'tu.load("{name}"): {url} did not give a whole zip.\nTry again, or {_ELSEWHERE}')
+
+
+def _copy(response: HTTPResponse, file: IO[bytes]) -> bool:
+    """Copy what is sent; on a terminal, show how much of it is here. Returns whether it is as long as was promised."""
+    promised = int(response.headers.get("Content-Length") or 0)
+    here, shows = 0, promised > 0 and sys.stderr.isatty()
+    while block := response.read(_BLOCK):
+        file.write(block)
+        here += len(block)
+        if shows:
+            print(f"\r{100 * here // promised:3} %", end="", file=sys.stderr, flush=True)
+    if shows:
+        print(file=sys.stderr)
+    return here >= promised
+
+
+def _out_of_reach(name: str, url: str, reason: OSError) -> DataError:
+    said = getattr(reason, "reason", reason) if not isinstance(reason, HTTPError) else reason
+    return DataError(f'tu.load("{name}"): {url} cannot be had: {said}.\nCheck the network, or {_ELSEWHERE}')

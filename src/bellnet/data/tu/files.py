@@ -200,6 +200,13 @@ def find(name: str | None, data: Path, bound: Bound) -> Files | None:
     return Zipped(zipped, name, bound) if zipped.is_file() else None
 
 
+def names_in(data: Path) -> list[str]:
+    """The names that `find` finds in a folder."""
+    zips = {file.stem for file in data.glob("*.zip")}
+    tables = (file for pattern in ("", "*/", "raw/", "*/raw/") for file in data.glob(f"{pattern}*_A.txt"))
+    return sorted(zips | {file.name.removesuffix("_A.txt") for file in tables})
+
+
 def _only_name(files: set[str], place: Path) -> str:
     names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
     if len(names) != 1:

@@ -11,13 +11,15 @@ import torch
 from bellnet.data.graph import Graph
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.data.tu import cache as kept
+from bellnet.data.tu.collection import NAMES
 from bellnet.data.tu.fetch import fetch
-from bellnet.data.tu.files import Files, Zipped, find
+from bellnet.data.tu.files import Files, Zipped, find, names_in
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.splits import read_splits
 from bellnet.data.tu.unpack import MAX_RATIO, MAX_UNPACKED, Bound
 from bellnet.errors import DataError
 from bellnet.extras import require
+from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +57,7 @@ def load(
     Args:
         name: The name of the data set, for instance "MUTAG". May be left out if `data` holds only one.
         data: A zip, a folder of zips (and of `splits/NAME.json`), or an unpacked folder. If None: the environment
-            variable BELLNET_DATA where that has the data set, or else it is downloaded, which needs the extra `pyg`.
+            variable BELLNET_DATA where that has the data set, or else it is downloaded.
         root: The folder for downloads; a folder in the cache if None.
         cache: The folder in which parsed sets are kept; True for the environment variable BELLNET_CACHE or the usual
             folder of the platform, False for none.
@@ -73,6 +75,12 @@ def load(
         folder = kept.default_folder() if cache is True else Path(cache)
         found = _kept_or_parsed(files, kept.file_for(folder, files.name, files.digest()))
     return replace(found, splits=read_splits(files.name, files.place, len(found)))
+
+
+def known_names() -> list[str]:
+    """The names of data sets that `load` knows: those in the folder BELLNET_DATA, and those of the TU collection."""
+    usual = Path(os.environ.get("BELLNET_DATA") or os.devnull)
+    return sorted({*NAMES, *(names_in(usual) if usual.is_dir() else ())})
 
 
 def _kept_or_parsed(files: Files, file: Path) -> TUSet:
@@ -97,8 +105,9 @@ def _files(
         if files is None:
             there = sorted(file.stem for file in place.glob("*.zip"))
             raise DataError(
-                f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt.\n'
-                + (f"There are {', '.join(there)}." if there else "There is no zip at all.")
+                f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
+                f"{did_you_mean(str(name), names_in(place))}".rstrip()
+                + (f"\nThere are {', '.join(there)}." if there else "\nThere is no zip at all.")
             )
         return files
     if name is None:

@@ -1,0 +1,159 @@
+"""Data sets that are not here come over the network: whole, once, and without any other package."""
+
+import hashlib
+import sys
+
+import pytest
+
+from bellnet.data import tu
+from bellnet.errors import DataError
+from tests.data.tu.site import serving
+from tests.data.tu.small import write_zip
+from tests.data.tu.test_load import check_small
+
+
+@pytest.fixture
+def site(tmp_path):
+    with serving() as found:
+        found.files["/sets/SMALL.zip"] = write_zip(tmp_path / "SMALL.zip").read_bytes()
+        yield found
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_set_is_fetched_once_and_its_checksum_kept_beside_it(site, root, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
+    check_small(tu.load("SMALL", root=root))
+    digest = hashlib.sha256(site.files["/sets/SMALL.zip"]).hexdigest()
+    assert names(root) == ["SMALL.zip", "SMALL.zip.sha256"]
+    assert (root / "SMALL.zip.sha256").read_text() == f"{digest}  SMALL.zip\n"
+    assert capsys.readouterr() == ("", f"downloading {site.url}/SMALL.zip\n")
+    check_small(tu.load("SMALL", root=root))
+    assert site.asked == ["/sets/SMALL.zip"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_set_without_a_folder_goes_into_the_cache(site, tmp_path, capsys):
+    check_small(tu.load("SMALL"))
+    assert names(tmp_path / "cache" / "tu") == ["SMALL.zip", "SMALL.zip.sha256"]
+
+
+def test_a_zip_that_was_put_there_by_hand_is_taken(site, root):
+    write_zip(root / "SMALL.zip")
+    check_small(tu.load("SMALL", root=root))
+    assert site.asked == []
+
+
+def test_a_zip_that_has_changed_since_it_was_fetched_is_refused(site, root, capsys):
+    tu.load("SMALL", root=root)
+    with (root / "SMALL.zip").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
+    assert str(refusal.value) == (
+        f'tu.load("SMALL"): {root / "SMALL.zip"} is not what was fetched: its checksum is not that of '
+        "SMALL.zip.sha256.\nRemove both to fetch it again, or only the checksum if the zip is to be trusted."
+    )
+
+
+def test_a_checksum_that_cannot_be_read_is_refused(site, root, capsys):
+    tu.load("SMALL", root=root)
+    (root / "SMALL.zip.sha256").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match=r"its checksum is not that of SMALL\.zip\.sha256"):
+        tu.load("SMALL", root=root)
+
+
+def test_a_set_that_the_site_does_not_have_is_said_with_the_name_that_was_meant(site, root, capsys):
+    with pytest.raises(DataError) as refusal:
+        tu.load("Mutagg", root=root)
+    assert str(refusal.value) == (
+        f'tu.load("Mutagg"): there is no {site.url}/Mutagg.zip. Did you mean MUTAG?\n'
+        "The names are those of https://chrsmrrs.github.io/datasets."
+    )
+    with pytest.raises(DataError, match=r"/elsewhere\.zip\.\nThe names are"):
+        tu.load("elsewhere", root=root)
+    assert not root.exists()
+
+
+NOT_WHOLE = (
+    'tu.load("SMALL"): {url} did not give a whole zip.\nTry again, or name a folder that has the zip: '
+    "tu.load(name, data=...) or the environment variable BELLNET_DATA."
+)
+
+
+def test_a_download_that_breaks_off_leaves_nothing(site, root, capsys):
+    site.missing = 1000
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
+    assert str(refusal.value) == NOT_WHOLE.format(url=f"{site.url}/SMALL.zip")
+    assert not root.exists()
+
+
+def test_what_is_no_zip_leaves_nothing(site, root, capsys):
+    site.files["/sets/SMALL.zip"] = b"<html>please log in</html>"
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
+    assert str(refusal.value) == NOT_WHOLE.format(url=f"{site.url}/SMALL.zip")
+    assert not root.exists()
+
+
+def test_a_site_that_fails_is_said(site, root, capsys):
+    site.status = 503
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
+    assert str(refusal.value) == (
+        f'tu.load("SMALL"): {site.url}/SMALL.zip cannot be had: HTTP Error 503: Service Unavailable.\n'
+        "Check the network, or name a folder that has the zip: tu.load(name, data=...) or the environment variable "
+        "BELLNET_DATA."
+    )
+    assert not root.exists()
+
+
+def test_without_a_network_it_is_said_what_to_do(root, capsys):
+    with serving() as gone:
+        pass
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("no_proxy", "127.0.0.1")
+        patch.setattr("bellnet.data.tu.fetch.SITE", gone.url)
+        with pytest.raises(DataError) as refusal:
+            tu.load("SMALL", root=root)
+    said = str(refusal.value)
+    assert said.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be had: ')
+    assert "Connection refused" in said
+    assert "Check the network, or name a folder that has the zip" in said
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("name", ["../SMALL", "a/b", "", ".", "..", "SMALL?x", "SM ALL", "\\SMALL"])
+def test_what_cannot_be_a_name_is_not_asked_for(site, root, name):
+    with pytest.raises(DataError) as refusal:
+        tu.load(name, root=root)
+    assert str(refusal.value) == (
+        f'tu.load("{name}"): the name of a data set that is to be downloaded has letters, digits, "_", "-" and "." '
+        "only.\nA zip or a folder is data=..., tu.load(data=...)."
+    )
+    assert site.asked == []
+
+
+def test_what_was_fetched_and_cannot_be_kept_is_said(site, root, capsys):
+    (root / "SMALL.zip").mkdir(parents=True)
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
+    assert str(refusal.value) == (
+        f'tu.load("SMALL"): {root / "SMALL.zip"} cannot be written: it is a directory.\n'
+        "Choose another path.\nName another folder with root=... or the environment variable BELLNET_CACHE."
+    )
+    assert names(root) == ["SMALL.zip"]
+
+
+def test_on_a_terminal_the_share_that_is_here_is_shown(site, root, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    tu.load("SMALL", root=root)
+    assert capsys.readouterr().err.endswith("100 %\n")

@@ -1,0 +1,39 @@
+"""What the README says of installing is what the package declares."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from tests.test_docstrings import python_blocks
+
+ROOT = Path(__file__).parents[1]
+FOR_DEVELOPERS = {"test", "lint", "docs", "dev"}
+
+
+def _section(page, title):
+    """A section of a page, from its title to the next one."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, title
+    return found[1]
+
+
+def test_the_extras_of_the_readme_are_those_of_the_package_with_what_they_bring():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {
+        extra: {re.split(r"[><\[]", package)[0] for package in packages} - {"bellnet"}
+        for extra, packages in project["optional-dependencies"].items()
+        if extra not in FOR_DEVELOPERS
+    }
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", _section(ROOT / "README.md", "Install"), re.MULTILINE)
+    assert {extra: set(re.findall(r"[\w-]+", brings)) - {"and", "estimator"} for extra, brings in rows} == declared
+
+
+def test_the_readme_installs_the_version_that_there_is():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"bellnet-{project['version']}-py3-none-any.whl" in _section(ROOT / "README.md", "Install")
+
+
+def test_drawing_is_documented_with_an_example():
+    code = "".join(python_blocks(_section(ROOT / "docs" / "diagrams.md", "Pictures")))
+    for name in ("draw_basis", "draw_diagrams", "save_figures"):
+        assert f"{name}(" in code
