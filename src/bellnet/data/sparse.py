@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bellnet.data.convert import as_graph
+from bellnet.data.kinds import Given
 from bellnet.errors import DataError
 from bellnet.extras import require
 from bellnet.tensors import Sparse
@@ -66,14 +67,12 @@ def from_edge_index(
     return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
-def from_graph(
-    graph: object, *, node: str | Sequence[str] | None = None, edge: str | Sequence[str] | None = None
-) -> Sparse:
+def from_graph(graph: object, *, node: Given = None, edge: Given = None) -> Sparse:
     """One graph of any kind that `as_graph` takes: networkx, scipy, `Graph`, PyTorch Geometric `Data`, arrays.
 
     The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, which
     stand on the diagonal. A graph without node features gets no diagonal. An edge of an undirected graph is listed in
-    both directions.
+    both directions. Labels have no place here: `bellnet.data.to_sparse` makes channels of them.
 
     Args:
         graph: The graph.

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader
+from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
@@ -47,6 +48,10 @@ class GraphEstimator(ABC, BaseEstimator):
     pool: str
     adjacency: str
     degrees: bool
+    node: Given
+    edge: Given
+    label: Given
+    edge_label: Given
     layout: str
     dropout: float
     learning_rate: float
@@ -80,7 +85,7 @@ class GraphEstimator(ABC, BaseEstimator):
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
         self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
-        graphs = read_graphs(call, X)
+        graphs = read_graphs(call, X, self._names())
         counts = count_labels(graphs, self.target)
         flat = flatten(call, "y", y, counts, self.target)
         if not len(flat):
@@ -204,7 +209,7 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         check_is_fitted(self, "net_")
         check_options(call, {"device": self.device})
-        graphs = read_graphs(call, X)
+        graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
         self._check_cost(call, graphs, self.encoding_, device, learning=False)
@@ -274,6 +279,10 @@ class GraphEstimator(ABC, BaseEstimator):
                     f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
                     f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
                 )
+
+    def _names(self) -> Names:
+        """The attributes that were named."""
+        return Names.of(node=self.node, edge=self.edge, label=self.label, edge_label=self.edge_label)
 
     def _seed(self) -> int:
         state = self.random_state

@@ -13,6 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from bellnet.data.kinds import Given
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, one_dimensional, split_up
@@ -35,6 +36,12 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
+        node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
+            list for none. Without names those whose meaning is plain are used, and what is left out is said in a
+            warning: see `bellnet.data.as_graph`.
+        edge: Likewise of the features of edges.
+        label: Likewise of the labels of nodes.
+        edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -79,6 +86,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
+        node: Given = None,
+        edge: Given = None,
+        label: Given = None,
+        edge_label: Given = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,
@@ -99,6 +110,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.pool = pool
         self.adjacency = adjacency
         self.degrees = degrees
+        self.node = node
+        self.edge = edge
+        self.label = label
+        self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate

@@ -3,14 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bellnet.data import Encoding, Graph, as_graphs
+from bellnet.data import Encoding, Graph
+from bellnet.data.convert import read
+from bellnet.data.kinds import Names
 from bellnet.errors import DataError
 
 
-def read_graphs(call: str, given: Any) -> list[Graph]:
-    """The graphs, of which there must be at least one; each must have at least one node."""
+def read_graphs(call: str, given: Any, by: Names | Encoding) -> list[Graph]:
+    """The graphs, of which there must be at least one; each must have at least one node.
+
+    Args:
+        call: How messages name the call.
+        given: The graphs.
+        by: What says which attributes are used: the names of the caller, or the encoding of a fit.
+    """
     try:
-        graphs = as_graphs(given)
+        graphs = by.read(given) if isinstance(by, Encoding) else read(call, given, by)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
     if not graphs:
@@ -45,11 +53,16 @@ def check_fits(call: str, graphs: Sequence[Graph], encoding: Encoding) -> None:
                 f"{call}: graphs[{wrong[0]}] has {widths[wrong[0]]} {name}, but the graphs of the fit had {expected}"
                 f"{_and_more(wrong)}.\nGive graphs with the features that were learned from."
             )
-    unlabelled = [number for number, graph in enumerate(graphs) if graph.node_labels is None]
-    if encoding.node_labels and unlabelled:
-        raise DataError(
-            f"{call}: graphs[{unlabelled[0]}] has no node_labels, but the graphs of the fit had{_and_more(unlabelled)}."
-        )
+    for name, is_used in (("node_labels", encoding.node_labels), ("edge_labels", encoding.edge_labels)):
+        unlabelled = [
+            number
+            for number, graph in enumerate(graphs)
+            if getattr(graph, name) is None and (name == "node_labels" or graph.n_edges)
+        ]
+        if is_used and unlabelled:
+            raise DataError(
+                f"{call}: graphs[{unlabelled[0]}] has no {name}, but the graphs of the fit had{_and_more(unlabelled)}."
+            )
 
 
 def _as_good_as(graph: Graph, width: int, expected: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from bellnet.data.columns import ROLES
 from bellnet.errors import OptionError
 from bellnet.estimator.labels import TARGETS
 
@@ -42,6 +43,9 @@ def _mistake(name: str, value: Any) -> str | None:
         return f"{name} must be at most 2**63 - 1; it is larger."  # too large to be shown, perhaps
     if name == "degrees":
         return None if isinstance(value, bool) else f"degrees must be True or False, not {value!r}."
+    if name in ROLES:
+        fine = value is None or (isinstance(value, Sequence) and all(isinstance(one, str) for one in value))
+        return None if fine else f"{name} must be the name or names of attributes, or None, not {value!r}."
     if name in FROM_ONE:
         return None if _is_count(value) else f"{name} must be a whole number from 1 up, not {value!r}."
     if name in SHARES:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from torch import Tensor
 
+from bellnet.data.kinds import Given
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, split_up
@@ -30,6 +31,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
+        node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
+            list for none. Without names those whose meaning is plain are used, and what is left out is said in a
+            warning: see `bellnet.data.as_graph`.
+        edge: Likewise of the features of edges.
+        label: Likewise of the labels of nodes.
+        edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -71,6 +78,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
+        node: Given = None,
+        edge: Given = None,
+        label: Given = None,
+        edge_label: Given = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,
@@ -90,6 +101,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.pool = pool
         self.adjacency = adjacency
         self.degrees = degrees
+        self.node = node
+        self.edge = edge
+        self.label = label
+        self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate
