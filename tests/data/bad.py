@@ -21,6 +21,7 @@ from bellnet.data import (
     as_graph,
     as_graphs,
     at_edges,
+    from_tables,
     graphml,
     in_order,
     sparse,
@@ -193,6 +194,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a dense tensor as a sparse one": lambda: sparse.from_torch(torch.zeros(2, 2)),
     "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
     "hyperedges of several lengths": lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
+    "a node twice in a hyperedge of any size": lambda: sparse.from_incidence([(0, 1), (2, 2)], n_nodes=3),
     "no hyperedges": lambda: sparse.from_hyperedges([], n_nodes=3),
     "a hyperedge with a node twice": lambda: sparse.from_hyperedges([(0, 1, 2), (0, 0, 2)], n_nodes=3),
     "a hyperedge in two orders": lambda: sparse.from_hyperedges([(0, 1, 2), (2, 0, 1)], n_nodes=3),
@@ -208,6 +210,33 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "hyperedges of fractions": lambda: sparse.from_hyperedges([(0.5, 1.0)], n_nodes=3),
     "more users than items": lambda: sparse.from_ratings([0, 1], [0], [5.0]),
     "node features of other nodes": lambda: sparse.from_pyg(_data_with_features_of_other_nodes()),
+}
+
+
+ROWS = {"graph": [1, 1], "source": ["a", "b"], "target": ["b", "c"], "kind": ["x", "y"]}
+NODES = {"graph": [1, 1, 1], "node": ["a", "b", "c"], "mass": [1.0, 2.0, 3.0]}
+
+
+OBJECTS |= {
+    "a table without columns": lambda: from_tables([(0, 1)]),
+    "columns of different length": lambda: from_tables({"graph": [1], "source": [1, 2]}),
+    "a column that is not there": lambda: from_tables({"from": [1], "to": [2]}, graph=None),
+    "a gap where a node should be": lambda: from_tables({**ROWS, "source": ["a", NAN]}),
+    "a list where a node should be": lambda: from_tables({**ROWS, "source": ["a", ["b"]]}),
+    "an edge in two rows": lambda: from_tables({**ROWS, "source": ["a", "a"], "target": ["b", "b"]}),
+    "two directions that differ": lambda: from_tables({**ROWS, "source": ["a", "b"], "target": ["b", "a"]}),
+    "a graph in two rows": lambda: from_tables(ROWS, NODES, {"graph": [1, 1]}),
+    "an edge of an unknown graph": lambda: from_tables({**ROWS, "graph": [1, 2]}, NODES),
+    "a node in two rows": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "b"]}),
+    "an edge of an unknown node": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "d"]}),
+    "a column to learn that is not there": lambda: from_tables(ROWS, y="class"),
+    "a gap in what is to be learned": lambda: from_tables({**ROWS, "kind": ["x", None]}, y="kind"),
+    "two answers for a graph": lambda: from_tables(ROWS, y="kind"),
+    "no answer for a graph": lambda: from_tables(
+        {**ROWS, "kind": ["x", "x"]}, {"graph": [1, 1, 1, 2], "node": ["a", "b", "c", "a"]}, y="kind"
+    ),
+    "answers of several types": lambda: from_tables(ROWS, NODES, {"graph": [1, 2], "kind": ["x", 1]}, y="kind"),
+    "a row without an attribute": lambda: from_tables(ROWS, {**NODES, "mass": [1.0, None, 2.0]}, node="mass"),
 }
 
 

@@ -9,6 +9,7 @@ from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
 from bellnet.data.loader import Loader
 from bellnet.data.per_graph import at_edges, in_order
 from bellnet.data.sets import GraphSet
+from bellnet.data.tables import from_tables
 
 __all__ = [
     "Encoding",
@@ -18,6 +19,7 @@ __all__ = [
     "as_graph",
     "as_graphs",
     "at_edges",
+    "from_tables",
     "generated",
     "graphml",
     "in_order",

@@ -57,7 +57,7 @@ def as_graph(
     names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
     by_kind, left = _choose([graph], names)
     found = _convert(graph, by_kind.get(_library(graph), names), strict=True)
-    _tell("as_graph(graph)", left)
+    tell("as_graph(graph)", left)
     return found
 
 
@@ -99,7 +99,7 @@ def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str
     for number, graph in enumerate(members):
         where = wheres[number] if wheres else f"graphs[{number}]"
         found.append(_convert_at(where, graph, by_kind.get(_library(graph), names), strict=True))
-    _tell(call, left)
+    tell(call, left)
     return found
 
 
@@ -160,7 +160,7 @@ def _convert(graph: object, names: Names, *, strict: bool) -> Graph:
     raise DataError(f"as_graph(graph): expected {EXPECTED}, not {_kind(graph)}.{_advice(graph)}")
 
 
-def _tell(call: str, left: list[str]) -> None:
+def tell(call: str, left: list[str]) -> None:
     """Say what is left out, in one warning that points at the code which called bellnet."""
     if not left:
         return

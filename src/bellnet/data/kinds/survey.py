@@ -8,6 +8,7 @@ is told, with the argument that would take it.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -88,7 +89,7 @@ class Survey:
         self.totals = {"node": 0, "edge": 0}
         self.found: dict[str, dict[str, Attribute]] = {"node": {}, "edge": {}}
 
-    def see_rows(self, owner: str, rows: Iterable[Mapping[object, object]]) -> None:
+    def see_rows(self, owner: str, rows: Iterable[Mapping[Any, object]]) -> None:
         """Take note of all attributes of some nodes or edges, a mapping for each; names are text."""
         for row in rows:
             self.totals[owner] += 1
