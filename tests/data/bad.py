@@ -24,6 +24,7 @@ from bellnet.data import (
     from_tables,
     graphml,
     in_order,
+    problems,
     sparse,
     to_scipy,
     tu,
@@ -174,6 +175,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
         Encoding().to_json().replace('"texts": []', '"text": []')
     ),
     "names for a loader that has an encoding": lambda: Loader([PATH], batch_size=1, encoding=Encoding(), node="x"),
+    "names for problems with an encoding": lambda: problems([PATH], encoding=Encoding(), label="x"),
+    "a graph that contradicts itself": lambda: as_graph(_pyg(edge_index=["a"])),
     "a loader without graphs": lambda: Loader([], batch_size=2),
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
     "half a batch": lambda: Loader([PATH], batch_size=0.5),

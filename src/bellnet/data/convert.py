@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from bellnet.data.kinds import (
     from_pyg,
     from_scipy,
     pyg_members,
+    settle,
     survey_networkx,
     survey_pyg,
 )
@@ -27,6 +29,9 @@ EXPECTED = (
     "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix,\n"
     "or a dense numpy or torch array of shape (n, n) or (n, n, channels)"
 )
+
+DAMAGE = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What other libraries say of graphs that contradict themselves."""
 
 
 def as_graph(
@@ -56,7 +61,7 @@ def as_graph(
     """
     names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
     by_kind, left = _choose([graph], names)
-    found = _convert(graph, by_kind.get(_library(graph), names), strict=True)
+    found = convert(graph, by_kind.get(_library(graph), names), strict=True)
     tell("as_graph(graph)", left)
     return found
 
@@ -93,10 +98,10 @@ def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str
         names: What the caller has named.
         wheres: How messages call each graph.
     """
-    members = list(_members(graphs))
-    by_kind, left = _choose(members, names)
+    known = list(members(graphs))
+    by_kind, left = _choose(known, names)
     found = []
-    for number, graph in enumerate(members):
+    for number, graph in enumerate(known):
         where = wheres[number] if wheres else f"graphs[{number}]"
         found.append(_convert_at(where, graph, by_kind.get(_library(graph), names), strict=True))
     tell(call, left)
@@ -105,14 +110,14 @@ def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str
 
 def read_by(graphs: Iterable[object], names: Names) -> list[Graph]:
     """Graphs with the attributes of these names, the usual ones where there are none, and nothing else."""
-    members = enumerate(_members(graphs))
-    return [_convert_at(f"graphs[{number}]", graph, names, strict=False) for number, graph in members]
+    known = enumerate(members(graphs))
+    return [_convert_at(f"graphs[{number}]", graph, names, strict=False) for number, graph in known]
 
 
 def _convert_at(where: str, graph: object, names: Names, *, strict: bool) -> Graph:
     """One graph of many, whose place is said if it cannot be read."""
     try:
-        return _convert(graph, names, strict=strict)
+        return convert(graph, names, strict=strict)
     except DataError as reason:
         raise DataError(f"{where}: {reason}") from reason
 
@@ -128,23 +133,34 @@ def _choose(graphs: list[object], names: Names) -> tuple[dict[str, Names], list[
     if kinds["networkx"]:
         survey = Survey(USUAL_IN_NETWORKX, apart=True)
         for graph in kinds["networkx"]:
-            survey_networkx(graph, survey)
+            with suppress(*DAMAGE):  # it is refused when it is converted, with its place
+                survey_networkx(graph, survey)
         chosen["networkx"], left = survey.choose(names)
     if kinds["torch_geometric"]:
         survey = Survey(USUAL_IN_PYG, apart=False)
-        survey_pyg(kinds["torch_geometric"], survey)
+        unclear = []
+        for graph in kinds["torch_geometric"]:
+            with suppress(*DAMAGE):
+                unclear += survey_pyg(graph, survey)
+        settle(unclear, survey)
         chosen["torch_geometric"], more = survey.choose(names)
         left += [sentence for sentence in more if sentence not in left]
     return chosen, left
 
 
-def _convert(graph: object, names: Names, *, strict: bool) -> Graph:
+def convert(graph: object, names: Names, *, strict: bool) -> Graph:
     """One graph, read by these names; if strict, names are refused where nothing has a name."""
     kind = _library(graph)
-    if kind == "networkx":
-        return from_networkx(graph, names)
-    if kind == "torch_geometric":
-        return from_pyg(graph, names)
+    if kind in ("networkx", "torch_geometric"):
+        try:
+            return from_networkx(graph, names) if kind == "networkx" else from_pyg(graph, names)
+        except DataError:
+            raise
+        except DAMAGE as reason:
+            raise DataError(
+                f"as_graph(graph): this {_kind(graph)} cannot be read: {type(reason).__name__}: {reason}.\n"
+                "It contradicts itself; make it anew."
+            ) from reason
     if isinstance(graph, Graph):
         if strict:
             names.refuse("a bellnet.data.Graph")
@@ -174,11 +190,12 @@ def tell(call: str, left: list[str]) -> None:
     )
 
 
-def _members(graphs: Iterable[object]) -> Iterable[object]:
+def members(graphs: Iterable[object]) -> Iterable[object]:
+    """The graphs of a list, a dataset, a batch or an array."""
     kind = _library(graphs)
-    members = pyg_members(graphs) if kind == "torch_geometric" else None
-    if members is not None:
-        return members
+    found = pyg_members(graphs) if kind == "torch_geometric" else None
+    if found is not None:
+        return found
     single = isinstance(graphs, Graph) or kind in ("networkx", "scipy", "torch_geometric")
     if kind in ("numpy", "torch"):
         single = getattr(graphs, "ndim", 0) in (0, 2)  # along one axis numpy may hold objects

@@ -100,7 +100,7 @@ class Encoding:
         columns: object = self.columns
         if not isinstance(columns, Columns) or not _is_texts(columns.texts):
             raise OptionError(f"Encoding: columns must be Columns with the texts of labels, not {columns!r}.")
-        widths = (self.node_features, self.edge_features, len(_apart(self.node_labels)), len(_apart(self.edge_labels)))
+        widths = (self.node_features, self.edge_features, len(apart(self.node_labels)), len(apart(self.edge_labels)))
         for role, width in zip(ROLES, widths, strict=True):
             names = getattr(columns, role)
             if names is not None and not (_is_strings(names) and len(names) == width):
@@ -159,7 +159,7 @@ class Encoding:
             "edge_labels": _seen_labels(known, "edge_labels") if edge_labels else (),
         }
         columns = Columns.common(graph.columns for graph in known)
-        numbers = {number for name in ("node_labels", "edge_labels") for part in _apart(found[name]) for number in part}
+        numbers = {number for name in ("node_labels", "edge_labels") for part in apart(found[name]) for number in part}
         return cls(
             adjacency=adjacency,
             unknown=unknown,
@@ -208,7 +208,7 @@ class Encoding:
 
     def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
         """The texts of labels, where there are any; with their attribute if there are several columns of labels."""
-        parts, texts = _apart(labels), dict(self.columns.texts)
+        parts, texts = apart(labels), dict(self.columns.texts)
         if len(parts) == 1:
             return [str(texts.get(label, label)) for label in parts[0]]
         owners = attributes or [str(number) for number in range(len(parts))]
@@ -337,7 +337,7 @@ class Encoding:
 
     def _places(self, graphs: list[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:
         """For every column of labels: the place of each label among all known ones, and whether it is one of them."""
-        parts = _apart(getattr(self, name))
+        parts = apart(getattr(self, name))
         given = [labels for graph in graphs if (labels := getattr(graph, name)) is not None and len(labels)]
         before = 0
         for column, part in enumerate(parts):
@@ -360,7 +360,7 @@ class Encoding:
                 self._check_labels(graph, number, name, owner)
 
     def _check_labels(self, graph: Graph, number: int, name: str, owner: str) -> None:
-        labels, parts = getattr(graph, name), _apart(getattr(self, name))
+        labels, parts = getattr(graph, name), apart(getattr(self, name))
         if labels is None:
             raise DataError(
                 f"Encoding.encode(graphs): graphs[{number}] has no {name}, but the graphs of the fit had.\n"
@@ -462,7 +462,7 @@ def _edge_features(graph: Graph) -> Tensor:
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
 
 
-def _apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
+def apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
     """The known labels of each column."""
     if not labels:
         return ()
@@ -470,7 +470,7 @@ def _apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
 
 
 def _count(labels: Labels) -> int:
-    return sum(map(len, _apart(labels)))
+    return sum(map(len, apart(labels)))
 
 
 def _seen_labels(graphs: list[Graph], name: str) -> Labels:

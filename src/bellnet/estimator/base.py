@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from bellnet.data import Encoding, Graph, Loader
+from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
@@ -136,6 +136,15 @@ class GraphEstimator(ABC, BaseEstimator):
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self
+
+    def problems(self, X: Any) -> dict[int, str]:
+        """The places of all graphs that cannot be predicted, each with the reason; nothing if all can.
+
+        Args:
+            X: Graphs, as in `fit`, of which some may be anything.
+        """
+        check_is_fitted(self, "net_")
+        return problems(X, encoding=self.encoding_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.

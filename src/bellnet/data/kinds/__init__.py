@@ -3,7 +3,7 @@
 from bellnet.data.kinds.arrays import from_dense, from_scipy, to_dense, to_scipy
 from bellnet.data.kinds.names import Given, Names
 from bellnet.data.kinds.networkx_graphs import from_networkx, survey_networkx, to_networkx
-from bellnet.data.kinds.pyg import from_pyg, pyg_members, survey_pyg, to_pyg
+from bellnet.data.kinds.pyg import from_pyg, pyg_members, settle, survey_pyg, to_pyg
 
 __all__ = [
     "Given",
@@ -13,6 +13,7 @@ __all__ = [
     "from_pyg",
     "from_scipy",
     "pyg_members",
+    "settle",
     "survey_networkx",
     "survey_pyg",
     "to_dense",

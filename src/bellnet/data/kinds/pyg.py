@@ -23,31 +23,34 @@ NO_INPUT = ("y", "edge_label", "num_nodes", "batch", "ptr", "face", "adj_t")
 """What stands in a `Data` for other purposes: to be predicted, or to say where things are."""
 
 
-def survey_pyg(graphs: list[Any], survey: Survey) -> None:
-    """Take note of all attributes of nodes and edges of some graphs.
+def survey_pyg(graph: Any, survey: Survey) -> list[tuple[str, Any]]:
+    """Take note of all attributes of nodes and edges of a graph, and return those that could be of both.
 
     A `Data` does not say what an attribute belongs to; its length does. Where a graph has as many edges as nodes,
-    other graphs of the list tell, and if they do not, it belongs to the nodes unless "edge" is a part of its name.
+    "edge" in its name does, and else `settle` when all graphs are known.
     """
+    graph = _homogeneous(graph)
+    n, n_edges = int(graph.num_nodes or 0), graph.edge_index.shape[-1]
+    survey.totals["node"] += n
+    survey.totals["edge"] += n_edges
     unclear = []
-    for graph in map(_homogeneous, graphs):
-        if not hasattr(graph, "keys") or getattr(graph, "edge_index", None) is None:
-            continue  # refused when it is converted
-        n, n_edges = int(graph.num_nodes or 0), graph.edge_index.shape[-1]
-        survey.totals["node"] += n
-        survey.totals["edge"] += n_edges
-        for name in graph.keys():  # noqa: SIM118
-            values = graph[name]
-            if name in NO_INPUT or "index" in name or name.endswith("_mask"):
-                continue
-            is_column = (isinstance(values, Tensor) and values.ndim) or isinstance(values, list | tuple)
-            rows = len(values) if is_column else None
-            if rows == n == n_edges and "edge" not in name:
-                unclear.append((name, values))
-            elif rows == n_edges and (rows != n or "edge" in name):
-                survey.see_column("edge", name, values)
-            elif rows == n and "edge" not in name:
-                survey.see_column("node", name, values)
+    for name in graph.keys():  # noqa: SIM118
+        values = graph[name]
+        if name in NO_INPUT or "index" in name or name.endswith("_mask"):
+            continue
+        is_column = (isinstance(values, Tensor) and values.ndim) or isinstance(values, list | tuple)
+        rows = len(values) if is_column else None
+        if rows == n == n_edges and "edge" not in name:
+            unclear.append((name, values))
+        elif rows == n_edges and (rows != n or "edge" in name):
+            survey.see_column("edge", name, values)
+        elif rows == n and "edge" not in name:
+            survey.see_column("node", name, values)
+    return unclear
+
+
+def settle(unclear: Iterable[tuple[str, Any]], survey: Survey) -> None:
+    """Take note of attributes that could be of nodes or edges: of edges if other graphs say so."""
     for name, values in unclear:
         of_edges = name in survey.found["edge"] and name not in survey.found["node"]
         survey.see_column("edge" if of_edges else "node", name, values)
