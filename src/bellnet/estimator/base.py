@@ -30,7 +30,7 @@ from bellnet.estimator.cost import (
 )
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
-from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
+from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten, known_labels, only_known
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import check_options
 from bellnet.estimator.progress import Bar
@@ -78,7 +78,8 @@ class GraphEstimator(ABC, BaseEstimator):
             X: Graphs: a list of `bellnet.data.Graph`, PyTorch Geometric `Data`, networkx graphs, sparse or dense
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
-                each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`.
+                each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
+                what is masked in an array of numpy is not known.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
         """
@@ -90,9 +91,10 @@ class GraphEstimator(ABC, BaseEstimator):
         flat = flatten(call, "y", y, counts, self.target)
         if not len(flat):
             raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
-        targets, groups = self._learn_labels(call, flat)
-        self._check_undirected(call, graphs, flat)
-        weights = self._weights(call, sample_weight, counts, groups)
+        known = known_labels(call, flat, self.target)
+        targets, groups = self._learn_labels(call, only_known(flat, known))
+        self._check_undirected(call, graphs, flat, known)
+        weights = self._weights(call, flat_weights(call, sample_weight, counts, self.target)[known], groups)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
@@ -101,7 +103,7 @@ class GraphEstimator(ABC, BaseEstimator):
         scaled = scaling.apply(graphs)
         held = hold_out(
             groups,
-            units_of(graphs, self.target, self.validation_fraction),
+            units_of(graphs, self.target, self.validation_fraction)[known],
             self.validation_fraction,
             np.random.default_rng(seed),
         )
@@ -117,9 +119,10 @@ class GraphEstimator(ABC, BaseEstimator):
             encoding=encoding,
             layout=self.layout,
             starts=np.concatenate([[0], np.cumsum(counts)]),
-            targets=targets.to(device),
-            weights=torch.from_numpy(relative).to(device),
-            held=torch.from_numpy(held).to(device),
+            targets=_among_all(targets, known).to(device),
+            weights=_among_all(torch.from_numpy(relative), known).to(device),
+            held=_among_all(torch.from_numpy(held), known).to(device),
+            known=torch.from_numpy(known).to(device),
             loss=self._loss,
         )
         schedule = Schedule(
@@ -261,29 +264,29 @@ class GraphEstimator(ABC, BaseEstimator):
         else:
             check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
 
-    def _weights(
-        self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _weights(self, call: str, given: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):  # what is too large is refused when all weights are known
-            weights = flat_weights(call, given, counts, self.target) * self._class_weights(call, groups)
+            weights = given * self._class_weights(call, groups)
         if not weights.any():
             raise DataError(f"{call}: all weights are zero; at least one label must count.")
         return weights
 
-    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array) -> None:
-        """Refuse labels that differ between the two directions of an edge without direction."""
+    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
+        """Refuse known labels that differ between the two directions of an edge without direction."""
         if self.target != "edge":
             return
         start = 0
         for number, graph in enumerate(graphs):
             labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
+            is_known = known[start : start + graph.n_edges]
             start += graph.n_edges
             if graph.directed:
                 continue
             forwards, backwards = np.lexsort(ends), np.lexsort(ends[::-1])
-            differ = labels[forwards] != labels[backwards]
+            differ = (labels[forwards] != labels[backwards]).reshape(len(labels), -1 if labels.size else 1).any(axis=1)
+            differ &= is_known[forwards] & is_known[backwards]
             if differ.any():
-                one, other = ends[:, forwards[np.flatnonzero(differ.reshape(len(labels), -1).any(axis=1))[0]]]
+                one, other = ends[:, forwards[np.flatnonzero(differ)[0]]]
                 raise DataError(
                     f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
                     f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
@@ -322,3 +325,10 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+def _among_all(values: Tensor, known: NDArray[np.bool_]) -> Tensor:
+    """The values of labels that are known at their places among all labels, zero elsewhere."""
+    found = values.new_zeros(len(known), *values.shape[1:])
+    found[torch.from_numpy(known)] = values
+    return found

@@ -16,7 +16,7 @@ from torch import Tensor
 from bellnet.data.kinds import Given
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, one_dimensional, split_up
+from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
 from bellnet.estimator.plain import classes_from_json, classes_to_json
 from bellnet.estimator.weights import flat_weights
 
@@ -147,7 +147,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         return split_up(outputs.softmax(1).numpy(), counts, self.target)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labels that are predicted.
+        """The accuracy: the share of labels that are predicted, of those that are known.
 
         Args:
             X: Graphs, as in `fit`.
@@ -157,9 +157,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         call = f"{type(self).__name__}.score(graphs, y)"
         outputs, counts = self._outputs(call, X)
         truth = one_dimensional(call, flatten(call, "y", y, counts, self.target))
-        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)
-        found = self.classes_[outputs.argmax(1).numpy()]
-        return float(accuracy_score(truth, found, sample_weight=weights))
+        known = known_labels(call, truth, self.target)
+        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
+        found = self.classes_[outputs.argmax(1).numpy()[known]]
+        return float(accuracy_score(only_known(truth, known), found, sample_weight=weights))
 
     def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
         flat = one_dimensional(call, flat)

@@ -13,7 +13,7 @@ from torch import Tensor
 from bellnet.data.kinds import Given
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, split_up
+from bellnet.estimator.labels import Array, check_present, flatten, known_labels, only_known, split_up
 from bellnet.estimator.scaling import Scaling
 from bellnet.estimator.weights import flat_weights
 
@@ -138,8 +138,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         call = f"{type(self).__name__}.score(graphs, y)"
         found, counts = self._numbers(call, X)
         truth = flatten(call, "y", y, counts, self.target)
-        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)
-        return float(r2_score(truth, found, sample_weight=weights))
+        known = known_labels(call, truth, self.target)
+        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
+        return float(r2_score(only_known(truth, known), found[known], sample_weight=weights))
 
     def _numbers(self, call: str, X: Any) -> tuple[Array, NDArray[np.int64]]:
         outputs, counts = self._outputs(call, X)
