@@ -235,3 +235,26 @@ def test_edge_labels_come_back_from_networkx_and_pyg():
     assert as_graph(to_networkx(graph)) == graph
     assert as_graph(to_pyg(graph)) == graph
     assert graph != Graph(3, EDGES, edge_labels=[4, 4, 6, 6])
+
+
+def test_texts_come_back_from_networkx_under_their_names():
+    again = as_graph(to_networkx(as_graph(molecule(ring="no"), node=[], edge=[])))
+    assert again == as_graph(molecule(ring="no"), node=[], edge=[])
+    assert [data["element"] for _, data in to_networkx(again).nodes(data=True)] == ["C", "N", "O"]
+
+
+def test_the_id_of_an_edge_in_graphml_is_no_label(tmp_path):
+    text = (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected"><node id="a"/>'
+        '<node id="b"/><edge id="e0" source="a" target="b"/></graph></graphml>'
+    )
+    (tmp_path / "one.graphml").write_text(text)
+    assert graphml.load(tmp_path).graphs[0].edge_labels is None
+
+
+def test_an_attribute_of_as_many_edges_as_nodes_belongs_where_other_graphs_say():
+    ring = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3, bond=torch.tensor([1.0, 2.0, 3.0]))
+    path = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3, bond=torch.tensor([4.0, 5.0]))
+    found = as_graphs([ring, path])
+    assert found[0].edge_features.flatten().tolist() == [1, 2, 3]
+    assert found[0].node_features is None

@@ -8,9 +8,9 @@ from bellnet.data.graph import Graph, undirected
 from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
 from bellnet.data.loader import Loader
 from bellnet.data.per_graph import at_edges, in_order
-from bellnet.data.problems import problems
 from bellnet.data.sets import GraphSet
 from bellnet.data.tables import from_tables
+from bellnet.data.unusable import problems
 
 __all__ = [
     "Encoding",

@@ -73,6 +73,7 @@ def as_graphs(
     edge: Given = None,
     label: Given = None,
     edge_label: Given = None,
+    call: str = "as_graphs(graphs)",
 ) -> list[Graph]:
     """Many graphs, of any kind and mixed, as a list of `Graph`.
 
@@ -85,8 +86,9 @@ def as_graphs(
         edge: See `as_graph`.
         label: See `as_graph`.
         edge_label: See `as_graph`.
+        call: How the warning of what is left out names the call.
     """
-    return read("as_graphs(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
+    return read(call, graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
 
 
 def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str] | None = None) -> list[Graph]:

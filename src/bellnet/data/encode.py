@@ -100,7 +100,7 @@ class Encoding:
         columns: object = self.columns
         if not isinstance(columns, Columns) or not _is_texts(columns.texts):
             raise OptionError(f"Encoding: columns must be Columns with the texts of labels, not {columns!r}.")
-        widths = (self.node_features, self.edge_features, len(apart(self.node_labels)), len(apart(self.edge_labels)))
+        widths = (self.node_features, self.edge_features, len(_apart(self.node_labels)), len(_apart(self.edge_labels)))
         for role, width in zip(ROLES, widths, strict=True):
             names = getattr(columns, role)
             if names is not None and not (_is_strings(names) and len(names) == width):
@@ -159,7 +159,7 @@ class Encoding:
             "edge_labels": _seen_labels(known, "edge_labels") if edge_labels else (),
         }
         columns = Columns.common(graph.columns for graph in known)
-        numbers = {number for name in ("node_labels", "edge_labels") for part in apart(found[name]) for number in part}
+        numbers = {number for name in ("node_labels", "edge_labels") for part in _apart(found[name]) for number in part}
         return cls(
             adjacency=adjacency,
             unknown=unknown,
@@ -208,7 +208,7 @@ class Encoding:
 
     def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
         """The texts of labels, where there are any; with their attribute if there are several columns of labels."""
-        parts, texts = apart(labels), dict(self.columns.texts)
+        parts, texts = _apart(labels), dict(self.columns.texts)
         if len(parts) == 1:
             return [str(texts.get(label, label)) for label in parts[0]]
         owners = attributes or [str(number) for number in range(len(parts))]
@@ -337,7 +337,7 @@ class Encoding:
 
     def _places(self, graphs: list[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:
         """For every column of labels: the place of each label among all known ones, and whether it is one of them."""
-        parts = apart(getattr(self, name))
+        parts = _apart(getattr(self, name))
         given = [labels for graph in graphs if (labels := getattr(graph, name)) is not None and len(labels)]
         before = 0
         for column, part in enumerate(parts):
@@ -360,7 +360,7 @@ class Encoding:
                 self._check_labels(graph, number, name, owner)
 
     def _check_labels(self, graph: Graph, number: int, name: str, owner: str) -> None:
-        labels, parts = getattr(graph, name), apart(getattr(self, name))
+        labels, parts = getattr(graph, name), _apart(getattr(self, name))
         if labels is None:
             raise DataError(
                 f"Encoding.encode(graphs): graphs[{number}] has no {name}, but the graphs of the fit had.\n"
@@ -385,6 +385,29 @@ class Encoding:
                     f"no graph of the fit had.\nKnown are {others}. "
                     "With unknown='zero' it gets no label."
                 )
+
+    def mismatch(self, graph: Graph) -> tuple[str, str] | None:
+        """Which field of a graph is not as in the graphs of the fit, and how it differs; None if all are.
+
+        This is stricter than `encode`, which passes over features that the fit had not.
+        """
+        for name in ("node_features", "edge_features"):
+            expected, values = getattr(self, name), getattr(graph, name)
+            width = 0 if values is None else values.shape[1]
+            # Edges without features may stand for edges with one.
+            as_good_as = name == "edge_features" and (not graph.n_edges or (width, expected) == (0, 1))
+            if width != expected and not as_good_as:
+                return name, f"{width} {name}, but the graphs of the fit had {expected}"
+        for name in ("node_labels", "edge_labels"):
+            known, labels = getattr(self, name), getattr(graph, name)
+            if not known or (name == "edge_labels" and not graph.n_edges):
+                continue
+            if labels is None:
+                return name, f"no {name}, but the graphs of the fit had"
+            columns, expected = (1 if labels.ndim == 1 else labels.shape[1]), len(_apart(known))
+            if columns != expected:
+                return name, f"{columns} columns of {name}, but the graphs of the fit had {expected}"
+        return None
 
     def to_json(self) -> str:
         """The encoding as JSON text, which `from_json` reads."""
@@ -462,7 +485,7 @@ def _edge_features(graph: Graph) -> Tensor:
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
 
 
-def apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
+def _apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
     """The known labels of each column."""
     if not labels:
         return ()
@@ -470,7 +493,7 @@ def apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
 
 
 def _count(labels: Labels) -> int:
-    return sum(map(len, apart(labels)))
+    return sum(map(len, _apart(labels)))
 
 
 def _seen_labels(graphs: list[Graph], name: str) -> Labels:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader, problems
-from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
@@ -32,7 +31,7 @@ from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
 from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten, known_labels, only_known
 from bellnet.estimator.nets import LabelNet
-from bellnet.estimator.options import check_options
+from bellnet.estimator.options import ROLES, check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
@@ -48,10 +47,10 @@ class GraphEstimator(ABC, BaseEstimator):
     pool: str
     adjacency: str
     degrees: bool
-    node: Given
-    edge: Given
-    label: Given
-    edge_label: Given
+    node: str | Sequence[str] | None
+    edge: str | Sequence[str] | None
+    label: str | Sequence[str] | None
+    edge_label: str | Sequence[str] | None
     layout: str
     dropout: float
     learning_rate: float
@@ -86,7 +85,7 @@ class GraphEstimator(ABC, BaseEstimator):
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
         self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
-        graphs = read_graphs(call, X, self._names())
+        graphs = read_graphs(call, X, {role: getattr(self, role) for role in ROLES})
         counts = count_labels(graphs, self.target)
         flat = flatten(call, "y", y, counts, self.target)
         if not len(flat):
@@ -291,10 +290,6 @@ class GraphEstimator(ABC, BaseEstimator):
                     f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
                     f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
                 )
-
-    def _names(self) -> Names:
-        """The attributes that were named."""
-        return Names.of(node=self.node, edge=self.edge, label=self.label, edge_label=self.edge_label)
 
     def _seed(self) -> int:
         state = self.random_state

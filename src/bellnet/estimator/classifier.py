@@ -13,7 +13,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from bellnet.data.kinds import Given
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
@@ -86,10 +85,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
-        node: Given = None,
-        edge: Given = None,
-        label: Given = None,
-        edge_label: Given = None,
+        node: str | Sequence[str] | None = None,
+        edge: str | Sequence[str] | None = None,
+        label: str | Sequence[str] | None = None,
+        edge_label: str | Sequence[str] | None = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,

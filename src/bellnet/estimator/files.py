@@ -18,10 +18,9 @@ from torch import Tensor
 
 from bellnet import __version__, files
 from bellnet.data import Encoding
-from bellnet.data.columns import ROLES
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.cost import fewest_weights
-from bellnet.estimator.options import check_options, mistake_in_device
+from bellnet.estimator.options import ROLES, check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
 

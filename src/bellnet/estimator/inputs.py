@@ -1,25 +1,22 @@
 """What comes in as X, made a list of graphs, and refused with a reason where it cannot be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bellnet.data import Encoding, Graph
-from bellnet.data.convert import read
-from bellnet.data.kinds import Names
-from bellnet.data.problems import mismatch
+from bellnet.data import Encoding, Graph, as_graphs
 from bellnet.errors import DataError
 
 
-def read_graphs(call: str, given: Any, by: Names | Encoding) -> list[Graph]:
+def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list[Graph]:
     """The graphs, of which there must be at least one; each must have at least one node.
 
     Args:
         call: How messages name the call.
         given: The graphs.
-        by: What says which attributes are used: the names of the caller, or the encoding of a fit.
+        by: What says which attributes are used: what the caller has named, or the encoding of a fit.
     """
     try:
-        graphs = by.read(given) if isinstance(by, Encoding) else read(call, given, by)
+        graphs = by.read(given) if isinstance(by, Encoding) else as_graphs(given, **by, call=call)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
     if not graphs:
@@ -43,7 +40,7 @@ def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees:
 
 def check_fits(call: str, graphs: Sequence[Graph], encoding: Encoding) -> None:
     """Refuse graphs that have not what the graphs of the fit had."""
-    wrong = {number: found for number, graph in enumerate(graphs) if (found := mismatch(graph, encoding))}
+    wrong = {number: found for number, graph in enumerate(graphs) if (found := encoding.mismatch(graph))}
     for name in ("node_features", "edge_features", "node_labels", "edge_labels"):
         places = [number for number, found in wrong.items() if found[0] == name]
         if places:

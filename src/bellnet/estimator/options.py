@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from bellnet.data.columns import ROLES
 from bellnet.errors import OptionError
 from bellnet.estimator.labels import TARGETS
 
@@ -18,6 +17,8 @@ CHOICES = {
     "adjacency": ("plain", "normalized", "both"),
     "layout": ("padded", "sparse"),
 }
+ROLES = ("node", "edge", "label", "edge_label")
+"""What attributes of graphs can be named as, see `bellnet.data.as_graph`."""
 FROM_ONE = ("batch_size", "max_epochs", "patience")
 SHARES = ("dropout", "validation_fraction")
 NUMBERS = (*FROM_ONE, *SHARES, "learning_rate", "weight_decay", "max_gigabytes")

@@ -10,7 +10,6 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from torch import Tensor
 
-from bellnet.data.kinds import Given
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, known_labels, only_known, split_up
@@ -78,10 +77,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
-        node: Given = None,
-        edge: Given = None,
-        label: Given = None,
-        edge_label: Given = None,
+        node: str | Sequence[str] | None = None,
+        edge: str | Sequence[str] | None = None,
+        label: str | Sequence[str] | None = None,
+        edge_label: str | Sequence[str] | None = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,

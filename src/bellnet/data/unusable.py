@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from bellnet.data.convert import convert, members
-from bellnet.data.encode import Encoding, apart
-from bellnet.data.graph import Graph
+from bellnet.data.encode import Encoding
 from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError, OptionError
 
@@ -46,30 +45,6 @@ def problems(
             continue
         if not known.n:
             found[place] = "it has no nodes."
-        elif encoding is not None and (differs := mismatch(known, encoding)):
+        elif encoding is not None and (differs := encoding.mismatch(known)):
             found[place] = f"it has {differs[1]}."
     return found
-
-
-def mismatch(graph: Graph, encoding: Encoding) -> tuple[str, str] | None:
-    """Where a graph has not what the graphs of a fit had, and how; None if it has."""
-    for name in ("node_features", "edge_features"):
-        expected, values = getattr(encoding, name), getattr(graph, name)
-        width = 0 if values is None else values.shape[1]
-        if width != expected and not (name == "edge_features" and _as_good_as(graph, width, expected)):
-            return name, f"{width} {name}, but the graphs of the fit had {expected}"
-    for name in ("node_labels", "edge_labels"):
-        known, labels = getattr(encoding, name), getattr(graph, name)
-        if not known or (name == "edge_labels" and not graph.n_edges):
-            continue
-        if labels is None:
-            return name, f"no {name}, but the graphs of the fit had"
-        columns, expected = (1 if labels.ndim == 1 else labels.shape[1]), len(apart(known))
-        if columns != expected:
-            return name, f"{columns} columns of {name}, but the graphs of the fit had {expected}"
-    return None
-
-
-def _as_good_as(graph: Graph, width: int, expected: int) -> bool:
-    """Whether edges without features may stand for edges with one, or there are no edges at all."""
-    return graph.n_edges == 0 or (width == 0 and expected == 1)
