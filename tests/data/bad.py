@@ -21,13 +21,16 @@ from bellnet.data import (
     as_graph,
     as_graphs,
     at_edges,
+    from_tables,
     graphml,
     in_order,
+    problems,
     sparse,
     to_scipy,
     tu,
     undirected,
 )
+from bellnet.data.columns import Columns
 from tests.data.tu.small import claim, write_folder, write_zip
 
 PATH = undirected(3, [(0, 1), (1, 2)])
@@ -49,10 +52,10 @@ def _pyg(**attributes):
     return Data(**{"edge_index": torch.tensor(EDGES), "num_nodes": 2, **attributes})
 
 
-def _hetero():
-    from torch_geometric.data import HeteroData
+def _temporal():
+    from torch_geometric.data import TemporalData
 
-    return HeteroData()
+    return TemporalData(src=torch.tensor([0]), dst=torch.tensor([1]), t=torch.tensor([0]))
 
 
 def _batch():
@@ -107,19 +110,32 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node="x"),
     "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
-    "several kinds of nodes": lambda: as_graph(_hetero()),
+    "a graph in time": lambda: as_graph(_temporal()),
     "no edge_index": lambda: as_graph(_pyg(edge_index=None)),
     "an attribute that is not there": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node="z"),
     "labels that are not there": lambda: as_graph(_pyg(), label="z"),
     "an attribute that is no tensor": lambda: as_graph(_pyg(z="text"), edge="z"),
     "labels that are no tensor": lambda: as_graph(_pyg(z="text"), label="z"),
     "attributes of different length": lambda: as_graph(_pyg(x=torch.ones(2), z=torch.ones(3)), node=["x", "z"]),
+    "labels of different length": lambda: as_graph(
+        _pyg(a=torch.ones(2).long(), b=torch.ones(3).long()), label=["a", "b"]
+    ),
+    "too few labels of edges": lambda: Graph(2, EDGES, edge_labels=[1]),
+    "too many rows of labels": lambda: Graph(2, EDGES, node_labels=torch.zeros(3, 2).long()),
+    "labels that differ by direction": lambda: Graph(2, EDGES, edge_labels=[1, 2]),
+    "an edge without a label": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"}), (1, 2, {})]), edge_label="bond"),
+    "an edge whose feature is text": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"})]), edge="bond"),
     "an adjacency of another name": lambda: Encoding(adjacency="laplacian"),
     "another fate of unknown labels": lambda: Encoding(unknown="ignore"),
     "less than no features": lambda: Encoding(edge_features=-1),
     "half a feature": lambda: Encoding(node_features=0.5),
     "labels to know in a list": lambda: Encoding(node_labels=[1]),
     "labels to know that are not sorted": lambda: Encoding(node_labels=(2, 1)),
+    "labels of edges to know in a list": lambda: Encoding(edge_labels=[1]),
+    "a column without labels to know": lambda: Encoding(node_labels=((1,), ())),
+    "columns that are none": lambda: Encoding(columns="charge"),
+    "texts that are none": lambda: Encoding(columns=Columns(texts=((1, 2),))),
+    "a name for two features": lambda: Encoding(node_features=2, columns=Columns(node=("charge",))),
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
     "degrees of another kind": lambda: Encoding(degrees=True),
@@ -130,6 +146,19 @@ OBJECTS: dict[str, Callable[[], object]] = {
         [Graph(2, EDGES, node_features=torch.ones(2, 3)), Graph(2, EDGES, node_features=torch.ones(2, 1))]
     ),
     "a fit to features here and there": lambda: Encoding.fit([Graph(2, EDGES, torch.ones(2, 2)), PATH]),
+    "a fit to different columns of labels": lambda: Encoding.fit(
+        [Graph(2, EDGES, node_labels=[1, 2]), Graph(2, EDGES, node_labels=[[1, 2], [1, 2]])]
+    ),
+    "one column of labels where the fit had two": lambda: Encoding(node_labels=((1,), (2,))).encode(
+        [Graph(2, EDGES, node_labels=[1, 2])]
+    ),
+    "no labels of edges where the fit had some": lambda: Encoding(edge_labels=(1, 2)).encode([PATH]),
+    "a label of an edge that the fit had not": lambda: Encoding.fit(
+        [_nx(edges=[(0, 1, {"bond": "double"})])], unknown="error"
+    ).encode([_nx(edges=[(0, 1, {"bond": "triple"})])]),
+    "no attribute that the fit used": lambda: Encoding(node_features=1, columns=Columns(node=("charge",))).encode(
+        [as_graph(_nx(_0={"mass": 1.0}, _1={"mass": 2.0}))]
+    ),
     "other edge features than in the fit": lambda: Encoding(edge_features=2).encode([PATH]),
     "other node features than in the fit": lambda: Encoding(node_features=2).encode([PATH]),
     "no labels where the fit had some": lambda: Encoding(node_labels=(1, 2)).encode([PATH]),
@@ -142,6 +171,12 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "an encoding of the future": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
     "an encoding of the past": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
     "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 2}'),
+    "an encoding with other columns": lambda: Encoding.from_json(
+        Encoding().to_json().replace('"texts": []', '"text": []')
+    ),
+    "names for a loader that has an encoding": lambda: Loader([PATH], batch_size=1, encoding=Encoding(), node="x"),
+    "names for problems with an encoding": lambda: problems([PATH], encoding=Encoding(), label="x"),
+    "a graph that contradicts itself": lambda: as_graph(_pyg(edge_index=["a"])),
     "a loader without graphs": lambda: Loader([], batch_size=2),
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
     "half a batch": lambda: Loader([PATH], batch_size=0.5),
@@ -162,6 +197,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a dense tensor as a sparse one": lambda: sparse.from_torch(torch.zeros(2, 2)),
     "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
     "hyperedges of several lengths": lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
+    "a node twice in a hyperedge of any size": lambda: sparse.from_incidence([(0, 1), (2, 2)], n_nodes=3),
     "no hyperedges": lambda: sparse.from_hyperedges([], n_nodes=3),
     "a hyperedge with a node twice": lambda: sparse.from_hyperedges([(0, 1, 2), (0, 0, 2)], n_nodes=3),
     "a hyperedge in two orders": lambda: sparse.from_hyperedges([(0, 1, 2), (2, 0, 1)], n_nodes=3),
@@ -177,6 +213,33 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "hyperedges of fractions": lambda: sparse.from_hyperedges([(0.5, 1.0)], n_nodes=3),
     "more users than items": lambda: sparse.from_ratings([0, 1], [0], [5.0]),
     "node features of other nodes": lambda: sparse.from_pyg(_data_with_features_of_other_nodes()),
+}
+
+
+ROWS = {"graph": [1, 1], "source": ["a", "b"], "target": ["b", "c"], "kind": ["x", "y"]}
+NODES = {"graph": [1, 1, 1], "node": ["a", "b", "c"], "mass": [1.0, 2.0, 3.0]}
+
+
+OBJECTS |= {
+    "a table without columns": lambda: from_tables([(0, 1)]),
+    "columns of different length": lambda: from_tables({"graph": [1], "source": [1, 2]}),
+    "a column that is not there": lambda: from_tables({"from": [1], "to": [2]}, graph=None),
+    "a gap where a node should be": lambda: from_tables({**ROWS, "source": ["a", NAN]}),
+    "a list where a node should be": lambda: from_tables({**ROWS, "source": ["a", ["b"]]}),
+    "an edge in two rows": lambda: from_tables({**ROWS, "source": ["a", "a"], "target": ["b", "b"]}),
+    "two directions that differ": lambda: from_tables({**ROWS, "source": ["a", "b"], "target": ["b", "a"]}),
+    "a graph in two rows": lambda: from_tables(ROWS, NODES, {"graph": [1, 1]}),
+    "an edge of an unknown graph": lambda: from_tables({**ROWS, "graph": [1, 2]}, NODES),
+    "a node in two rows": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "b"]}),
+    "an edge of an unknown node": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "d"]}),
+    "a column to learn that is not there": lambda: from_tables(ROWS, y="class"),
+    "a gap in what is to be learned": lambda: from_tables({**ROWS, "kind": ["x", None]}, y="kind"),
+    "two answers for a graph": lambda: from_tables(ROWS, y="kind"),
+    "no answer for a graph": lambda: from_tables(
+        {**ROWS, "kind": ["x", "x"]}, {"graph": [1, 1, 1, 2], "node": ["a", "b", "c", "a"]}, y="kind"
+    ),
+    "answers of several types": lambda: from_tables(ROWS, NODES, {"graph": [1, 2], "kind": ["x", 1]}, y="kind"),
+    "a row without an attribute": lambda: from_tables(ROWS, {**NODES, "mass": [1.0, None, 2.0]}, node="mass"),
 }
 
 

@@ -203,13 +203,16 @@ def test_attributes_of_pyg_are_taken_by_name():
         edge_weight=torch.tensor([2.0, 2.0]),
         bond=torch.tensor([1, 1]),
     )
-    assert as_graph(data).node_features.tolist() == [[6.0], [8.0]]
-    assert as_graph(data).edge_features.tolist() == [[2.0], [2.0]]
-    found = as_graph(data, label="x", edge=["edge_weight", "bond"])
+    with pytest.warns(UserWarning, match="'bond', since 'x' is there(?s:.*)'pos', since 'x' is there"):
+        usual = as_graph(data)
+    assert usual.node_features.tolist() == [[6.0], [8.0]]
+    assert usual.edge_features.tolist() == [[2.0], [2.0]]
+    assert as_graph(data, label="x", edge="bond").node_features.tolist() == [[0.5], [1.5]]
+    found = as_graph(data, label="x", edge=["edge_weight", "bond"], node=[])
     assert found.node_labels.tolist() == [6, 8]
     assert found.node_features is None
     assert found.edge_features.tolist() == [[2.0, 1.0], [2.0, 1.0]]
-    assert as_graph(data, node=["x", "pos"]).node_features.tolist() == [[6.0, 0.5], [8.0, 1.5]]
+    assert as_graph(data, node=["x", "pos"], edge=[]).node_features.tolist() == [[6.0, 0.5], [8.0, 1.5]]
 
 
 def test_all_kinds_of_one_graph_are_the_same_graph_and_may_be_mixed():

@@ -198,3 +198,30 @@ def test_a_table_of_ratings_has_two_node_sets():
     assert x.to_dense().shape == (3, 4, 1)
     assert x.to_dense()[1, 2] == 4
     assert bn.EquivariantLinear("u i -> i", 1, 2)(x).values.shape == (4, 2)
+
+
+def test_hyperedges_of_any_sizes_are_a_tensor_of_nodes_by_hyperedges():
+    hyperedges, values = [(0, 1, 2), (), (3, 1)], torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    x = sparse.from_incidence(hyperedges, values, n_nodes=5)
+    expected = torch.zeros(5, 3, 2)
+    for place, edge in enumerate(hyperedges):
+        for node in edge:
+            expected[node, place] = values[place]
+    assert torch.equal(x.to_dense(), expected)
+    assert x.sizes == {"n": 5, "e": 3}
+    assert sparse.from_incidence([], n_nodes=2).n_tuples == 0
+
+
+def test_a_layer_on_hyperedges_does_not_depend_on_how_they_are_numbered():
+    hyperedges, order = [(0, 1, 2), (3, 1), (2, 3)], [2, 0, 1]
+    layer = bn.EquivariantLinear("n e -> n", 1, 2)
+    once = layer(sparse.from_incidence(hyperedges, n_nodes=5))
+    again = layer(sparse.from_incidence([hyperedges[place] for place in order], n_nodes=5))
+    torch.testing.assert_close(once.values, again.values)
+
+
+def test_the_way_out_of_different_sizes_is_one_that_works():
+    hyperedges = [(0, 1), (0, 1, 2)]
+    with pytest.raises(DataError, match=r"take from_incidence\(hyperedges, n_nodes=...\)"):
+        sparse.from_hyperedges(hyperedges, n_nodes=3)
+    assert sparse.from_incidence(hyperedges, n_nodes=3).n_tuples == 5

@@ -347,3 +347,17 @@ def test_a_failed_fit_leaves_nothing_half_learned():
     with pytest.raises(BellnetError):
         model.fit(GRAPHS, LABELS)
     assert not hasattr(model, "net_")
+
+
+def test_graphs_that_cannot_be_predicted_are_found_and_can_be_left_out(fitted):
+    graphs = [*map(with_features, GRAPHS), None, EMPTY, GRAPHS[0]]
+    found = fitted.problems(graphs)
+    assert list(found) == [12, 13, 14]
+    assert found[13] == "it has no nodes."
+    assert found[14] == "it has 0 node_features, but the graphs of the fit had 3."
+    good = [place for place in range(len(graphs)) if place not in found]
+    assert fitted.predict([graphs[place] for place in good]).shape == (12,)
+    with pytest.raises(DataError, match=r"predict\(graphs\): graphs\[12\]: as_graph\(graph\): expected"):
+        fitted.predict(graphs)
+    with pytest.raises(DataError, match=r"has no nodes.\n.*: bellnet.data.problems\(graphs\) has the places of all\."):
+        fitted.predict(graphs[:12] + graphs[13:14])

@@ -82,6 +82,7 @@ def scripted(script, held=0.25):
         targets=torch.zeros(8),
         weights=torch.ones(8),
         held=held,
+        known=torch.ones(8, dtype=torch.bool),
         loss=lambda outputs, targets: outputs - targets,
     )
     net = Scripted(script)

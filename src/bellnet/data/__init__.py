@@ -9,6 +9,8 @@ from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
 from bellnet.data.loader import Loader
 from bellnet.data.per_graph import at_edges, in_order
 from bellnet.data.sets import GraphSet
+from bellnet.data.tables import from_tables
+from bellnet.data.unusable import problems
 
 __all__ = [
     "Encoding",
@@ -18,9 +20,11 @@ __all__ = [
     "as_graph",
     "as_graphs",
     "at_edges",
+    "from_tables",
     "generated",
     "graphml",
     "in_order",
+    "problems",
     "sparse",
     "synthetic",
     "to_dense",

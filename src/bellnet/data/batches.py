@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from bellnet.data.convert import as_graphs
+from bellnet.data.convert import read
 from bellnet.data.encode import Encoding
+from bellnet.data.kinds import Given, Names
 from bellnet.tensors import Padded, Sparse
 
 
@@ -15,6 +16,10 @@ def to_padded(
     *,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
     **options: Any,
 ) -> Padded:
     """A list of graphs as one `Padded` (graphs, n, n, channels): `Encoding.fit` and `encode` in one call.
@@ -25,13 +30,17 @@ def to_padded(
         graphs: Graphs of any kind that `as_graph` takes.
         dtype: The type of the values.
         device: Where the values are.
+        node: The name or names of the attributes that are node features, see `as_graph`.
+        edge: Likewise of the edge features.
+        label: Likewise of the node labels.
+        edge_label: Likewise of the edge labels.
         **options: Those of `Encoding.fit`, for instance adjacency="normalized".
 
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_padded([path, edge], adjacency="both").values.shape
     torch.Size([2, 3, 3, 2])
     """
-    known = as_graphs(graphs)
+    known = read("to_padded(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
     return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device)
 
 
@@ -40,6 +49,10 @@ def to_sparse(
     *,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
     **options: Any,
 ) -> Sparse:
     """A list of graphs as one `Sparse` that lists their edges and diagonals; otherwise as `to_padded`.
@@ -48,11 +61,15 @@ def to_sparse(
         graphs: Graphs of any kind that `as_graph` takes.
         dtype: The type of the values.
         device: Where the values are.
+        node: The name or names of the attributes that are node features, see `as_graph`.
+        edge: Likewise of the edge features.
+        label: Likewise of the node labels.
+        edge_label: Likewise of the edge labels.
         **options: Those of `Encoding.fit`, for instance adjacency="normalized".
 
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_sparse([path, edge])
     Sparse("n n", 11 tuples, 1 channel, sizes=tensor([3, 2]))
     """
-    known = as_graphs(graphs)
+    known = read("to_sparse(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
     return Encoding.fit(known, **options).encode(known, layout="sparse", dtype=dtype, device=device)

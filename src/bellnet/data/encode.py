@@ -1,22 +1,26 @@
 """How graphs become channels.
 
 An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` or a
-`Sparse` with the same channels in the same order: the adjacency, edge features, and on the diagonal node labels (one
-channel for each label seen when it was fitted), node features and degrees.
+`Sparse` with the same channels in the same order: the adjacency, edge features, edge labels (one channel for each label
+seen when it was fitted), and on the diagonal node labels, likewise, node features and degrees. It remembers by which
+names features and labels were read, and reads other graphs by the same.
 """
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
 
-from bellnet.data.convert import as_graphs
+from bellnet.data.columns import NO_COLUMNS, ROLES, Columns, part_names
+from bellnet.data.convert import read, read_by
 from bellnet.data.degrees import log_degrees, normalized, scale_of_degrees
 from bellnet.data.graph import Graph
+from bellnet.data.kinds import Given, Names
+from bellnet.data.select import FIELDS, select
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
 
@@ -28,7 +32,11 @@ ADJACENCIES = {
 UNKNOWN = ("zero", "error")
 LAYOUTS = ("padded", "sparse")
 FORMAT = "bellnet encoding"
-VERSION = 2
+VERSION = 3
+WITHOUT_NAMES = 2
+"""The version before, which knew neither labels of edges nor names, and can still be read."""
+NEW_FIELDS = {"edge_labels", "columns"}
+Labels = tuple[int, ...] | tuple[tuple[int, ...], ...]
 _NO_LABELS = torch.zeros(0, dtype=torch.int64)
 
 
@@ -41,24 +49,31 @@ class Encoding:
             directed graph the left D counts outgoing, the right one incoming edges), "both" for both.
         edge_features: The number of features of an edge, each of which becomes a channel. Edges without features
             count as one feature, 1.
-        node_labels: The known node labels, each of which becomes a channel: 1 on the diagonal where a node has it.
+        node_labels: The known node labels, each of which becomes a channel: 1 on the diagonal where a node has it. If
+            nodes have several columns of labels, a tuple of such for each column.
         node_features: The number of features of a node, each of which becomes a channel, on the diagonal.
-        unknown: What becomes of a node whose label is not known: "zero" leaves all label channels 0 there, "error"
-            refuses the graph.
+        unknown: What becomes of a node or edge whose label is not known: "zero" leaves all label channels 0 there,
+            "error" refuses the graph.
         adjacency_in_labels: Whether the (first) adjacency channel is added to every label channel, as the paper's
             authors did.
         degrees: None, or the mean and standard deviation of log(1 + degree) over all nodes of the graphs of the fit:
             then there is a channel with log(1 + degree), less the mean and divided by the deviation, on the diagonal.
             In a directed graph the degree is the mean of outgoing and incoming edges.
+        edge_labels: The known edge labels, each of which becomes a channel: 1 where an edge has it. In the form of
+            `node_labels`.
+        columns: The names of the attributes that features and labels are read from; the usual ones where there are
+            none.
     """
 
     adjacency: str = "plain"
     edge_features: int = 0
-    node_labels: tuple[int, ...] = ()
+    node_labels: Labels = ()
     node_features: int = 0
     unknown: str = "zero"
     adjacency_in_labels: bool = False
     degrees: tuple[float, float] | None = None
+    edge_labels: Labels = ()
+    columns: Columns = NO_COLUMNS
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -71,17 +86,27 @@ class Encoding:
             value = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise OptionError(f"Encoding: {name} must be a whole number from 0 up, not {value!r}.")
-        labels: object = self.node_labels
-        if not isinstance(labels, tuple) or not all(map(_is_label, labels)):
-            raise OptionError(f"Encoding: node_labels must be a tuple of whole numbers of 64 bits, not {labels!r}.")
-        if list(labels) != sorted(set(labels)):
-            raise OptionError(f"Encoding: node_labels must be sorted, each once, not {labels!r}.")
+        for name in ("node_labels", "edge_labels"):
+            _check_labels(name, getattr(self, name))
         if type(self.adjacency_in_labels) is not bool:
             raise OptionError(f"Encoding: adjacency_in_labels must be True or False, not {self.adjacency_in_labels!r}.")
         if self.degrees is not None and not _is_scale(self.degrees):
             raise OptionError(
                 f"Encoding: degrees must be None or a tuple of a mean and a positive deviation, not {self.degrees!r}."
             )
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        columns: object = self.columns
+        if not isinstance(columns, Columns) or not _is_texts(columns.texts):
+            raise OptionError(f"Encoding: columns must be Columns with the texts of labels, not {columns!r}.")
+        widths = (self.node_features, self.edge_features, len(_apart(self.node_labels)), len(_apart(self.edge_labels)))
+        for role, width in zip(ROLES, widths, strict=True):
+            names = getattr(columns, role)
+            if names is not None and not (_is_strings(names) and len(names) == width):
+                raise OptionError(
+                    f"Encoding: columns must name each of the {width} columns of {FIELDS[role]}, not {names!r}."
+                )
 
     @classmethod
     def fit(
@@ -95,6 +120,11 @@ class Encoding:
         unknown: str = "zero",
         adjacency_in_labels: bool = False,
         degrees: bool = False,
+        edge_labels: bool = True,
+        node: Given = None,
+        edge: Given = None,
+        label: Given = None,
+        edge_label: Given = None,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
 
@@ -107,46 +137,95 @@ class Encoding:
             unknown: See `Encoding`.
             adjacency_in_labels: See `Encoding`.
             degrees: Whether the degrees of nodes become a channel.
+            edge_labels: Whether edge labels become channels.
+            node: The name or names of the attributes that are node features, see `as_graph`.
+            edge: Likewise of the edge features.
+            label: Likewise of the node labels.
+            edge_label: Likewise of the edge labels.
 
         >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
         >>> Encoding.fit([triangle]).names
         ('adjacency', 'label 6', 'label 8')
         """
-        known = as_graphs(graphs)
+        names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+        known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
             raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")
-        seen = [graph.node_labels for graph in known if graph.node_labels is not None]
+        chosen = {"node": node_features, "edge": edge_features, "label": node_labels, "edge_label": edge_labels}
+        found: dict[str, Any] = {
+            "edge_features": _common_width(known, "edge_features") if edge_features else 0,
+            "node_features": _common_width(known, "node_features") if node_features else 0,
+            "node_labels": _seen_labels(known, "node_labels") if node_labels else (),
+            "edge_labels": _seen_labels(known, "edge_labels") if edge_labels else (),
+        }
+        columns = Columns.common(graph.columns for graph in known)
+        numbers = {number for name in ("node_labels", "edge_labels") for part in _apart(found[name]) for number in part}
         return cls(
             adjacency=adjacency,
-            edge_features=_common_width(known, "edge_features") if edge_features else 0,
-            node_labels=tuple(sorted(set(torch.cat(seen).tolist()))) if seen and node_labels else (),
-            node_features=_common_width(known, "node_features") if node_features else 0,
             unknown=unknown,
             adjacency_in_labels=adjacency_in_labels,
             degrees=scale_of_degrees(known) if degrees else None,
+            columns=Columns(
+                **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
+                texts=tuple(pair for pair in columns.texts if pair[0] in numbers),
+            ),
+            **found,
         )
+
+    def read(self, graphs: Iterable[object]) -> list[Graph]:
+        """Graphs of any kind that `as_graph` takes, with those attributes that this encoding uses, and no others.
+
+        Attributes are read by the names of the fit. An encoding without names (fitted to `Graph`s that were made by
+        hand, or stored when there were none) reads the usual ones.
+        """
+        columns, used = self.columns, self._used
+        names = {role: getattr(columns, role) for role in ROLES}
+        names |= {} if used["edge_label"] else {"edge_label": ()}
+        by_name = Names(
+            **{role: None if given is None else tuple(dict.fromkeys(given)) for role, given in names.items()}
+        )
+        known = enumerate(read_by(graphs, by_name))
+        return [select(graph, columns, used, number=number) for number, graph in known]
+
+    @property
+    def _used(self) -> dict[str, bool]:
+        return {role: bool(getattr(self, name)) for role, name in FIELDS.items()}
 
     @property
     def names(self) -> tuple[str, ...]:
         """What every channel holds, in order."""
+        columns = self.columns
+        edge = range(self.edge_features) if columns.edge is None else part_names(columns.edge)
+        node = range(self.node_features) if columns.node is None else part_names(columns.node)
         return (
             *ADJACENCIES[self.adjacency],
-            *(f"edge feature {number}" for number in range(self.edge_features)),
-            *(f"label {label}" for label in self.node_labels),
-            *(f"node feature {number}" for number in range(self.node_features)),
+            *(f"edge feature {name}" for name in edge),
+            *(f"edge label {name}" for name in self._label_names(self.edge_labels, columns.edge_label)),
+            *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
+            *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
         )
+
+    def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
+        """The texts of labels, where there are any; with their attribute if there are several columns of labels."""
+        parts, texts = _apart(labels), dict(self.columns.texts)
+        if len(parts) == 1:
+            return [str(texts.get(label, label)) for label in parts[0]]
+        owners = attributes or [str(number) for number in range(len(parts))]
+        return [
+            f"{owner}={texts.get(label, label)}" for owner, part in zip(owners, parts, strict=True) for label in part
+        ]
 
     @property
     def channels(self) -> int:
         """The number of channels."""
         # Not the length of the names: a number from a file can be larger than any list.
-        return self.n_of_pairs + len(self.node_labels) + self.node_features + bool(self.degrees)
+        return self.n_of_pairs + _count(self.node_labels) + self.node_features + bool(self.degrees)
 
     @property
     def n_of_pairs(self) -> int:
         """The number of channels that say something of pairs of nodes; they come first, those of nodes follow."""
-        return len(ADJACENCIES[self.adjacency]) + self.edge_features
+        return len(ADJACENCIES[self.adjacency]) + self.edge_features + _count(self.edge_labels)
 
     @overload
     def encode(
@@ -194,7 +273,7 @@ class Encoding:
         """
         if layout not in LAYOUTS:
             raise OptionError(f"Encoding.encode(graphs): layout must be 'padded' or 'sparse', not {layout!r}.")
-        known = as_graphs(graphs)
+        known = self.read(graphs)
         if not known:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
@@ -232,32 +311,41 @@ class Encoding:
             features = [_edge_features(graph) for graph in graphs if graph.n_edges]
             nothing = torch.zeros(0, self.edge_features, dtype=values.dtype)
             columns.append(torch.cat([nothing, *(part.to(values.dtype) for part in features)]))
+        if self.edge_labels:
+            labels = torch.zeros(len(here[0]), _count(self.edge_labels), dtype=values.dtype)
+            for place, is_known in self._places(graphs, "edge_labels"):
+                labels[is_known.nonzero().flatten(), place[is_known]] = 1
+            columns.append(labels)
         if self.adjacency_in_labels:
-            columns.append(columns[0].expand(-1, len(self.node_labels)))
+            columns.append(columns[0].expand(-1, _count(self.node_labels)))
         row = torch.cat(columns, 1)
         values[..., : row.shape[1]][here] = row
 
     def _write_nodes(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
         first = self.n_of_pairs
-        if self.node_labels:
-            place, known = self._places(graphs)
+        for place, known in self._places(graphs, "node_labels"):
             values[(*(axis[known] for axis in here), first + place[known])] += 1
         if self.node_features:
             features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
             nothing = torch.zeros(0, self.node_features, dtype=values.dtype)
             columns = torch.cat([nothing, *(part.to(values.dtype) for part in features)])
-            after_labels = first + len(self.node_labels)
+            after_labels = first + _count(self.node_labels)
             values[..., after_labels : after_labels + self.node_features][here] = columns
         if self.degrees:
             mean, deviation = self.degrees
             values[..., -1][here] = ((log_degrees(graphs) - mean) / deviation).to(values.dtype)
 
-    def _places(self, graphs: list[Graph]) -> tuple[Tensor, Tensor]:
-        """For every node the place of its label among the known ones, and whether it is one of them."""
-        labels = torch.cat([_NO_LABELS, *(graph.node_labels for graph in graphs if graph.node_labels is not None)])
-        vocabulary = torch.tensor(self.node_labels)
-        place = torch.searchsorted(vocabulary, labels).clamp(max=len(vocabulary) - 1)
-        return place, vocabulary[place] == labels
+    def _places(self, graphs: list[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:
+        """For every column of labels: the place of each label among all known ones, and whether it is one of them."""
+        parts = _apart(getattr(self, name))
+        given = [labels for graph in graphs if (labels := getattr(graph, name)) is not None and len(labels)]
+        before = 0
+        for column, part in enumerate(parts):
+            labels = torch.cat([_NO_LABELS, *(one if one.ndim == 1 else one[:, column] for one in given)])
+            vocabulary = torch.tensor(part, dtype=torch.int64)
+            place = torch.searchsorted(vocabulary, labels).clamp(max=len(vocabulary) - 1)
+            yield before + place, vocabulary[place] == labels
+            before += len(part)
 
     def _check(self, graph: Graph, number: int) -> None:
         width = 0 if graph.edge_features is None else graph.edge_features.shape[1]
@@ -267,22 +355,59 @@ class Encoding:
         width = 0 if graph.node_features is None else graph.node_features.shape[1]
         if self.node_features and width != self.node_features and graph.n:
             raise _mismatch(number, "node_features", self.node_features, width)
-        if not self.node_labels or not graph.n:
-            return
-        if graph.node_labels is None:
+        for name, owner, rows in (("node_labels", "node", graph.n), ("edge_labels", "edge", graph.n_edges)):
+            if getattr(self, name) and rows:
+                self._check_labels(graph, number, name, owner)
+
+    def _check_labels(self, graph: Graph, number: int, name: str, owner: str) -> None:
+        labels, parts = getattr(graph, name), _apart(getattr(self, name))
+        if labels is None:
             raise DataError(
-                f"Encoding.encode(graphs): graphs[{number}] has no node_labels, but the graphs of the fit had.\n"
-                "Give every graph labels, or fit with node_labels=False."
+                f"Encoding.encode(graphs): graphs[{number}] has no {name}, but the graphs of the fit had.\n"
+                f"Give every graph labels, or fit with {name}=False."
             )
-        if self.unknown == "error":
-            known = self._places([graph])[1]
+        if (width := 1 if labels.ndim == 1 else labels.shape[1]) != len(parts):
+            raise DataError(
+                f"Encoding.encode(graphs): graphs[{number}] has {width} columns of {name}, but the graphs of the fit "
+                f"had {len(parts)}.\nGive the same labels, or fit with {name}=False."
+            )
+        if self.unknown != "error":
+            return
+        for column, (_, known) in enumerate(self._places([graph], name)):
             if not bool(known.all()):
-                node = int(known.logical_not().nonzero()[0])
+                place = int(known.logical_not().nonzero()[0])
+                label = int(labels[place] if labels.ndim == 1 else labels[place, column])
+                texts = {**dict(self.columns.texts), **dict(graph.columns.texts)}
+                which = f"edge {tuple(graph.edge_index[:, place].tolist())}" if owner == "edge" else f"node {place}"
+                others = ", ".join(str(texts.get(one, one)) for one in parts[column])
                 raise DataError(
-                    f"Encoding.encode(graphs): node {node} of graphs[{number}] has label "
-                    f"{int(graph.node_labels[node])}, which no graph of the fit had.\n"
-                    f"Known are {', '.join(map(str, self.node_labels))}. With unknown='zero' it gets no label."
+                    f"Encoding.encode(graphs): {which} of graphs[{number}] has label {texts.get(label, label)}, which "
+                    f"no graph of the fit had.\nKnown are {others}. "
+                    "With unknown='zero' it gets no label."
                 )
+
+    def mismatch(self, graph: Graph) -> tuple[str, str] | None:
+        """Which field of a graph is not as in the graphs of the fit, and how it differs; None if all are.
+
+        This is stricter than `encode`, which passes over features that the fit had not.
+        """
+        for name in ("node_features", "edge_features"):
+            expected, values = getattr(self, name), getattr(graph, name)
+            width = 0 if values is None else values.shape[1]
+            # Edges without features may stand for edges with one.
+            as_good_as = name == "edge_features" and (not graph.n_edges or (width, expected) == (0, 1))
+            if width != expected and not as_good_as:
+                return name, f"{width} {name}, but the graphs of the fit had {expected}"
+        for name in ("node_labels", "edge_labels"):
+            known, labels = getattr(self, name), getattr(graph, name)
+            if not known or (name == "edge_labels" and not graph.n_edges):
+                continue
+            if labels is None:
+                return name, f"no {name}, but the graphs of the fit had"
+            columns, expected = (1 if labels.ndim == 1 else labels.shape[1]), len(_apart(known))
+            if columns != expected:
+                return name, f"{columns} columns of {name}, but the graphs of the fit had {expected}"
+        return None
 
     def to_json(self) -> str:
         """The encoding as JSON text, which `from_json` reads."""
@@ -299,19 +424,25 @@ class Encoding:
             raise DataError("Encoding.from_json(text): this is JSON nested too deeply to be read.") from reason
         if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
             raise DataError('Encoding.from_json(text): this is no encoding; "format" must be "bellnet encoding".')
-        if (version := stored.pop("version", None)) != VERSION:
+        if (version := stored.pop("version", None)) not in (WITHOUT_NAMES, VERSION):
             raise DataError(
-                f"Encoding.from_json(text): this is version {version!r}, but here only version {VERSION} can be read.\n"
-                "Update bellnet, or write it again."
+                f"Encoding.from_json(text): this is version {version!r}, but here only versions {WITHOUT_NAMES} and "
+                f"{VERSION} can be read.\nUpdate bellnet, or write it again."
             )
-        if stored.keys() != (expected := {field.name for field in fields(cls)}):
+        expected = {field.name for field in fields(cls)} - (NEW_FIELDS if version == WITHOUT_NAMES else set())
+        if stored.keys() != expected:
             raise DataError(
                 f"Encoding.from_json(text): expected the fields {', '.join(sorted(expected))}; came "
                 f"{', '.join(sorted(stored)) or 'none'}."
             )
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-        }
+        given: dict[str, Any] = {name: _with_tuples(value) for name, value in stored.items()}
+        if "columns" in given:
+            if not isinstance(stored["columns"], dict) or stored["columns"].keys() != {*ROLES, "texts"}:
+                raise DataError(
+                    f"Encoding.from_json(text): columns must be {', '.join((*ROLES, 'texts'))}, not "
+                    f"{stored['columns']!r}."
+                )
+            given["columns"] = Columns(**{name: _with_tuples(value) for name, value in stored["columns"].items()})
         return cls(**given)
 
 
@@ -352,6 +483,71 @@ def _mismatch(number: int, name: str, expected: int, width: int) -> DataError:
 
 def _edge_features(graph: Graph) -> Tensor:
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
+
+
+def _apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
+    """The known labels of each column."""
+    if not labels:
+        return ()
+    return labels if isinstance(labels[0], tuple) else (labels,)
+
+
+def _count(labels: Labels) -> int:
+    return sum(map(len, _apart(labels)))
+
+
+def _seen_labels(graphs: list[Graph], name: str) -> Labels:
+    """All labels that occur: a tuple, or one for each of several columns."""
+    first: tuple[int, int] | None = None
+    parts: list[set[int]] = []
+    for number, graph in enumerate(graphs):
+        labels = getattr(graph, name)
+        if labels is None or not len(labels):
+            continue
+        width = 1 if labels.ndim == 1 else labels.shape[1]
+        if first is None:
+            first, parts = (number, width), [set() for _ in range(width)]
+        if width != first[1]:
+            raise DataError(
+                f"Encoding.fit(graphs): all graphs must have the same number of columns of {name}, but "
+                f"graphs[{first[0]}] has {first[1]} and graphs[{number}] has {width}.\n"
+                f"Name the same attributes of all, or pass {name}=False."
+            )
+        for part, column in zip(parts, labels.reshape(len(labels), width).T, strict=True):
+            part.update(column.unique().tolist())
+    found = tuple(tuple(sorted(part)) for part in parts)
+    return found[0] if len(found) == 1 else found
+
+
+def _check_labels(name: str, labels: object) -> None:
+    parts = labels if isinstance(labels, tuple) and labels and isinstance(labels[0], tuple) else (labels,)
+    for part in parts:
+        if not isinstance(part, tuple) or not all(map(_is_label, part)):
+            raise OptionError(f"Encoding: {name} must be a tuple of whole numbers of 64 bits, not {labels!r}.")
+        if list(part) != sorted(set(part)):
+            raise OptionError(f"Encoding: {name} must be sorted, each once, not {labels!r}.")
+    if len(parts) > 1 and not all(parts):
+        raise OptionError(f"Encoding: each column of {name} must have a label, not {labels!r}.")
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
+
+
+def _is_texts(value: object) -> bool:
+    """Whether these are labels, ascending, each with a text."""
+    if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return False
+    numbers = [number for number, _ in value]
+    return (
+        all(map(_is_label, numbers))
+        and all(isinstance(text, str) for _, text in value)
+        and numbers == sorted(set(numbers))
+    )
+
+
+def _with_tuples(value: Any) -> Any:
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def _is_label(value: object) -> bool:

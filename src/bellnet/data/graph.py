@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bellnet.data.columns import NO_COLUMNS, Columns
 from bellnet.errors import DataError
 
 
@@ -18,16 +19,20 @@ class Graph:
     """A graph with numbers on its nodes and edges.
 
     Two graphs are equal if they have the same nodes and the same edges with the same numbers on them, in whatever
-    order the edges are listed. What a graph is made from is taken to the CPU and cut off from gradients.
+    order the edges are listed and whatever the numbers are called. What a graph is made from is taken to the CPU and
+    cut off from gradients.
 
     Args:
         n: The number of nodes.
         edge_index: (2, edges) int64, one column for each edge: from, to. No edge is listed twice.
         edge_features: (edges, features) floating point, or None.
         node_features: (n, features) floating point, or None.
-        node_labels: (n,) int64, the kind of every node, or None.
+        node_labels: (n,) int64, the kind of every node, or (n, columns) if nodes are of a kind in several ways; or
+            None.
         directed: Whether edges have a direction. If not, both directions of every edge must be listed, with the same
-            features; a self-loop is listed once.
+            features and labels; a self-loop is listed once.
+        edge_labels: (edges,) int64, the kind of every edge, or (edges, columns); or None.
+        columns: What features and labels are called where they come from.
 
     >>> path = Graph(3, [[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> path
@@ -42,13 +47,16 @@ class Graph:
     node_features: Tensor | None = None
     node_labels: Tensor | None = None
     directed: bool = False
+    edge_labels: Tensor | None = None
+    columns: Columns = NO_COLUMNS
 
     def __post_init__(self) -> None:
         _check_count(self.n)
-        for name, check in (("edge_index", _edge_index), ("node_labels", _node_labels)):
+        object.__setattr__(self, "edge_index", _edge_index(self.edge_index, self.n))
+        for name, owner, rows in (("node_labels", "node", self.n), ("edge_labels", "edge", self.n_edges)):
             value = getattr(self, name)
-            if value is not None or name == "edge_index":
-                object.__setattr__(self, name, check(value, self.n))
+            if value is not None:
+                object.__setattr__(self, name, _labels(value, name, owner, rows))
         for name, owner, rows in (("edge_features", "edge", self.n_edges), ("node_features", "node", self.n)):
             value = getattr(self, name)
             if value is not None:
@@ -71,6 +79,7 @@ class Graph:
             and _same(self.node_labels, other.node_labels)
             and _same(self.node_features, other.node_features)
             and _same(_rows(self.edge_features, mine), _rows(other.edge_features, theirs))
+            and _same(_rows(self.edge_labels, mine), _rows(other.edge_labels, theirs))
         )
 
     def __hash__(self) -> int:
@@ -81,21 +90,23 @@ class Graph:
         for name in ("edge_features", "node_features"):
             value = getattr(self, name)
             parts += [] if value is None else [f"{name}={value.shape[1]}"]
-        parts += [] if self.node_labels is None else ["node_labels"]
+        parts += [name for name in ("node_labels", "edge_labels") if getattr(self, name) is not None]
         parts += ["directed"] if self.directed else []
         return f"Graph({', '.join(parts)})"
 
 
 def is_symmetric(graph: Graph) -> bool:
-    """Whether with every edge the opposite one is listed, with the same features."""
+    """Whether with every edge the opposite one is listed, with the same features and labels."""
     return _symmetric(graph, *_keys(graph).sort())
 
 
 def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
     """Whether edges are symmetric whose keys, sorted, are these."""
     opposite, other = _keys(graph, backwards=True).sort()
-    features = graph.edge_features
-    return torch.equal(keys, opposite) and (features is None or torch.equal(features[order], features[other]))
+    return torch.equal(keys, opposite) and all(
+        values is None or torch.equal(values[order], values[other])
+        for values in (graph.edge_features, graph.edge_labels)
+    )
 
 
 def _keys(graph: Graph, *, backwards: bool = False) -> Tensor:
@@ -160,12 +171,16 @@ def _edge_index(value: object, n: int) -> Tensor:
     return index
 
 
-def _node_labels(value: object, n: int) -> Tensor:
-    expected = f"({n},) whole numbers, one for each node"
-    labels = _tensor(value, "node_labels", expected)
-    if labels.shape != (n,):
-        raise DataError(f"Graph: node_labels must be {expected}, but their shape is {tuple(labels.shape)}.")
-    return _whole(labels, "node_labels", expected)
+def _labels(value: object, name: str, owner: str, rows: int) -> Tensor:
+    expected = f"({rows},) whole numbers, one for each {owner}"
+    labels = _tensor(value, name, expected)
+    if labels.ndim not in (1, 2) or len(labels) != rows:
+        raise DataError(
+            f"Graph: {name} must be {expected}, but their shape is {tuple(labels.shape)}."
+            + (f"\nFor several labels of a {owner} pass ({rows}, columns)." if labels.ndim == 2 else "")
+        )
+    labels = labels.squeeze(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    return _whole(labels, name, expected)
 
 
 def _features(value: object, name: str, owner: str, rows: int) -> Tensor:
@@ -208,10 +223,15 @@ def _asymmetry(graph: Graph) -> str:
                 "an undirected graph must list both directions of every edge, but there is "
                 f"({source}, {target}) without ({target}, {source}).\nList the other direction too"
             )
-    features = [] if graph.edge_features is None else graph.edge_features.tolist()
-    source, target = next(edge for edge, row in present.items() if features[row] != features[present[edge[::-1]]])
+    name, (source, target) = next(
+        (name, edge)
+        for name, values in (("features", graph.edge_features), ("labels", graph.edge_labels))
+        if values is not None
+        for edge, row in present.items()
+        if not torch.equal(values[row], values[present[edge[::-1]]])
+    )
     return (
-        "an undirected graph must have the same features in both directions of an edge, but those of "
+        f"an undirected graph must have the same {name} in both directions of an edge, but those of "
         f"({source}, {target}) and ({target}, {source}) differ.\nMake them the same"
     )
 

@@ -8,12 +8,13 @@ import xml.etree.ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from bellnet.data.convert import as_graph
-from bellnet.data.graph import Graph
+from bellnet.data.convert import read
 from bellnet.data.graphml_text import graphml_text
+from bellnet.data.kinds import Given, Names
 from bellnet.data.numerals import REAL_FORM, WHOLE_FORM, is_finite, shown, whole
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.errors import DataError
@@ -39,9 +40,10 @@ def load(
     folder: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None = None,
     *,
-    node: str | Sequence[str] | None = None,
-    edge: str | Sequence[str] | None = None,
-    label: str | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
 ) -> GraphMLSet:
     """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
 
@@ -57,7 +59,8 @@ def load(
         labels: The CSV; `labels.csv` in the folder if None. Without such a file the graphs have no labels.
         node: The names of the attributes that are node features, see `as_graph`.
         edge: The names of the attributes that are edge features.
-        label: The name of the attribute that is the node label.
+        label: The names of the attributes that are node labels.
+        edge_label: The names of the attributes that are edge labels.
     """
     require("networkx", extra="graphs", call="graphml.load")
     place = Path(folder)
@@ -67,7 +70,8 @@ def load(
         raise DataError(
             f"graphml.load(folder): {place} {problem}.\nGive a folder with one GraphML file for each graph."
         )
-    graphs = [_read(file, node, edge, label) for file in files]
+    names_of = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+    graphs = read("graphml.load(folder)", [_read(file) for file in files], names_of, [str(file) for file in files])
     names = tuple(file.name for file in files)
     table = Path(labels) if labels is not None else place / "labels.csv"
     if labels is None and not table.is_file():
@@ -78,7 +82,8 @@ def load(
     return GraphMLSet(place.name, graphs, numbers, classes, targets, names)
 
 
-def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str] | None, label: str | None) -> Graph:
+def _read(file: Path) -> Any:
+    """The networkx graph of a file."""
     import networkx
 
     damage = (
@@ -101,10 +106,9 @@ def _read(file: Path, node: str | Sequence[str] | None, edge: str | Sequence[str
     for name, owners in (("node_default", found.nodes), ("edge_default", found.edges)):
         for owner in owners:
             owners[owner].update({**found.graph[name], **owners[owner]})
-    try:
-        return as_graph(found, node=node, edge=edge, label=label)
-    except DataError as reason:
-        raise DataError(f"{file}: {reason}") from reason
+    for edge in found.edges.values():
+        edge.pop("id", None)  # how the file calls the edge, which networkx keeps among its attributes
+    return found
 
 
 def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from bellnet.data.convert import as_graphs
+from bellnet.data.convert import read
 from bellnet.data.encode import LAYOUTS, Encoding
+from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
 
@@ -43,6 +44,11 @@ class Loader:
         cache_bytes: Encoded graphs are kept if all of them take at most so much memory.
         dtype: The type of the values.
         device: Where the values and labels are.
+        node: The name or names of the attributes that are node features, see `as_graph`; not with `encoding`, which
+            knows.
+        edge: Likewise of the edge features.
+        label: Likewise of the node labels.
+        edge_label: Likewise of the edge labels.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(100)
@@ -68,6 +74,10 @@ class Loader:
         cache_bytes: int = 2**30,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
+        node: Given = None,
+        edge: Given = None,
+        label: Given = None,
+        edge_label: Given = None,
     ) -> None:
         for name, value in (("batch_size", batch_size), ("max_entries", max_entries)):
             if (type(value) is not int or value < 1) and not (name == "max_entries" and value is None):
@@ -76,7 +86,10 @@ class Loader:
             raise OptionError(f"Loader: max_waste must be a part, from 0 to 1, not {max_waste!r}.")
         if layout not in LAYOUTS:
             raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
-        self.graphs = as_graphs(graphs)
+        names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+        if encoding is not None and names.given:
+            raise OptionError(f"Loader: encoding says what is read; leave out {', '.join(names.given)}.")
+        self.graphs = read("Loader(graphs)", graphs, names) if encoding is None else encoding.read(graphs)
         if not self.graphs:
             raise DataError("Loader(graphs): there is no graph.\nGive at least one.")
         self.labels = _labels(labels, len(self.graphs))

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from bellnet.data.convert import as_graphs
+from bellnet.data.convert import read_by
+from bellnet.data.kinds import Names
 from bellnet.errors import DataError
 from bellnet.tensors import Padded, Sparse
 
@@ -28,7 +29,7 @@ def at_edges(pairs: Padded | Sparse, graphs: Iterable[object]) -> list[Tensor]:
     >>> at_edges(Padded(torch.arange(9.0).reshape(1, 3, 3, 1), torch.tensor([3])), [path])[0].flatten()
     tensor([1., 3., 5., 7.])
     """
-    known = as_graphs(graphs)
+    known = read_by(graphs, Names((), (), (), ()))  # edges alone matter here
     apart: Sequence[Tensor | Sparse] = pairs.unpack() if isinstance(pairs, Sparse) else pairs.unpack("n n")
     sizes = [graph.sizes if isinstance(graph, Sparse) else len(graph) for graph in apart]
     came = [graph.n for graph in known]

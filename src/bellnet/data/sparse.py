@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bellnet.data.convert import as_graph
+from bellnet.data.kinds import Given
 from bellnet.errors import DataError
 from bellnet.extras import require
 from bellnet.tensors import Sparse
@@ -20,6 +21,7 @@ __all__ = [
     "from_edge_index",
     "from_graph",
     "from_hyperedges",
+    "from_incidence",
     "from_pyg",
     "from_ratings",
     "from_torch",
@@ -66,14 +68,12 @@ def from_edge_index(
     return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
-def from_graph(
-    graph: object, *, node: str | Sequence[str] | None = None, edge: str | Sequence[str] | None = None
-) -> Sparse:
+def from_graph(graph: object, *, node: Given = None, edge: Given = None) -> Sparse:
     """One graph of any kind that `as_graph` takes: networkx, scipy, `Graph`, PyTorch Geometric `Data`, arrays.
 
     The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, which
     stand on the diagonal. A graph without node features gets no diagonal. An edge of an undirected graph is listed in
-    both directions.
+    both directions. Labels have no place here: `bellnet.data.to_sparse` makes channels of them.
 
     Args:
         graph: The graph.
@@ -148,7 +148,7 @@ def from_torch(tensor: Tensor) -> Sparse:
 def from_hyperedges(
     hyperedges: Iterable[Sequence[int]], values: Tensor | None = None, *, n_nodes: int, ordered: bool = False
 ) -> Sparse:
-    """Hyperedges of k nodes each as a tensor of order k.
+    """Hyperedges of k nodes each as a tensor of order k; those of different sizes are for `from_incidence`.
 
     Args:
         hyperedges: The nodes of every hyperedge; all have as many.
@@ -167,7 +167,8 @@ def from_hyperedges(
     if len(lengths) != 1:
         raise DataError(
             f"{call}: all must have one number of nodes, but there are {sorted(lengths)}.\n"
-            "Make a tensor of its own for each number of nodes."
+            "For hyperedges of different sizes take from_incidence(hyperedges, n_nodes=...): a tensor of nodes by "
+            "hyperedges."
         )
     index = _whole_numbers(call, "hyperedges", edges).T.contiguous()
     values = _with_channels(call, values, index)
@@ -177,6 +178,37 @@ def from_hyperedges(
         index = torch.cat([index[order] for order in orders], 1)
         values = values.repeat(len(orders), 1)
     return Sparse(index, values, n_nodes)
+
+
+def from_incidence(
+    hyperedges: Iterable[Sequence[int]],
+    values: Tensor | None = None,
+    *,
+    n_nodes: int,
+    names: tuple[str, str] = ("n", "e"),
+) -> Sparse:
+    """Hyperedges of any sizes as a tensor of nodes by hyperedges: where a node is in a hyperedge there is its value.
+
+    Layers such as "n e -> n e" and "n e -> n" do not depend on how nodes and hyperedges are numbered.
+
+    Args:
+        hyperedges: The nodes of every hyperedge; one may have no nodes.
+        values: (hyperedges, channels) or (hyperedges,): what stands at all nodes of a hyperedge; ones if not given.
+        n_nodes: The number of nodes.
+        names: How specs name nodes and hyperedges.
+
+    >>> from_incidence([(0, 1, 2), (1, 3)], n_nodes=5)
+    Sparse("n e", 5 tuples, 1 channel, sizes={'n': 5, 'e': 2})
+    """
+    call = "from_incidence(hyperedges)"
+    edges = [tuple(edge) for edge in hyperedges]
+    for place, edge in enumerate(edges):
+        if len(set(edge)) < len(edge):
+            raise DataError(f"{call}: hyperedges[{place}] has a node twice: {edge}.\nGive every node once.")
+    nodes = _whole_numbers(call, "hyperedges", [node for edge in edges for node in edge])
+    owner = torch.repeat_interleave(torch.tensor([len(edge) for edge in edges], dtype=torch.int64))
+    of_edges = _with_channels(call, values, torch.arange(len(edges)).unsqueeze(0))
+    return Sparse(torch.stack([nodes, owner]), of_edges[owner], {names[0]: n_nodes, names[1]: len(edges)})
 
 
 def from_ratings(

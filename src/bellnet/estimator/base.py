@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from bellnet.data import Encoding, Graph, Loader
+from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
@@ -29,9 +29,9 @@ from bellnet.estimator.cost import (
 )
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
-from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten
+from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten, known_labels, only_known
 from bellnet.estimator.nets import LabelNet
-from bellnet.estimator.options import check_options
+from bellnet.estimator.options import ROLES, check_options
 from bellnet.estimator.progress import Bar
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
@@ -47,6 +47,10 @@ class GraphEstimator(ABC, BaseEstimator):
     pool: str
     adjacency: str
     degrees: bool
+    node: str | Sequence[str] | None
+    edge: str | Sequence[str] | None
+    label: str | Sequence[str] | None
+    edge_label: str | Sequence[str] | None
     layout: str
     dropout: float
     learning_rate: float
@@ -73,21 +77,24 @@ class GraphEstimator(ABC, BaseEstimator):
             X: Graphs: a list of `bellnet.data.Graph`, PyTorch Geometric `Data`, networkx graphs, sparse or dense
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
-                each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`.
+                each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
+                what is masked in an array of numpy is not known.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
         """
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
         self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
-        graphs = read_graphs(call, X)
+        graphs = read_graphs(call, X, {role: getattr(self, role) for role in ROLES})
         counts = count_labels(graphs, self.target)
         flat = flatten(call, "y", y, counts, self.target)
         if not len(flat):
             raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
-        targets, groups = self._learn_labels(call, flat)
-        self._check_undirected(call, graphs, flat)
-        weights = self._weights(call, sample_weight, counts, groups)
+        known = known_labels(call, flat, self.target)
+        targets, groups = self._learn_labels(call, only_known(flat, known))
+        self._check_undirected(call, graphs, flat, known)
+        given = flat_weights(call, sample_weight, counts, self.target)[known]
+        weights = times_class_weights(call, given, self._class_weights(call, groups))
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
@@ -96,7 +103,7 @@ class GraphEstimator(ABC, BaseEstimator):
         scaled = scaling.apply(graphs)
         held = hold_out(
             groups,
-            units_of(graphs, self.target, self.validation_fraction),
+            units_of(graphs, self.target, self.validation_fraction)[known],
             self.validation_fraction,
             np.random.default_rng(seed),
         )
@@ -112,9 +119,10 @@ class GraphEstimator(ABC, BaseEstimator):
             encoding=encoding,
             layout=self.layout,
             starts=np.concatenate([[0], np.cumsum(counts)]),
-            targets=targets.to(device),
-            weights=torch.from_numpy(relative).to(device),
-            held=torch.from_numpy(held).to(device),
+            targets=_among_all(targets, known).to(device),
+            weights=_among_all(torch.from_numpy(relative), known).to(device),
+            held=_among_all(torch.from_numpy(held), known).to(device),
+            known=torch.from_numpy(known).to(device),
             loss=self._loss,
         )
         schedule = Schedule(
@@ -131,6 +139,15 @@ class GraphEstimator(ABC, BaseEstimator):
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self
+
+    def problems(self, X: Any) -> dict[int, str]:
+        """The places of all graphs that cannot be predicted, each with the reason; nothing if all can.
+
+        Args:
+            X: Graphs, as in `fit`, of which some may be anything.
+        """
+        check_is_fitted(self, "net_")
+        return problems(X, encoding=self.encoding_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
@@ -204,7 +221,7 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         check_is_fitted(self, "net_")
         check_options(call, {"device": self.device})
-        graphs = read_graphs(call, X)
+        graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
         self._check_cost(call, graphs, self.encoding_, device, learning=False)
@@ -247,26 +264,22 @@ class GraphEstimator(ABC, BaseEstimator):
         else:
             check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
 
-    def _weights(
-        self, call: str, given: Any, counts: NDArray[np.int64], groups: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        weights = flat_weights(call, given, counts, self.target)
-        return times_class_weights(call, weights, self._class_weights(call, groups))
-
-    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array) -> None:
-        """Refuse labels that differ between the two directions of an edge without direction."""
+    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
+        """Refuse known labels that differ between the two directions of an edge without direction."""
         if self.target != "edge":
             return
         start = 0
         for number, graph in enumerate(graphs):
             labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
+            is_known = known[start : start + graph.n_edges]
             start += graph.n_edges
             if graph.directed:
                 continue
             forwards, backwards = np.lexsort(ends), np.lexsort(ends[::-1])
-            differ = labels[forwards] != labels[backwards]
+            differ = (labels[forwards] != labels[backwards]).reshape(len(labels), -1 if labels.size else 1).any(axis=1)
+            differ &= is_known[forwards] & is_known[backwards]
             if differ.any():
-                one, other = ends[:, forwards[np.flatnonzero(differ.reshape(len(labels), -1).any(axis=1))[0]]]
+                one, other = ends[:, forwards[np.flatnonzero(differ)[0]]]
                 raise DataError(
                     f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
                     f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
@@ -301,3 +314,10 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+def _among_all(values: Tensor, known: NDArray[np.bool_]) -> Tensor:
+    """The values of labels that are known at their places among all labels, zero elsewhere."""
+    found = values.new_zeros(len(known), *values.shape[1:])
+    found[torch.from_numpy(known)] = values
+    return found

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, one_dimensional, split_up
+from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
 from bellnet.estimator.plain import classes_from_json, classes_to_json
 from bellnet.estimator.weights import LEAST, flat_weights
 
@@ -35,6 +35,12 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
+        node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
+            list for none. Without names those whose meaning is plain are used, and what is left out is said in a
+            warning: see `bellnet.data.as_graph`.
+        edge: Likewise of the features of edges.
+        label: Likewise of the labels of nodes.
+        edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -79,6 +85,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
+        node: str | Sequence[str] | None = None,
+        edge: str | Sequence[str] | None = None,
+        label: str | Sequence[str] | None = None,
+        edge_label: str | Sequence[str] | None = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,
@@ -99,6 +109,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.pool = pool
         self.adjacency = adjacency
         self.degrees = degrees
+        self.node = node
+        self.edge = edge
+        self.label = label
+        self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate
@@ -132,7 +146,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         return split_up(outputs.softmax(1).numpy(), counts, self.target)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labels that are predicted.
+        """The accuracy: the share of labels that are predicted, of those that are known.
 
         Args:
             X: Graphs, as in `fit`.
@@ -142,9 +156,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         call = f"{type(self).__name__}.score(graphs, y)"
         outputs, counts = self._outputs(call, X)
         truth = one_dimensional(call, flatten(call, "y", y, counts, self.target))
-        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)
-        found = self.classes_[outputs.argmax(1).numpy()]
-        return float(accuracy_score(truth, found, sample_weight=weights))
+        known = known_labels(call, truth, self.target)
+        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
+        found = self.classes_[outputs.argmax(1).numpy()[known]]
+        return float(accuracy_score(only_known(truth, known), found, sample_weight=weights))
 
     def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
         flat = one_dimensional(call, flat)

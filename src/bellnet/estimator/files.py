@@ -21,7 +21,7 @@ from bellnet import __version__, files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.cost import fewest_weights
-from bellnet.estimator.options import check_options, mistake_in_device
+from bellnet.estimator.options import ROLES, check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
 
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 3
+VERSION = 4
+WITHOUT_NAMES = 3
+"""The version before attributes could be named, which can still be read."""
 WITHOUT_CHECKSUM = 2
-"""The version before, which can still be read."""
+"""The version before that, which can still be read too."""
+READ = (WITHOUT_CHECKSUM, WITHOUT_NAMES, VERSION)
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -139,10 +142,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{call}: this is a safetensors file, but not one of a bellnet estimator.\n"
             "Give the file that save(path) wrote."
         )
-    if described.get("version") not in (WITHOUT_CHECKSUM, VERSION):
+    if described.get("version") not in READ:
         raise DataError(
-            f"{call}: this file has version {described.get('version')!r}, but here only versions {WITHOUT_CHECKSUM} "
-            f"and {VERSION} can be read; it was written by {described.get('written_by')}.\n"
+            f"{call}: this file has version {described.get('version')!r}, but here only versions {READ[0]} to "
+            f"{VERSION} can be read; it was written by {described.get('written_by')}.\n"
             "Update bellnet, or save the estimator again."
         )
     return described, weights
@@ -161,6 +164,8 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     options = options_from_json(described["options"])
     if described["version"] == WITHOUT_CHECKSUM:
         options.setdefault("max_gigabytes", None)
+    if described["version"] != VERSION:
+        options |= {role: options.get(role) for role in ROLES}
     expected = set(kinds[name]().get_params(deep=False))
     if options.keys() != expected:
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")

@@ -1,16 +1,22 @@
 """What comes in as X, made a list of graphs, and refused with a reason where it cannot be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bellnet.data import Encoding, Graph, as_graphs
 from bellnet.errors import DataError
 
 
-def read_graphs(call: str, given: Any) -> list[Graph]:
-    """The graphs, of which there must be at least one; each must have at least one node."""
+def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list[Graph]:
+    """The graphs, of which there must be at least one; each must have at least one node.
+
+    Args:
+        call: How messages name the call.
+        given: The graphs.
+        by: What says which attributes are used: what the caller has named, or the encoding of a fit.
+    """
     try:
-        graphs = as_graphs(given)
+        graphs = by.read(given) if isinstance(by, Encoding) else as_graphs(given, **by, call=call)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
     if not graphs:
@@ -18,7 +24,8 @@ def read_graphs(call: str, given: Any) -> list[Graph]:
     empty = [number for number, graph in enumerate(graphs) if graph.n == 0]
     if empty:
         raise DataError(
-            f"{call}: graphs[{empty[0]}] has no nodes{_and_more(empty)}.\nLeave out empty graphs, and their labels."
+            f"{call}: graphs[{empty[0]}] has no nodes{_and_more(empty)}.\nLeave out empty graphs, and their labels: "
+            "bellnet.data.problems(graphs) has the places of all."
         )
     return graphs
 
@@ -33,28 +40,14 @@ def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees:
 
 def check_fits(call: str, graphs: Sequence[Graph], encoding: Encoding) -> None:
     """Refuse graphs that have not what the graphs of the fit had."""
-    for name, expected in (("node_features", encoding.node_features), ("edge_features", encoding.edge_features)):
-        widths = [0 if (values := getattr(graph, name)) is None else values.shape[1] for graph in graphs]
-        wrong = [
-            number
-            for number, (graph, width) in enumerate(zip(graphs, widths, strict=True))
-            if width != expected and not (name == "edge_features" and _as_good_as(graph, width, expected))
-        ]
-        if wrong:
+    wrong = {number: found for number, graph in enumerate(graphs) if (found := encoding.mismatch(graph))}
+    for name in ("node_features", "edge_features", "node_labels", "edge_labels"):
+        places = [number for number, found in wrong.items() if found[0] == name]
+        if places:
             raise DataError(
-                f"{call}: graphs[{wrong[0]}] has {widths[wrong[0]]} {name}, but the graphs of the fit had {expected}"
-                f"{_and_more(wrong)}.\nGive graphs with the features that were learned from."
+                f"{call}: graphs[{places[0]}] has {wrong[places[0]][1]}{_and_more(places)}.\n"
+                f"Give graphs with the {name.partition('_')[2]} that were learned from."
             )
-    unlabelled = [number for number, graph in enumerate(graphs) if graph.node_labels is None]
-    if encoding.node_labels and unlabelled:
-        raise DataError(
-            f"{call}: graphs[{unlabelled[0]}] has no node_labels, but the graphs of the fit had{_and_more(unlabelled)}."
-        )
-
-
-def _as_good_as(graph: Graph, width: int, expected: int) -> bool:
-    """Whether edges without features may stand for edges with one, or there are no edges at all."""
-    return graph.n_edges == 0 or (width == 0 and expected == 1)
 
 
 def _and_more(places: list[int]) -> str:

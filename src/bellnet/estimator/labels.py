@@ -63,6 +63,9 @@ def flatten(call: str, argument: str, given: object, counts: NDArray[np.int64], 
                 f"{call}: {argument}[{number}] {got}, but graphs[{number}] has {count} {what}.\n"
                 f"With target={target!r} write {example}."
             )
+    if len({array.dtype.kind for array in arrays}) > 1:  # or numpy would write NaN as text
+        arrays = [array.astype(object) for array in arrays]
+        return np.concatenate(arrays) if any(map(_has_gaps, arrays)) else np.array(np.concatenate(arrays).tolist())
     return np.concatenate(arrays)
 
 
@@ -86,6 +89,44 @@ def one_dimensional(call: str, values: Array) -> Array:
     return values
 
 
+def known_labels(call: str, values: Array, target: str) -> NDArray[np.bool_]:
+    """Which labels are known; of nodes and edges some may be None or NaN, which stand for all that is not known."""
+    if target == "graph":
+        return np.ones(len(values), dtype=np.bool_)
+    missing = _missing(values).reshape(len(values), -1 if values.size else 1)
+    known = np.logical_not(missing.all(axis=1))
+    if len(known) and not known.any():
+        raise DataError(
+            f"{call}: y has no label that is known; all {len(known)} are None or NaN.\n"
+            f"Give some {PLURAL[target]} labels."
+        )
+    return known
+
+
+def only_known(values: Array, known: NDArray[np.bool_]) -> Array:
+    """The labels that are known, as if there were no others, which make objects of texts and floats of numbers."""
+    if known.all():
+        return values
+    taken = values[known]
+    if taken.dtype == object:
+        taken = np.array(taken.tolist())
+    is_whole = taken.dtype.kind == "f" and bool((np.isfinite(taken) & (taken == np.round(taken))).all())
+    return taken.astype(np.int64) if is_whole and bool((np.abs(taken) < 2**53).all()) else taken
+
+
+def _has_gaps(values: Array) -> bool:
+    return bool(_missing(values).any())
+
+
+def _missing(values: Array) -> NDArray[np.bool_]:
+    """Where there is None or NaN."""
+    if values.dtype == object:
+        return np.array([value is None or value != value for value in values.ravel()], dtype=np.bool_).reshape(
+            values.shape
+        )
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
+
+
 def check_present(call: str, values: Array) -> None:
     """Refuse labels that are None, or not a finite and real number where numbers are given."""
     if values.dtype.kind == "c":
@@ -94,7 +135,7 @@ def check_present(call: str, values: Array) -> None:
             "Give its real part, or real and imaginary part as two numbers each."
         )
     if values.dtype == object:
-        missing = np.array([value is None or value != value for value in values.ravel()]).reshape(values.shape)
+        missing = _missing(values)
         what = "missing"
     elif values.dtype.kind == "f":
         missing = ~np.isfinite(values)
@@ -119,7 +160,16 @@ def _array(call: str, argument: str, given: object) -> Array:
         )
     if hasattr(given, "detach"):
         given = given.detach().cpu().numpy()
+    if isinstance(given, np.ma.MaskedArray):
+        hidden, given = np.ma.getmaskarray(given), np.array(given.data, dtype=object)
+        given[hidden] = None  # what is masked is not known
     try:
-        return np.asarray(given)
+        found = np.asarray(given)
+        is_mixed = (
+            found.dtype.kind == "U"
+            and isinstance(given, list | tuple)
+            and not all(isinstance(value, str) for value in given)
+        )
+        return np.asarray(given, dtype=object) if is_mixed and _has_gaps(np.asarray(given, dtype=object)) else found
     except ValueError as reason:
         raise DataError(f"{call}: {argument} must be an array, but its entries differ in length.") from reason

@@ -13,6 +13,8 @@ import torch
 from bellnet.errors import OptionError, as_written
 from bellnet.estimator.labels import TARGETS
 
+ROLES = ("node", "edge", "label", "edge_label")
+"""The options that name attributes of graphs, see `bellnet.data.as_graph`."""
 MOST = 2**63 - 1
 """The largest number that any option can be: what is computed from it is a number too."""
 WIDEST = 2**31
@@ -61,6 +63,14 @@ def _is_real(value: Any) -> bool:
 
 _COUNT = Kind(_is_count, "a whole number from 1 up")
 _SHARE = Kind(lambda value: _is_real(value) and 0 <= value < 1, "from 0 up and below 1")
+
+
+def _is_naming(value: Any) -> bool:
+    return value is None or (isinstance(value, Sequence) and all(isinstance(one, str) for one in value))
+
+
+_NAMES = Kind(_is_naming, "the name or names of attributes, or None")
+
 KINDS = {
     "target": _one_of(*TARGETS),
     "pool": _one_of("max", "mean", "sum"),
@@ -75,6 +85,7 @@ KINDS = {
     "validation_fraction": _SHARE,
     "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number"),
     "weight_decay": Kind(lambda value: _is_real(value) and value >= 0, "a number from 0 up"),
+    **dict.fromkeys(ROLES, _NAMES),
 }
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, split_up
+from bellnet.estimator.labels import Array, check_present, flatten, known_labels, only_known, split_up
 from bellnet.estimator.scaling import Scaling
 from bellnet.estimator.weights import flat_weights
 
@@ -33,6 +33,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
+        node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
+            list for none. Without names those whose meaning is plain are used, and what is left out is said in a
+            warning: see `bellnet.data.as_graph`.
+        edge: Likewise of the features of edges.
+        label: Likewise of the labels of nodes.
+        edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
             and takes means over those.
         dropout: The probability to drop a channel while learning.
@@ -74,6 +80,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         pool: str = "max",
         adjacency: str = "both",
         degrees: bool = True,
+        node: str | Sequence[str] | None = None,
+        edge: str | Sequence[str] | None = None,
+        label: str | Sequence[str] | None = None,
+        edge_label: str | Sequence[str] | None = None,
         layout: str = "padded",
         dropout: float = 0.0,
         learning_rate: float = 0.005,
@@ -93,6 +103,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.pool = pool
         self.adjacency = adjacency
         self.degrees = degrees
+        self.node = node
+        self.edge = edge
+        self.label = label
+        self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
         self.learning_rate = learning_rate
@@ -126,8 +140,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         call = f"{type(self).__name__}.score(graphs, y)"
         found, counts = self._numbers(call, X)
         truth = flatten(call, "y", y, counts, self.target)
-        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)
-        return float(r2_score(truth, found, sample_weight=weights))
+        known = known_labels(call, truth, self.target)
+        weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
+        return float(r2_score(only_known(truth, known), found[known], sample_weight=weights))
 
     def _numbers(self, call: str, X: Any) -> tuple[Array, NDArray[np.int64]]:
         outputs, counts = self._outputs(call, X)

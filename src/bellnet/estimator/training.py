@@ -35,7 +35,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What is learned: graphs, and for each label a target, a weight and whether it is held out.
+    """What is learned: graphs, and for each label a target, a weight, whether it is held out and whether it is known.
 
     The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is.
     """
@@ -47,6 +47,7 @@ class Lesson:
     targets: Tensor
     weights: Tensor
     held: Tensor
+    known: Tensor
     loss: Loss
 
 
@@ -73,7 +74,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
         seed: Chooses the order of the graphs.
         bar: Told of every batch and epoch.
     """
-    learned = _Part(lesson, ~lesson.held, schedule.batch_size, seed=seed)
+    learned = _Part(lesson, lesson.known & ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
     optimizer = torch.optim.AdamW(net.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
     pace = torch.optim.lr_scheduler.LambdaLR(optimizer, _pace(schedule.max_epochs * learned.n_batches))

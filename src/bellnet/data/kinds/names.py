@@ -3,30 +3,41 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bellnet.data.columns import ROLES
 from bellnet.errors import DataError
+
+Given = str | Sequence[str] | None
+"""What a caller may give: a name, several, none at all (an empty list), or nothing."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a caller gave: of node features, edge features and the node label; None for the usual ones."""
+    """The names of the attributes of each role; None where nothing was said, or for the usual ones of a library."""
 
-    node: tuple[str, ...] | None
-    edge: tuple[str, ...] | None
-    label: str | None
+    node: tuple[str, ...] | None = None
+    edge: tuple[str, ...] | None = None
+    label: tuple[str, ...] | None = None
+    edge_label: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, node: str | Sequence[str] | None, edge: str | Sequence[str] | None, label: str | None) -> "Names":
+    def of(cls, **given: Given) -> "Names":
         """Names from arguments, where one name may stand for a list of one."""
         return cls(
-            None if node is None else (node,) if isinstance(node, str) else tuple(node),
-            None if edge is None else (edge,) if isinstance(edge, str) else tuple(edge),
-            label,
+            **{
+                role: None if names is None else (names,) if isinstance(names, str) else tuple(names)
+                for role, names in given.items()
+            }
         )
+
+    @property
+    def given(self) -> list[str]:
+        """The roles that have names."""
+        return [role for role in ROLES if getattr(self, role) is not None]
 
     def refuse(self, kind: str) -> None:
         """Refuse names for graphs that have none."""
-        given = [name for name in ("node", "edge", "label") if getattr(self, name) is not None]
-        if given:
+        if self.given:
             raise DataError(
-                f"as_graph(graph, {given[0]}=...): {kind} has no attributes with names.\nLeave out {', '.join(given)}."
+                f"as_graph(graph, {self.given[0]}=...): {kind} has no attributes with names.\n"
+                f"Leave out {', '.join(self.given)}."
             )

@@ -1,15 +1,15 @@
 """networkx graphs."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
+from bellnet.data.columns import Columns
 from bellnet.data.graph import Graph
 from bellnet.data.kinds.names import Names
+from bellnet.data.kinds.rows import Rows
+from bellnet.data.kinds.survey import Survey
 from bellnet.errors import DataError
 from bellnet.extras import require
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     import networkx
 
 FEATURES, WEIGHT, LABEL = "features", "weight", "label"
+USUAL = {"node": (FEATURES,), "edge": (FEATURES, WEIGHT), "label": (LABEL,), "edge_label": (LABEL,)}
+
+
+def survey_networkx(graph: Any, survey: Survey) -> None:
+    """Take note of all attributes of nodes and edges."""
+    survey.see_rows("node", (data for _, data in graph.nodes(data=True)))
+    survey.see_rows("edge", (data for _, _, data in graph.edges(data=True)))
 
 
 def from_networkx(graph: Any, names: Names) -> Graph:
@@ -32,126 +39,89 @@ def from_networkx(graph: Any, names: Names) -> Graph:
     directed = bool(graph.is_directed())
     if not directed:
         edges += [(target, source, data) for source, target, data in edges if source != target]
-    nodes = [data for _, data in graph.nodes(data=True)]
     node_wheres = [f"node {node!r}" for node in graph.nodes]
     wheres = [f"the edge between {node_wheres[source]} and {node_wheres[target]}" for source, target, _ in edges]
-    edge_data = [data for _, _, data in edges]
-    edge_names = _usual(edge_data, (FEATURES, WEIGHT)) if names.edge is None else names.edge
-    node_names = _usual(nodes, (FEATURES,)) if names.node is None else names.node
-    return Graph(
-        len(nodes),
-        torch.tensor([(source, target) for source, target, _ in edges], dtype=torch.int64)
-        .reshape(-1, 2)
-        .T.contiguous(),
-        edge_features=_features(edge_data, wheres, edge_names, "edge"),
-        node_features=_features(nodes, node_wheres, node_names, "node"),
-        node_labels=_labels(nodes, node_wheres, names.label),
+    return graph_of_rows(
+        torch.tensor([(source, target) for source, target, _ in edges], dtype=torch.int64).reshape(-1, 2).T,
+        Rows([data for _, data in graph.nodes(data=True)], node_wheres, "node"),
+        Rows([data for _, _, data in edges], wheres, "edge"),
+        names=names,
         directed=directed,
+    )
+
+
+def graph_of_rows(edge_index: torch.Tensor, nodes: Rows, edges: Rows, *, names: Names, directed: bool) -> Graph:
+    """The graph of some attributes of nodes and edges.
+
+    Args:
+        edge_index: The two ends of every edge.
+        nodes: The attributes of the nodes.
+        edges: The attributes of the edges; of undirected ones in both directions.
+        names: Which of them are used.
+        directed: Whether edges have a direction.
+    """
+    usual = {
+        role: next(((name,) for name in USUAL[role] if rows.has(name)), ())
+        for role, rows in (("node", nodes), ("edge", edges), ("label", nodes))
+    }
+    node_features, node = nodes.features(usual["node"] if names.node is None else names.node)
+    edge_features, edge = edges.features(usual["edge"] if names.edge is None else names.edge)
+    node_labels, texts = nodes.labels(usual["label"] if names.label is None else names.label)
+    edge_labels, edge_texts = edges.labels(names.edge_label or ())
+    return Graph(
+        len(nodes.values),
+        edge_index.contiguous(),
+        edge_features=edge_features,
+        node_features=node_features,
+        node_labels=node_labels,
+        directed=directed,
+        edge_labels=edge_labels,
+        columns=Columns(
+            None if names.node is None or not nodes.values else node,
+            None if names.edge is None or not edges.values else edge,
+            names.label if nodes.values else None,
+            names.edge_label if edges.values else None,
+            tuple(sorted({**texts, **edge_texts}.items())),
+        ),
     )
 
 
 def to_networkx(graph: Graph) -> "networkx.Graph | networkx.DiGraph":
     """A networkx `Graph` or `DiGraph` with nodes 0 to n - 1. Needs the extra `graphs`.
 
-    Node features become the node attribute "features", node labels "label". The only feature of an edge becomes the
-    edge attribute "weight", several become "features".
+    Node features become the node attribute "features". The only feature of an edge becomes the edge attribute "weight",
+    several become "features". Labels become the attribute "label" of nodes and edges, or the one that they were read
+    from, and texts where they stand for texts.
     """
     require("networkx", extra="graphs", call="to_networkx")
     import networkx
 
     found = networkx.DiGraph() if graph.directed else networkx.Graph()
     found.add_nodes_from(range(graph.n))
-    for name, values in ((FEATURES, graph.node_features), (LABEL, graph.node_labels)):
-        for node, value in enumerate([] if values is None else values.tolist()):
-            found.nodes[node][name] = tuple(value) if isinstance(value, list) else value
-    found.add_edges_from(graph.edge_index.T.tolist())
+    for node, row in enumerate([] if graph.node_features is None else graph.node_features.tolist()):
+        found.nodes[node][FEATURES] = tuple(row)
+    for name, values in _label_columns(graph.node_labels, graph.columns.label, graph):
+        for node, value in enumerate(values):
+            found.nodes[node][name] = value
+    ends = graph.edge_index.T.tolist()
+    found.add_edges_from(ends)
     if graph.edge_features is not None:
-        for (source, target), row in zip(graph.edge_index.T.tolist(), graph.edge_features.tolist(), strict=True):
+        for (source, target), row in zip(ends, graph.edge_features.tolist(), strict=True):
             found.edges[source, target].update({WEIGHT: row[0]} if len(row) == 1 else {FEATURES: tuple(row)})
+    for name, values in _label_columns(graph.edge_labels, graph.columns.edge_label, graph):
+        for (source, target), value in zip(ends, values, strict=True):
+            found.edges[source, target][name] = value
     return found
 
 
-def _usual(attributes: Sequence[Mapping[str, object]], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of the usual names that occurs at all."""
-    for name in names:
-        if any(name in data for data in attributes):
-            return (name,)
-    return ()
-
-
-def _features(
-    attributes: Sequence[Mapping[str, object]], wheres: Sequence[str], names: tuple[str, ...], owner: str
-) -> Tensor | None:
-    if not names:
-        return None
-    rows: list[list[float]] = []
-    for data, where in zip(attributes, wheres, strict=True):
-        row: list[float] = []
-        for name in names:
-            row += _numbers(data, name, where, owner)
-        if rows and len(row) != len(rows[0]):
-            raise DataError(
-                f"as_graph(graph): all {owner}s must have equally many features, but {wheres[0]} has {len(rows[0])} "
-                f"and {where} has {len(row)}."
-            )
-        rows.append(row)
-    return torch.tensor(rows, dtype=torch.float64).reshape(len(rows), -1 if rows else len(names))
-
-
-def _numbers(data: Mapping[str, object], name: str, where: str, owner: str) -> list[float]:
-    if name not in data:
-        there = ", ".join(map(repr, data)) or "none"
-        raise DataError(
-            f"as_graph(graph): {where} has no attribute {name!r} (it has {there}).\n"
-            f"Give every {owner} one, or name others: as_graph(graph, {owner}=...)."
-        )
-    value = data[name]
-    try:
-        with suppress(TypeError, ValueError, RuntimeError):
-            return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
-    except OverflowError as reason:
-        # The number is not shown: it may have more digits than Python writes.
-        raise DataError(
-            f"as_graph(graph): attribute {name!r} of {where} is beyond all numbers of 64 bits with floating point.\n"
-            "Scale the attribute, or leave it out."
-        ) from reason
-    raise DataError(
-        f"as_graph(graph): attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}."
-    )
-
-
-def _labels(nodes: Sequence[Mapping[str, object]], wheres: Sequence[str], name: str | None) -> Tensor | None:
-    if name is None and not any(LABEL in data for data in nodes):
-        return None
-    wanted = LABEL if name is None else name
-    labels = []
-    for data, where in zip(nodes, wheres, strict=True):
-        if wanted not in data:
-            raise DataError(
-                f"as_graph(graph): {where} has no attribute {wanted!r}.\n"
-                "Give every node a label, or name another attribute: as_graph(graph, label=...)."
-            )
-        labels.append(_label(data[wanted], wanted, where))
-    return torch.tensor(labels, dtype=torch.int64)
-
-
-def _label(value: object, name: str, where: str) -> int:
-    if isinstance(value, str):
-        return text_label(value)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise DataError(
-            f"as_graph(graph): the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
-            "Numbers with fractions can be features: as_graph(graph, node=...)."
-        )
-    number = int(value.__index__())
-    if not -(2**63) <= number < 2**63:
-        raise DataError(
-            f"as_graph(graph): the label {name!r} of {where} must fit into 64 bits, came {number}.\n"
-            "Number the labels anew, or give text."
-        )
-    return number
-
-
-def text_label(text: str) -> int:
-    """The whole number that stands for a label that is text: 56 bits of its digest, the same everywhere."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+def _label_columns(
+    labels: torch.Tensor | None, attributes: tuple[str, ...] | None, graph: Graph
+) -> Iterator[tuple[str, list[int | str]]]:
+    """The columns of labels, each with its name; those that stand for texts as texts."""
+    if labels is None:
+        return
+    columns = labels.reshape(len(labels), -1).T.tolist() if len(labels) else []
+    usual = (LABEL,) if len(columns) == 1 else tuple(f"{LABEL} {number}" for number in range(len(columns)))
+    texts = dict(graph.columns.texts)
+    for name, column in zip(attributes or usual, columns, strict=True):
+        yield name, [texts.get(label, label) for label in column]

@@ -1,0 +1,120 @@
+"""Attributes row by row, a mapping for each node or edge, as features and labels."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bellnet.data.columns import text_label
+from bellnet.errors import DataError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The attributes of all nodes, or of all edges, of a graph.
+
+    Args:
+        values: For each a mapping from names to values.
+        wheres: How messages call each.
+        owner: What they are: "node" or "edge".
+        call: The call that reads them, as messages name it.
+    """
+
+    values: Sequence[Mapping[str, object]]
+    wheres: Sequence[str]
+    owner: str
+    call: str = "as_graph(graph)"
+
+    def has(self, name: str) -> bool:
+        """Whether any of them has this attribute."""
+        return any(name in row for row in self.values)
+
+    def features(self, names: tuple[str, ...]) -> tuple[Tensor | None, tuple[str, ...]]:
+        """Numbers in columns, and for every column the attribute that it is a part of; None without names or rows."""
+        if not names or not self.values:
+            return None, ()
+        columns: tuple[str, ...] = names
+        rows: list[list[float]] = []
+        for row, where in zip(self.values, self.wheres, strict=True):
+            parts = [self._numbers(row, name, where) for name in names]
+            numbers = [number for part in parts for number in part]
+            if rows and len(numbers) != len(rows[0]):
+                raise DataError(
+                    f"{self.call}: all {self.owner}s must have equally many features, but {self.wheres[0]} has "
+                    f"{len(rows[0])} and {where} has {len(numbers)}."
+                )
+            if not rows:
+                columns = tuple(name for name, part in zip(names, parts, strict=True) for _ in part)
+            rows.append(numbers)
+        return torch.tensor(rows, dtype=torch.float64), columns
+
+    def labels(self, names: tuple[str, ...]) -> tuple[Tensor | None, dict[int, str]]:
+        """Labels, a column for each of several names, and the texts that some stand for; None without names or rows."""
+        if not names or not self.values:
+            return None, {}
+        texts: dict[int, str] = {}
+        found = []
+        for row, where in zip(self.values, self.wheres, strict=True):
+            for name in names:
+                if row.get(name) is None:
+                    raise DataError(
+                        f"{self.call}: {where} has no attribute {name!r}.\n"
+                        f"Give every {self.owner} a label, or name another attribute: {self._with(self._role)}."
+                    )
+                value = row[name]
+                number = self._label(value, name, where)
+                if isinstance(value, str):
+                    texts[number] = value
+                found.append(number)
+        shape = (len(self.values), len(names)) if len(names) > 1 else (len(self.values),)
+        return torch.tensor(found, dtype=torch.int64).reshape(shape), texts
+
+    def _numbers(self, row: Mapping[str, object], name: str, where: str) -> list[float]:
+        if row.get(name) is None:
+            there = ", ".join(map(repr, row)) or "none"
+            raise DataError(
+                f"{self.call}: {where} has no attribute {name!r} (it has {there}).\n"
+                f"Give every {self.owner} one, or name others: {self._with(self.owner)}."
+            )
+        value = row[name]
+        if type(value) in (float, bool):
+            return [float(value)]  # type: ignore[arg-type]
+        try:
+            with suppress(TypeError, ValueError, RuntimeError):
+                return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
+        except OverflowError as reason:
+            # The number is not shown: it may have more digits than Python writes.
+            raise DataError(
+                f"{self.call}: attribute {name!r} of {where} is beyond all numbers of 64 bits with floating point.\n"
+                "Scale the attribute, or leave it out."
+            ) from reason
+        advice = f"\nTexts can be labels: {self._with(self._role, repr(name))}." if isinstance(value, str) else ""
+        raise DataError(
+            f"{self.call}: attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}.{advice}"
+        )
+
+    def _label(self, value: object, name: str, where: str) -> int:
+        if isinstance(value, str):
+            return text_label(value)
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise DataError(
+                f"{self.call}: the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
+                f"Numbers with fractions can be features: {self._with(self.owner)}."
+            )
+        number = int(value.__index__())
+        if not -(2**63) <= number < 2**63:
+            raise DataError(
+                f"{self.call}: the label {name!r} of {where} must fit into 64 bits, came {number}.\n"
+                "Number the labels anew, or give text."
+            )
+        return number
+
+    @property
+    def _role(self) -> str:
+        return "label" if self.owner == "node" else "edge_label"
+
+    def _with(self, argument: str, value: str = "...") -> str:
+        """The call with one argument more."""
+        return f"{self.call[:-1]}, {argument}={value})"

@@ -1,0 +1,121 @@
+"""Attributes of graphs of other libraries: the estimators use them, and files of old use what they always used."""
+
+import json
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from bellnet.data import as_graph, as_graphs, graphml
+from bellnet.errors import DataError, OptionError
+from bellnet.estimator import load
+from tests.estimator.old_graphs import LISTS, clouds, molecules
+from tests.estimator.small import LEARNS, classifier, regressor
+
+OLD = Path(__file__).parent / "old"
+ANSWERS = [number % 2 for number in range(12)]
+
+
+def test_what_only_an_attribute_tells_is_learned():
+    graphs, answers = [], []
+    for number in range(40):
+        graph = nx.cycle_graph(5 + number % 3)
+        nx.set_node_attributes(graph, "C", "element")
+        nx.set_edge_attributes(graph, "single", "bond")
+        if number % 2:
+            graph.edges[0, 1]["bond"] = "double"
+        graphs.append(graph)
+        answers.append(number % 2)
+    model = classifier(**LEARNS).fit(graphs, answers)
+    assert model.score(graphs, answers) == 1
+    assert {"edge label double", "edge label single", "label C"} <= {*model.encoding_.names}
+    blind = classifier(**LEARNS, edge_label=[], label=[]).fit(graphs, answers)
+    assert blind.score(graphs, answers) < 0.8
+
+
+def test_data_without_x_is_learned_from_by_what_it_has():
+    graphs = [Data(pos=data.pos, z=data.z, edge_index=data.edge_index) for data in clouds()]
+    model = classifier().fit(graphs, ANSWERS)
+    assert [name for name in model.encoding_.names if name.startswith("node")] == [
+        "node feature pos[0]",
+        "node feature pos[1]",
+        "node feature pos[2]",
+        "node feature z",
+    ]
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_what_is_left_out_is_said_once_in_a_fit_and_not_when_predicting(make):
+    graphs = clouds()
+    with pytest.warns(UserWarning, match="some attributes are not used") as caught:
+        model = make().fit(graphs, ANSWERS)
+    assert len(caught) == 1
+    assert str(caught[0].message).startswith(f"{type(model).__name__}.fit(graphs, y): some attributes are not used.\n")
+    assert "'pos', since 'x' is there; node=['x', 'pos'] takes both." in str(caught[0].message)
+    assert caught[0].filename == __file__
+    model.predict(graphs)
+    assert make(node=["x", "pos"]).fit(graphs, ANSWERS).encoding_.node_features == 5
+
+
+def test_the_encoding_of_the_fit_says_what_is_read_when_predicting(tmp_path):
+    graphs = molecules()
+    model = classifier(node="charge", edge=()).fit(graphs, ANSWERS)
+    said = model.predict_proba(graphs)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.get_params() == model.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for graph in graphs:
+            nx.set_node_attributes(graph, 1.0, "mass")
+        assert np.array_equal(again.predict_proba(graphs), said)
+        assert np.array_equal(again.predict_proba(as_graphs(graphs)), said)
+    del graphs[3].nodes[0]["charge"]
+    with pytest.raises(DataError, match=r"graphs\[3\]: as_graph\(graph\): node 0 has no attribute 'charge'"):
+        again.predict(graphs)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_file_of_old_predicts_what_it_predicted(name):
+    said = json.loads((OLD / "said.json").read_text())[name]
+    model = load(OLD / f"{name}.safetensors")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model.predict_proba(LISTS[name]())[:, 1]
+    np.testing.assert_allclose(found, said, rtol=1e-6)
+
+
+def test_a_file_of_old_predicts_the_same_for_graphs_that_were_read_with_their_attributes(tmp_path):
+    said = json.loads((OLD / "said.json").read_text())["molecules"]
+    model = load(OLD / "molecules.safetensors")
+    np.testing.assert_allclose(model.predict_proba(as_graphs(molecules()))[:, 1], said, rtol=1e-6)
+    for number, graph in enumerate(molecules()):
+        nx.write_graphml(graph, tmp_path / f"{number:02}.graphml")
+    np.testing.assert_allclose(model.predict_proba(graphml.load(tmp_path).graphs)[:, 1], said, rtol=1e-6)
+
+
+def test_a_file_of_old_can_be_written_anew(tmp_path):
+    model = load(OLD / "usual.safetensors")
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.encoding_ == model.encoding_
+    assert np.array_equal(again.predict_proba(LISTS["usual"]()), model.predict_proba(LISTS["usual"]()))
+
+
+def test_edge_labels_that_are_missing_are_said():
+    model = classifier().fit(molecules(), ANSWERS)
+    bare = as_graph(torch.ones(3, 3))
+    with pytest.raises(DataError, match=r"graphs\[0\] has 0 node_features, but the graphs of the fit had 1"):
+        model.predict([bare])
+    model = classifier(node=[], edge=[], label=[]).fit(molecules(), ANSWERS)
+    with pytest.raises(DataError, match=r"graphs\[0\] has no edge_labels, but the graphs of the fit had\."):
+        model.predict([bare])
+
+
+def test_names_that_are_none_are_refused():
+    with pytest.raises(OptionError, match=r"node must be the name or names of attributes, or None, not 3\."):
+        classifier(node=3).fit(molecules(), ANSWERS)
