@@ -16,6 +16,7 @@ PARTS = {
     "locks": set(),  # the standard library alone
     "files": {"locks"},
     "suggest": set(),  # the standard library alone
+    "tensors": {*BELOW["tensors"], "memory"},
     "nn": {*BELOW["nn"], "extras", "memory"},
     "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},

@@ -29,6 +29,7 @@ from bellnet.errors import (
 from bellnet.extras import require
 from bellnet.nn.message_passing import CompactSet, MessageFunctions, MessagePassingNet
 from tests.messages.case import Case
+from tests.messages.over_nodes_cases import OVER_NODES
 from tests.messages.sparse_cases import SPARSE
 
 
@@ -602,7 +603,7 @@ There must be one size for each graph.""",
     Case(
         "sizes larger than the padding",
         SizesError,
-        lambda: _edges(channels=(1, 1))(_padded(torch.tensor([3, 5]))),
+        lambda: _edges(channels=(1, 1))(Padded(torch.zeros(2, 6, 3, 3, 1), torch.tensor([3, 5]))),
         """\
 EquivariantLinear("n n -> n n", 1, 1): the sizes of node set 'n' go up to 5, but the values are padded to 3.
 Sizes count the nodes before padding.""",
@@ -757,7 +758,7 @@ Padded.unpack("n n"): the sizes of node set 'n' have shape (2, 3), but the batch
     Case(
         "unpacking sizes beyond the padding",
         SizesError,
-        lambda: _padded(torch.tensor([3, 5])).unpack(),
+        lambda: Padded(torch.zeros(2, 6, 3, 3, 1), torch.tensor([3, 5])).unpack(),
         """\
 Padded.unpack("n n"): the sizes of node set 'n' go up to 5, but the values are padded to 3.""",
     ),
@@ -993,4 +994,17 @@ A pair of nodes has room for one edge: merge them, for instance with torch_geome
     ),
 ]
 
-CASES = [*SPEC, *PLAN, *OPTIONS, *INPUTS, *SIZES, *PADDED, *REQUESTS, *NETWORKS, *MESSAGE_PASSING, *EXTRAS, *SPARSE]
+CASES = [
+    *SPEC,
+    *PLAN,
+    *OPTIONS,
+    *INPUTS,
+    *SIZES,
+    *PADDED,
+    *REQUESTS,
+    *NETWORKS,
+    *MESSAGE_PASSING,
+    *EXTRAS,
+    *SPARSE,
+    *OVER_NODES,
+]

@@ -23,6 +23,7 @@ from bellnet.data.kinds import Given, Names
 from bellnet.data.select import FIELDS, select
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
+from bellnet.tensors.room import check_room_for
 
 ADJACENCIES = {
     "plain": ("adjacency",),
@@ -282,7 +283,9 @@ class Encoding:
 
     def _padded(self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None) -> Padded:
         longest = max(graph.n for graph in graphs)
-        values = torch.zeros(len(graphs), longest, longest, self.channels, dtype=dtype)
+        shape = len(graphs), longest, longest, self.channels
+        check_room_for("Encoding.encode(graphs)", shape, dtype)
+        values = torch.zeros(shape, dtype=dtype)
         edges, nodes = _edges_and_diagonal(graphs)
         self._write_edges(values, graphs, tuple(edges))
         self._write_nodes(values, graphs, tuple(nodes))

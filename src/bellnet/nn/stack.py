@@ -87,7 +87,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """From (*batch, node axes, channels) to the same with other channels."""
         result: Tensor | Padded | Sparse = self.dropout(self.activation(self.norm(self.layer(x))))
-        return _add(x, result) if self.residual else result
+        return x + result if self.residual else result
 
 
 def check_stack(call: str, channels: Sequence[int], at_least: int, advice: str) -> tuple[int, ...]:
@@ -96,13 +96,3 @@ def check_stack(call: str, channels: Sequence[int], at_least: int, advice: str) 
     if len(checked) < at_least:
         raise OptionError(f"{call}: channels must have at least {at_least} entries, not {len(checked)}.\n{advice}")
     return checked
-
-
-def _add(one: Tensor | Padded | Sparse, other: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
-    if isinstance(one, Sparse) and isinstance(other, Sparse):
-        return other.with_values(one.values + other.values)
-    if isinstance(one, Padded) and isinstance(other, Padded):
-        return other.with_values(one.peek()[0] + other.peek()[0])
-    assert isinstance(one, Tensor)
-    assert isinstance(other, Tensor)
-    return one + other

@@ -1,22 +1,26 @@
 """Graphs of different sizes in one tensor: padded values, and how many nodes there are."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from operator import truediv
+from typing import Any, TypeVar, overload
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.spec import parse_shape
 from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import can_look_at, kind_of
-from bellnet.tensors.no_tensor import NoTensor
+from bellnet.tensors.over_nodes import Operation, OverNodes, converted, keeps_zeros, with_places
 
 Sizes = Tensor | Mapping[str, Tensor]
 Made = TypeVar("Made")
+MOST_SHOWN = 16
+"""So many sizes are written out in a repr."""
 
 
-class Padded(NoTensor):
+class Padded(OverNodes):
     """Graphs of different sizes in one tensor: values padded to a common length, and the true sizes.
 
     What the values hold outside the true sizes is ignored by every layer, whatever it is. What a layer returns is
@@ -57,7 +61,7 @@ class Padded(NoTensor):
     def sizes(self) -> Sizes:
         """The number of nodes of every graph, or of every node set and graph."""
         self._clean = None
-        self._kept, self._sizes = {}, _copied(self._sizes)  # another Padded may share them
+        self._kept, self._sizes = {}, _each(self._sizes, Tensor.clone)  # another Padded may share them
         return self._sizes
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -99,8 +103,16 @@ class Padded(NoTensor):
                 "There must be one size for each graph."
             )
         sizes = sizes.to(torch.int64)
-        if can_look_at(sizes) and sizes.numel() and int(sizes.min()) < 0:
-            raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {int(sizes.min())}.")
+        if can_look_at(sizes) and sizes.numel():
+            least, most = (int(one) for one in torch.aminmax(sizes))
+            if least < 0:
+                raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
+            longest = max(values.shape[sizes.ndim : -1], default=0)
+            if most > longest:
+                raise SizesError(
+                    f"Padded(values, sizes): {argument} goes up to {most}, but no axis of values, which are "
+                    f"{tuple(values.shape)}, is longer than {longest}.\nSizes count the nodes before padding."
+                )
         return sizes.to(values.device, copy=True)
 
     @classmethod
@@ -130,6 +142,55 @@ class Padded(NoTensor):
     def peek_sizes(self, name: str) -> Tensor | None:
         """The same, for those who neither change them nor hand them on."""
         return self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
+
+    @property
+    def shape(self) -> torch.Size:
+        """(*batch, node axes, channels)."""
+        return self._values.shape
+
+    def to(
+        self,
+        *args: torch.device | str | torch.dtype | Tensor | None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        non_blocking: bool = False,
+    ) -> "Padded":
+        """Move to a device, or convert the values to a dtype, or both; also as keywords."""
+        values = converted(self._values, args, device=device, dtype=dtype, non_blocking=non_blocking)
+        if values is self._values:
+            return self
+        if values.device == self._values.device:
+            return self._with(values, self._clean)
+        return Padded.unchecked(
+            values, _each(self._sizes, lambda one: one.to(values.device, non_blocking=non_blocking))
+        )
+
+    def pin_memory(self) -> "Padded":
+        """A copy in memory that a GPU can read directly."""
+        return Padded.unchecked(self._values.pin_memory(), _each(self._sizes, Tensor.pin_memory))
+
+    @classmethod
+    def unchecked(cls, values: Tensor, sizes: Sizes) -> "Padded":
+        """A `Padded` of what has been checked before, or cannot be looked at."""
+        padded = object.__new__(cls)
+        padded._values, padded._sizes, padded._kept, padded._clean = values, sizes, {}, None
+        return padded
+
+    def _held(self) -> Tensor:
+        return self._values
+
+    def _check_same_nodes(self, other: "Padded", call: str) -> None:
+        own, given = self._sizes, other._sizes
+        if own is not given and can_look_at(self._values) and not _are_equal(own, given):
+            raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
+        if self._values.shape[:-1] != other._values.shape[:-1]:
+            raise ShapeError(
+                f"{call}: their values have shapes {tuple(self._values.shape)} and {tuple(other._values.shape)}."
+            )
+
+    def _computed(self, values: Tensor, other: object, operation: Operation) -> "Padded":
+        both = isinstance(other, Padded) and other._clean == self._clean and operation is not truediv
+        return self._with(values, self._clean if both or keeps_zeros(other, operation) else None)
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
@@ -220,11 +281,53 @@ class Padded(NoTensor):
         return Padded, (self.values, self.sizes)  # a copy may share them, in another process too
 
     def __repr__(self) -> str:
-        return f"Padded({tuple(self._values.shape)}, sizes={self._sizes})"
+        sizes = _each(self._sizes, short_sizes)
+        return f"Padded({tuple(self._values.shape)}, sizes={sizes if isinstance(sizes, str) else _shown(sizes)})"
 
 
-def _copied(sizes: Sizes) -> Sizes:
-    return {name: size.clone() for name, size in sizes.items()} if isinstance(sizes, Mapping) else sizes.clone()
+def short_sizes(sizes: Tensor) -> str:
+    """Sizes as a repr shows them: all of a few, the least and the largest of many."""
+    if sizes.numel() <= MOST_SHOWN or not can_look_at(sizes):
+        return str(sizes)
+    return f"{int(sizes.min())} to {int(sizes.max())}"
+
+
+def _shown(sizes: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{name!r}: {words}' for name, words in sizes.items())}}}"
+
+
+@overload
+def _each(sizes: Sizes, function: Callable[[Tensor], Tensor]) -> Sizes: ...
+@overload
+def _each(sizes: Sizes, function: Callable[[Tensor], str]) -> str | Mapping[str, str]: ...
+def _each(sizes: Sizes, function: Callable[[Tensor], Any]) -> Any:
+    """A function applied to the sizes of every node set."""
+    return {name: function(size) for name, size in sizes.items()} if isinstance(sizes, Mapping) else function(sizes)
+
+
+def _are_equal(one: Sizes, other: Sizes) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    return not isinstance(one, Mapping) and not isinstance(other, Mapping) and torch.equal(one, other)
+
+
+def _flatten(padded: Padded) -> tuple[list[Tensor], tuple[str, ...] | None]:
+    values, sizes = padded.values, padded.sizes
+    return ([values, *sizes.values()], tuple(sizes)) if isinstance(sizes, Mapping) else ([values, sizes], None)
+
+
+def _unflatten(children: Iterable[Any], names: tuple[str, ...] | None) -> Padded:
+    values, *sizes = children
+    return Padded.unchecked(values, sizes[0] if names is None else dict(zip(names, sizes, strict=True)))
+
+
+register_pytree_node(
+    Padded,
+    _flatten,
+    _unflatten,
+    serialized_type_name="bellnet.Padded",
+    flatten_with_keys_fn=lambda given: with_places(_flatten(given)),
+)
 
 
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:

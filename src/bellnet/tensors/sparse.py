@@ -1,22 +1,25 @@
 """Values on listed tuples of nodes: a tensor that is zero everywhere else."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SupportError, TensorError
 from bellnet.spec import parse_shape
 from bellnet.tensors.looking import kind_of
-from bellnet.tensors.no_tensor import NoTensor
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
-from bellnet.tensors.padded import Padded
+from bellnet.tensors.over_nodes import OverNodes, converted, with_places
+from bellnet.tensors.padded import Padded, short_sizes
+from bellnet.tensors.room import check_room_for
 from bellnet.tensors.support import Support
 
 CALL = "Sparse(index, values, sizes)"
 
 
-class Sparse(NoTensor):
+class Sparse(OverNodes):
     """The values of a tensor over tuples of nodes, listed tuple by tuple; what is not listed is zero.
 
     A layer returns a `Sparse` for a `Sparse`: what the dense layer would give for the tensor with zeros at the tuples
@@ -188,40 +191,67 @@ class Sparse(NoTensor):
 
     def to(
         self,
-        *args: torch.device | str | torch.dtype | None,
+        *args: torch.device | str | torch.dtype | Tensor | None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        non_blocking: bool = False,
     ) -> "Sparse":
         """Move to a device, or convert the values to a dtype, or both; also as keywords."""
-        values = self.values
-        for arg in (*args, device, dtype):
-            values = values if arg is None else values.to(arg)
+        values = converted(self.values, args, device=device, dtype=dtype, non_blocking=non_blocking)
         return Sparse.on(self.support.to(values.device), values)
 
-    def to_dense(self) -> Tensor:
-        """(*batch, node axes, channels), for graphs of one size; graphs of different sizes need `to_padded`."""
+    def pin_memory(self) -> "Sparse":
+        """A copy in memory that a GPU can read directly; the listed tuples stay where they are."""
+        return Sparse.on(self.support, self.values.pin_memory())
+
+    def _held(self) -> Tensor:
+        return self.values
+
+    def _check_same_nodes(self, other: "Sparse", call: str) -> None:
+        own, given = self.support, other.support
+        if own is given:
+            return
+        if own.slots != given.slots or not torch.equal(own.index, given.index):
+            raise SupportError(
+                f"{call}: they list different tuples.\nBring one to the tuples of the other: "
+                "Sparse.on(x, y.at(x.index)) has the values of y, and zeros, where x lists something."
+            )
+
+    def to_dense(self, *, max_gigabytes: float | None = None) -> Tensor:
+        """(*batch, node axes, channels), for graphs of one size; graphs of different sizes need `to_padded`.
+
+        Args:
+            max_gigabytes: What would take more is refused; the memory of the machine if None.
+        """
         common = [self.support.counts.common[self.support.counts.key(name)] for name in self.support.slots]
         if None in common and self.support.counts.n_graphs:
             raise SupportError(
                 "Sparse.to_dense(): the graphs of this batch differ in size.\nUse x.to_padded(), or x.unpack()."
             )
-        return self._filled()
+        return self._filled("Sparse.to_dense()", max_gigabytes)
 
-    def to_padded(self) -> Padded:
-        """The batch as a `Padded`: zeros wherever nothing is listed."""
+    def to_padded(self, *, max_gigabytes: float | None = None) -> Padded:
+        """The batch as a `Padded`: zeros wherever nothing is listed.
+
+        Args:
+            max_gigabytes: What would take more is refused; the memory of the machine if None.
+        """
         counts = self.support.counts
         if not counts.is_batch:
             raise SupportError("Sparse.to_padded(): this is one graph and not a batch.\nUse x.to_dense().")
         names = tuple(dict.fromkeys(self.support.slots))
         sizes = {name: counts.by_set[counts.key(name)] for name in names}
-        return Padded.clean(self._filled(), sizes if len(names) > 1 else sizes[names[0]], self.support.slots)
+        values = self._filled("Sparse.to_padded()", max_gigabytes)
+        return Padded.clean(values, sizes if len(names) > 1 else sizes[names[0]], self.support.slots)
 
-    def _filled(self) -> Tensor:
+    def _filled(self, call: str = "Sparse", max_gigabytes: float | None = None) -> Tensor:
         counts = self.support.counts
         longest = [counts.by_set[counts.key(name)] for name in self.support.slots]
         lengths = [int(one.max()) if len(one) else 0 for one in longest]
         batch = [counts.n_graphs] if counts.is_batch else []
-        dense = self.values.new_zeros(*batch, *lengths, self.values.shape[1])
+        shape = (*batch, *lengths, self.values.shape[1])
+        check_room_for(call, shape, self.values.dtype, max_gigabytes)
+        dense = self.values.new_zeros(shape)
         return dense.index_put(tuple(self.index), self.values)
 
     @staticmethod
@@ -269,7 +299,7 @@ class Sparse(NoTensor):
         channels = self.values.shape[1]
         return (
             f'Sparse("{self.support.shape}", {self.n_tuples} tuple{"s" * (self.n_tuples != 1)}, '
-            f"{channels} channel{'s' * (channels != 1)}, sizes={self.sizes})"
+            f"{channels} channel{'s' * (channels != 1)}, sizes={_shown(self.sizes)})"
         )
 
 
@@ -302,3 +332,32 @@ def _sizes_of(call: str, padded: Padded, name: str, batch: torch.Size) -> Tensor
     if sizes is None:
         raise SupportError(f"{call}: the Padded has no sizes for node set {name!r}.")
     return sizes.expand(batch)
+
+
+def _shown(sizes: int | Tensor | dict[str, int | Tensor]) -> str:
+    if isinstance(sizes, dict):
+        return f"{{{', '.join(f'{name!r}: {_shown(size)}' for name, size in sizes.items())}}}"
+    return short_sizes(sizes) if isinstance(sizes, Tensor) else str(sizes)
+
+
+def _flatten(sparse: Sparse) -> tuple[list[Tensor], Support]:
+    return [sparse.values, sparse.support.index, *sparse.support.counts.by_set.values()], sparse.support
+
+
+def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
+    values, index, *counts = children
+    sparse = object.__new__(Sparse)
+    sparse.values, sparse.support = values, support
+    if index is not support.index:
+        by_set = dict(zip(support.counts.by_set, counts, strict=True))
+        sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
+    return sparse
+
+
+register_pytree_node(
+    Sparse,
+    _flatten,
+    _unflatten,
+    serialized_type_name="bellnet.Sparse",
+    flatten_with_keys_fn=lambda given: with_places(_flatten(given)),
+)
