@@ -63,6 +63,14 @@ Both must come from the same graphs.""",
 Padded + Padded: their values have shapes (2, 3, 3, 2) and (2, 4, 4, 2).""",
     ),
     Case(
+        "a sum of listed values for graphs of other sizes",
+        SizesError,
+        lambda: _sparse(0) + Sparse(torch.tensor([[0], [0]]), torch.ones(1, 1), sizes=9),
+        """\
+Sparse + Sparse: their graphs differ in size.
+Both must come from the same graphs.""",
+    ),
+    Case(
         "a sum of values on other tuples",
         SupportError,
         lambda: _sparse(0) + _sparse(1),

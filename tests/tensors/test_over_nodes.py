@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from bellnet import EquivariantLinear, InvariantNet, Padded, Sparse
+from bellnet import EquivariantLinear, InvariantNet, InvariantPool, Padded, Sparse
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
 
 
@@ -150,3 +150,77 @@ def test_a_dense_tensor_that_would_not_fit_is_refused_with_its_bytes():
     with pytest.raises(SizesError, match=r"Sparse.to_padded\(\): .* max_gigabytes allows 1,000,000"):
         small.to_padded(max_gigabytes=0.001)
     assert small.to_padded(max_gigabytes=0.002).shape == (1, 300, 300, 4)
+
+
+def test_a_node_set_without_an_axis_may_be_larger_than_all_axes():
+    x = Padded(torch.randn(2, 3, 7, 1), {"u": torch.tensor([2, 3]), "i": torch.tensor([7, 5])})
+    assert x.with_values(x.values.sum(2)).shape == (2, 3, 1)
+    assert Padded(torch.randn(2, 3, 1), torch.tensor([2, 3])).map(lambda values: values.sum(1)).shape == (2, 1)
+
+
+def test_trees_may_hold_anything_in_the_place_of_tensors():
+    for x in (_padded(), _sparse()):
+        shapes = tree_map(lambda leaf: str(leaf.shape), x)
+        assert tree_flatten(shapes)[0][0] == str(x.values.shape)
+    assert repr(tree_map(lambda leaf: 0, _padded())) == "Padded(0, sizes=0)"
+    x = Padded(torch.ones(2, 4, 3, 1), torch.tensor([[3, 1, 2, 0]] * 2))
+    came = torch.func.vmap(InvariantPool("n", "sum"))(x)
+    assert_close(came, InvariantPool("n", "sum")(x))
+
+
+def test_results_do_not_follow_sizes_that_somebody_had_in_hand_before():
+    layer, pool = EquivariantLinear("n -> n", 1, 1), InvariantPool("n", "sum")
+    x = Padded(torch.ones(1, 3, 1), torch.tensor([3]))
+    sizes = x.sizes
+    y = layer(x)
+    before = pool(y)
+    assert pool(x).item() == 3
+    sizes[0] = 1
+    assert_close(pool(y), before)
+    assert y.sizes.tolist() == [3]
+    assert pool(x).item() == 1
+
+
+@pytest.mark.parametrize("change", [lambda x: x * 1e39, lambda x: x / 1e-46], ids=["times", "by"])
+def test_a_number_that_is_infinite_or_zero_in_single_precision_makes_padding_dirty(change):
+    x = Padded.pack([torch.ones(2, 1), torch.ones(0, 1)], "n")
+    assert_close(EquivariantLinear("n -> n", 1, 1)(change(x)).values[1], torch.zeros(2, 1))
+
+
+def test_graphs_of_other_sizes_are_refused_though_they_list_the_same_tuples():
+    index = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises(SizesError, match=r"Sparse \+ Sparse: their graphs differ in size"):
+        Sparse(index, torch.ones(2, 1), 4) + Sparse(index, torch.ones(2, 1), 9)
+
+
+@pytest.mark.parametrize("module", [EquivariantLinear("n ->", 1, 1), InvariantPool("n")], ids=["layer", "pool"])
+def test_many_gradients_at_once_go_through_padding(module):
+    values = torch.randn(2, 3, 1, requires_grad=True)
+    y = module(Padded(values, torch.tensor([3, 1])))
+    many = torch.eye(2).reshape(2, 2, 1)
+    came = torch.autograd.grad(y, values, many, is_grads_batched=True, retain_graph=True)[0]
+    assert_close(came, torch.stack([torch.autograd.grad(y, values, one, retain_graph=True)[0] for one in many]))
+
+
+def test_numbers_of_one_byte_are_refused_in_words():
+    x = Padded(torch.zeros(1, 2, 2, 1, dtype=torch.float8_e4m3fn), torch.tensor([2]))
+    with pytest.raises(TensorError, match=r"parameters of type torch\.float32"):
+        EquivariantLinear("n n -> n n", 1, 1)(x)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_what_is_pooled_linearly_may_be_changed_in_place(reduce):
+    x = torch.randn(2, 3, 3, 1, requires_grad=True)
+    hidden = x * 1
+    y = InvariantPool("n n", reduce)(hidden)
+    y.mul_(2)
+    hidden.relu_()
+    y.sum().backward()
+    wanted = torch.autograd.grad(2 * InvariantPool("n n", reduce)(x).sum(), x)[0]
+    assert_close(x.grad, wanted)
+
+
+def test_the_gradient_of_a_maximum_that_is_no_number_is_none():
+    x = torch.tensor([[[1.0], [torch.nan], [0.0]]], requires_grad=True)
+    InvariantPool("n")(x).sum().backward()
+    assert x.grad.isnan().all()

@@ -74,25 +74,28 @@ class _Pool(torch.autograd.Function):
     def forward(ctx: Any, tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce: str) -> Tensor:
         pooled = torch.cat([_pool(tensor, nodes, orbit, reduce) for orbit in orbits], -1)
         ctx.nodes, ctx.orbits, ctx.reduce = nodes, orbits, reduce
-        ctx.save_for_backward(tensor, pooled)
+        ctx.shape = tensor.shape
+        if reduce == "max":  # the others are linear
+            ctx.save_for_backward(tensor, pooled)
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None]:
-        tensor, pooled = ctx.saved_tensors
         gradient = gradients[0]
+        tensor, pooled = ctx.saved_tensors if ctx.reduce == "max" else (None, gradient)
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradient):  # somebody looks at this pass, too
             with torch.enable_grad():
-                own = tensor.view_as(tensor)
+                own = gradient.new_zeros(ctx.shape, requires_grad=True) if tensor is None else tensor.view_as(tensor)
                 again = _pool_plainly(own, ctx.nodes, ctx.orbits, ctx.reduce)
                 found = torch.autograd.grad(again, own, gradient, create_graph=True)[0]
             return found, None, None, None
-        result = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-        width = tensor.shape[-1]
+        result = gradient.new_empty(ctx.shape)
+        width = ctx.shape[-1]
         parts = zip(ctx.orbits, gradient.split(width, -1), pooled.split(width, -1), strict=True)
         # Every orbit is written with what lies on its diagonals, and those write theirs afterwards.
         for orbit, part, value in sorted(parts, key=lambda one: -len(one[0].sets)):
-            _pull(orbit.entries(result), orbit, ctx.nodes, part, (orbit.entries(tensor), value), ctx.reduce)
+            of_values = result if tensor is None else tensor
+            _pull(orbit.entries(result), orbit, ctx.nodes, part, (orbit.entries(of_values), value), ctx.reduce)
         return result, None, None, None
 
 
@@ -143,8 +146,12 @@ def _pull(
         if bits is not None:
             zero_(into, bits)
         wide = torch.promote_types(into.dtype, torch.float32)
-        ties = into.sum(tuple(range(1, into.ndim - 1)), keepdim=True, dtype=wide).clamp_(min=1)
+        ties = into.sum(tuple(range(1, into.ndim - 1)), keepdim=True, dtype=wide)
+        none = count == 0  # else nothing is equal to the largest only where that is no number
+        ties = ties + (none if isinstance(none, bool) else none.reshape(-1, *shape[1:-1], 1))
         into.mul_((gradient / ties).to(into.dtype))
+        if bits is not None:
+            zero_(into, bits)
         return
     if reduce == "mean":
         most = max(count, 1) if isinstance(count, int) else count.clamp(min=1).reshape(-1, *shape[1:-1], 1)

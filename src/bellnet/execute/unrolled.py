@@ -251,6 +251,7 @@ class _Writer:
             return
         matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
         self._line(f"rows = {whole}.reshape(-1, {inner})")
+        assert begun or target  # what is broadcast from lower ranks comes first
         if begun:
             self._add_product(f"z{target}", "rows", matrices[0], outer)
         else:
@@ -296,6 +297,7 @@ class _Writer:
     def _pull_by_swaps(self, level: int, begun: bool) -> None:
         source, target, swaps = self.levels[level]
         inner, outer = self._widths(level)
+        assert begun or source
         transposed = self._prepare(level, f"p{self.levels[0][1]}", inner, transposed=True)
         self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
         self._add_pair(level, 0, "rows", "pulled")

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+from bellnet.execute.transforms import is_batched
+
+BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """By the bytes of a number, as what its bits are taken: -1 has all of them, 0 none."""
 
 
@@ -37,4 +39,6 @@ class _Cleaned(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
+        if is_batched(gradients[0]):
+            return gradients[0].masked_fill(ctx.bits == 0, 0), None
         return cleaned(gradients[0], ctx.bits), None

@@ -2,8 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from math import isfinite
-from numbers import Real
 from operator import add, mul, sub, truediv
 from typing import Any, NoReturn, Self, TypeVar
 
@@ -21,7 +19,8 @@ Context = TypeVar("Context")
 class OverNodes(ABC):
     """Values over tuples of nodes.
 
-    Arithmetic with numbers, with tensors of channels and with values over the same nodes acts entry by entry.
+    Arithmetic with numbers, with tensors of channels and with values over the same nodes acts entry by entry. Of a
+    `Padded` that includes the padding: what is not a number there reaches the gradients of such tensors.
     """
 
     __slots__ = ()
@@ -99,7 +98,7 @@ class OverNodes(ABC):
                     f"{call}: a tensor must hold one number, or one for each of the {own.shape[-1]} channels; its "
                     f"shape is {tuple(other.shape)}.\nFor other tensors use x.with_values(x.values {sign} tensor)."
                 )
-        elif not isinstance(other, Real):
+        elif not isinstance(other, int | float):
             return NotImplemented  # type: ignore[no-any-return]
         return self._computed(operation(own, other), other, operation)
 
@@ -115,11 +114,12 @@ class OverNodes(ABC):
         )
 
 
-def keeps_zeros(other: object, operation: Operation) -> bool:
-    """Whether an operation with a number makes zeros of zeros."""
-    if isinstance(other, Real) and operation in (mul, truediv):
-        return isfinite(other) and (operation is mul or other != 0)
-    return False
+def keeps_zeros(other: object, operation: Operation, dtype: torch.dtype) -> bool:
+    """Whether an operation with a number makes zeros of zeros; a number may be infinite, or zero, in their type."""
+    if not isinstance(other, int | float):
+        return False
+    known = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32)
+    return abs(other) <= known.max if operation is mul else operation is truediv and abs(other) >= known.tiny
 
 
 def converted(

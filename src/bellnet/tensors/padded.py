@@ -37,7 +37,7 @@ class Padded(OverNodes):
     [torch.Size([3, 3, 1]), torch.Size([1, 1, 1])]
     """
 
-    __slots__ = ("__weakref__", "_clean", "_kept", "_sizes", "_values")
+    __slots__ = ("__weakref__", "_clean", "_kept", "_lent", "_sizes", "_values")
 
     def __init__(self, values: Tensor, sizes: Sizes) -> None:
         if not isinstance(values, Tensor):
@@ -50,6 +50,7 @@ class Padded(OverNodes):
             self._sizes = self._checked(sizes, "sizes")
         self._clean: tuple[str, ...] | None = None
         self._kept: dict[Hashable, Any] = {}
+        self._lent = False
 
     @property
     def values(self) -> Tensor:
@@ -60,13 +61,13 @@ class Padded(OverNodes):
     @property
     def sizes(self) -> Sizes:
         """The number of nodes of every graph, or of every node set and graph."""
-        self._clean = None
-        self._kept, self._sizes = {}, _each(self._sizes, Tensor.clone)  # another Padded may share them
+        self._clean, self._lent = None, True
+        self._kept, self._sizes = {}, _each(self._sizes, _own)  # another Padded may share them
         return self._sizes
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the sizes alone: made when it is first asked for, and shared by all that share them."""
-        if not can_look_at(self._values):
+        if self._lent or not can_look_at(self._values):  # sizes that somebody has in hand may change
             return make()
         if key not in self._kept:
             with making_constants():
@@ -107,8 +108,8 @@ class Padded(OverNodes):
             least, most = (int(one) for one in torch.aminmax(sizes))
             if least < 0:
                 raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
-            longest = max(values.shape[sizes.ndim : -1], default=0)
-            if most > longest:
+            longest = max(values.shape[sizes.ndim : -1], default=most)
+            if most > longest and argument == "sizes":  # a node set among several need not have an axis
                 raise SizesError(
                     f"Padded(values, sizes): {argument} goes up to {most}, but no axis of values, which are "
                     f"{tuple(values.shape)}, is longer than {longest}.\nSizes count the nodes before padding."
@@ -173,7 +174,7 @@ class Padded(OverNodes):
     def unchecked(cls, values: Tensor, sizes: Sizes) -> "Padded":
         """A `Padded` of what has been checked before, or cannot be looked at."""
         padded = object.__new__(cls)
-        padded._values, padded._sizes, padded._kept, padded._clean = values, sizes, {}, None
+        padded._values, padded._sizes, padded._kept, padded._clean, padded._lent = values, sizes, {}, None, False
         return padded
 
     def _held(self) -> Tensor:
@@ -190,7 +191,7 @@ class Padded(OverNodes):
 
     def _computed(self, values: Tensor, other: object, operation: Operation) -> "Padded":
         both = isinstance(other, Padded) and other._clean == self._clean and operation is not truediv
-        return self._with(values, self._clean if both or keeps_zeros(other, operation) else None)
+        return self._with(values, self._clean if both or keeps_zeros(other, operation, values.dtype) else None)
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
@@ -203,8 +204,9 @@ class Padded(OverNodes):
         return self._with(values, None if torch.compiler.is_compiling() else axes)
 
     def _with(self, values: Tensor, clean: tuple[str, ...] | None) -> "Padded":
-        padded = object.__new__(Padded)
-        padded._values, padded._sizes, padded._kept, padded._clean = values, self._sizes, self._kept, clean
+        sizes, kept = (_each(self._sizes, _own), {}) if self._lent else (self._sizes, self._kept)
+        padded = Padded.unchecked(values, sizes)
+        padded._kept, padded._clean = kept, clean
         return padded
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
@@ -281,13 +283,15 @@ class Padded(OverNodes):
         return Padded, (self.values, self.sizes)  # a copy may share them, in another process too
 
     def __repr__(self) -> str:
+        shape = getattr(self._values, "shape", self._values)  # torch's trees may hold anything in their place
         sizes = _each(self._sizes, short_sizes)
-        return f"Padded({tuple(self._values.shape)}, sizes={sizes if isinstance(sizes, str) else _shown(sizes)})"
+        shown = sizes if isinstance(sizes, str) else _shown(sizes)
+        return f"Padded({tuple(shape) if isinstance(shape, torch.Size) else shape}, sizes={shown})"
 
 
 def short_sizes(sizes: Tensor) -> str:
     """Sizes as a repr shows them: all of a few, the least and the largest of many."""
-    if sizes.numel() <= MOST_SHOWN or not can_look_at(sizes):
+    if not can_look_at(sizes) or sizes.numel() <= MOST_SHOWN:
         return str(sizes)
     return f"{int(sizes.min())} to {int(sizes.max())}"
 
@@ -303,6 +307,11 @@ def _each(sizes: Sizes, function: Callable[[Tensor], str]) -> str | Mapping[str,
 def _each(sizes: Sizes, function: Callable[[Tensor], Any]) -> Any:
     """A function applied to the sizes of every node set."""
     return {name: function(size) for name, size in sizes.items()} if isinstance(sizes, Mapping) else function(sizes)
+
+
+def _own(sizes: Any) -> Any:
+    """A copy; whatever torch's trees put in the place of a tensor is taken as it is."""
+    return sizes.clone() if isinstance(sizes, Tensor) else sizes
 
 
 def _are_equal(one: Sizes, other: Sizes) -> bool:

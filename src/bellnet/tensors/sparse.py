@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
-from bellnet.errors import ShapeError, SupportError, TensorError
+from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
 from bellnet.spec import parse_shape
 from bellnet.tensors.looking import kind_of
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
@@ -211,7 +211,11 @@ class Sparse(OverNodes):
         own, given = self.support, other.support
         if own is given:
             return
-        if own.slots != given.slots or not torch.equal(own.index, given.index):
+        sizes, others = own.counts.by_set, given.counts.by_set
+        alike = own.slots == given.slots and sizes.keys() == others.keys()
+        if alike and not all(torch.equal(sizes[name], others[name]) for name in sizes):
+            raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
+        if not alike or not torch.equal(own.index, given.index):
             raise SupportError(
                 f"{call}: they list different tuples.\nBring one to the tuples of the other: "
                 "Sparse.on(x, y.at(x.index)) has the values of y, and zeros, where x lists something."
@@ -348,7 +352,7 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     values, index, *counts = children
     sparse = object.__new__(Sparse)
     sparse.values, sparse.support = values, support
-    if index is not support.index:
+    if index is not support.index and isinstance(index, Tensor):
         by_set = dict(zip(support.counts.by_set, counts, strict=True))
         sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
     return sparse
