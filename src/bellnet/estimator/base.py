@@ -2,7 +2,8 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -37,6 +38,9 @@ from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
 
+Callback = Callable[[Any, dict[str, Any]], None]
+"""Called after every epoch of a fit, see `GraphEstimator.fit`."""
+
 
 class GraphEstimator(ABC, BaseEstimator):
     """An estimator over lists of graphs; `GraphClassifier` and `GraphRegressor` say what is learned."""
@@ -70,7 +74,7 @@ class GraphEstimator(ABC, BaseEstimator):
     history_: list[dict[str, Any]]
     kept_epoch_: int
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
         """Learn from graphs and their labels.
 
         Args:
@@ -81,6 +85,8 @@ class GraphEstimator(ABC, BaseEstimator):
                 what is masked in an array of numpy is not known.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
+            callback: Called after every epoch with an estimator that predicts by the weights of that epoch, until the
+                next begins, and with the epoch's record, as in `history_`. It changes nothing of what is learned.
         """
         call = f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
@@ -132,10 +138,15 @@ class GraphEstimator(ABC, BaseEstimator):
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
         )
+        after_epoch = None
+        if callback is not None:
+            learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
+            learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
+            after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
         with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar, net.dropping_by(chance):
-            outcome = train(net, lesson, schedule, seed=seed, bar=bar)
+            outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         return self

@@ -59,7 +59,15 @@ class Outcome:
     kept_epoch: int
 
 
-def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar: Bar) -> Outcome:
+def train(
+    net: nn.Module,
+    lesson: Lesson,
+    schedule: Schedule,
+    *,
+    seed: int,
+    bar: Bar,
+    after_epoch: Callable[[dict[str, Any]], None] | None = None,
+) -> Outcome:
     """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
 
     That is the last epoch as good as the best: whose loss on the labels held out exceeds the least one by no more
@@ -73,6 +81,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
         schedule: How long and how fast.
         seed: Chooses the order of the graphs.
         bar: Told of every batch and epoch.
+        after_epoch: Given the record of every epoch, while the network has the weights of that epoch.
     """
     learned = _Part(lesson, lesson.known & ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
@@ -99,6 +108,8 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
         validation, error = (None, 0.0) if held is None else held.mean_loss(net)
         history.append({"epoch": epoch, "loss": total / count, "validation_loss": validation})
         bar.epoch(history[-1])
+        if after_epoch is not None:
+            after_epoch(dict(history[-1]))
         if validation is not None and validation < least:
             least, bound = validation, validation + error
         if epoch == 0 or validation is None or validation <= bound:
