@@ -185,19 +185,38 @@ def test_padding_stays_clean_through_activations_that_keep_zeros(make):
     assert not active.values[1, 2:].any()
 
 
-@pytest.mark.parametrize(
-    "make", [nn.Sigmoid, nn.Softplus, nn.Identity, lambda: nn.ReLU(inplace=True), lambda: watched()]
-)
-def test_padding_is_not_trusted_after_other_modules(make):
-    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
-    assert not bn.Pointwise(make())(graphs).is_clean(("n", "n"))
-    assert not graphs.is_clean(("n", "n"))
-
-
 def watched():
     module = nn.ReLU()
     module.register_forward_hook(lambda module, args, result: None)
     return module
+
+
+def with_another_forward():
+    module = nn.ReLU()
+    module.forward = lambda x: x + 1
+    return module
+
+
+OTHERS = {
+    "sigmoid": nn.Sigmoid,
+    "softplus": nn.Softplus,
+    "identity": nn.Identity,
+    "in place": lambda: nn.ReLU(inplace=True),
+    "watched": watched,
+    "another forward": with_another_forward,
+    # Zero times what is infinite is not zero.
+    "infinite slope": lambda: nn.LeakyReLU(float("inf")),
+    "slope that is no number": lambda: nn.LeakyReLU(float("nan")),
+    "infinite scale": lambda: nn.ELU(float("inf")),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_padding_is_not_trusted_after_other_modules(name):
+    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    active = bn.Pointwise(OTHERS[name]())(graphs)
+    assert not active.is_clean(("n", "n"))
+    assert not graphs.is_clean(("n", "n"))
 
 
 def test_padded_values_of_an_inference_pass_can_be_used_again():
