@@ -133,6 +133,12 @@ def test_fit_writes_a_model_and_says_what_it_did(folder, tmp_path, capsys):
     assert load(tmp_path / "model").classes_.tolist() == ["path", "star"]
 
 
+def test_fit_takes_the_order_of_the_network(folder, tmp_path, capsys):
+    code, _, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", "--order", "3", *QUICK)
+    assert (code, complaint) == (0, "")
+    assert load(tmp_path / "model").order == 3
+
+
 def test_fit_says_it_as_json(folder, tmp_path, capsys):
     options = ["--balanced", "--seed", "3", "--rate", "0.01", "--json"]
     code, printed, _ = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK, *options)

@@ -17,7 +17,6 @@ from torch import Tensor
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
-    MAX_ENTRIES,
     allowed_bytes,
     check_prediction,
     check_training,
@@ -25,6 +24,7 @@ from bellnet.estimator.cost import (
     fewest_weights,
     kept_bytes,
     largest_batch,
+    most_pairs,
     prediction_bytes,
     training_bytes,
 )
@@ -46,6 +46,7 @@ class GraphEstimator(ABC, BaseEstimator):
     """An estimator over lists of graphs; `GraphClassifier` and `GraphRegressor` say what is learned."""
 
     target: str
+    order: int
     channels: Sequence[int]
     hidden: Sequence[int]
     pool: str
@@ -130,6 +131,7 @@ class GraphEstimator(ABC, BaseEstimator):
             held=_among_all(torch.from_numpy(held), known).to(device),
             known=torch.from_numpy(known).to(device),
             loss=self._loss,
+            max_entries=most_pairs([graph.n for graph in graphs], self.order),
         )
         schedule = Schedule(
             max_epochs=self.max_epochs,
@@ -208,6 +210,7 @@ class GraphEstimator(ABC, BaseEstimator):
             net = LabelNet(
                 self.target,
                 [encoding.channels, *map(int, self.channels)],
+                order=int(self.order),
                 hidden=[int(width) for width in self.hidden],
                 outputs=self._n_outputs(),
                 pool=self.pool,
@@ -244,7 +247,7 @@ class GraphEstimator(ABC, BaseEstimator):
             encoding=self.encoding_,
             layout=self.layout,
             shuffle=False,
-            max_entries=MAX_ENTRIES,
+            max_entries=most_pairs([graph.n for graph in graphs], self.order),
             cache_bytes=0,  # every graph is asked once
             dtype=torch.float64,
             device=device,
@@ -266,14 +269,17 @@ class GraphEstimator(ABC, BaseEstimator):
             return
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
-        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE)
-        n_entries = batch[0] * batch[1] ** 2
+        if self.order == 3:  # what is held for pairs is little beside
+            widths = [0, *map(int, self.channels)]
+        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
+        n_entries = batch[0] * batch[1] ** int(self.order)
         if learning:
             pool = self.pool if self.target == "graph" else None
             step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
-            check_training(call, batch, step + kept_bytes(sizes, encoding.channels, torch.float32), allowed)
+            needed = step + kept_bytes(sizes, encoding.channels, torch.float32)
+            check_training(call, batch, needed, allowed, order=self.order)
         else:
-            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
+            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed, order=self.order)
 
     def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
         """Refuse known labels that differ between the two directions of an edge without direction."""

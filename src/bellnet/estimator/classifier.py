@@ -30,6 +30,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     Args:
         target: What has a class: "graph", "node" or "edge".
+        order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
+            many times more memory and time as a graph has nodes; for layout="padded".
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
@@ -80,6 +82,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
+        order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
@@ -104,6 +107,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool

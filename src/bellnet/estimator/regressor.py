@@ -28,7 +28,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     Args:
         target: What has a number: "graph", "node" or "edge".
-        channels: As in `GraphClassifier`, like all that follow.
+        order: As in `GraphClassifier`, like all that follow.
+        channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
@@ -75,6 +76,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
+        order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
@@ -98,6 +100,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool

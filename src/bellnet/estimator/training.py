@@ -37,7 +37,8 @@ class Schedule:
 class Lesson:
     """What is learned: graphs, and for each label a target, a weight, whether it is held out and whether it is known.
 
-    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is.
+    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is. A
+    batch of several graphs has at most `max_entries`.
     """
 
     graphs: Sequence[Graph]
@@ -49,6 +50,7 @@ class Lesson:
     held: Tensor
     known: Tensor
     loss: Loss
+    max_entries: int = MAX_ENTRIES
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class _Part:
             layout=lesson.layout,
             shuffle=seed is not None,
             seed=seed or 0,
-            max_entries=MAX_ENTRIES,
+            max_entries=lesson.max_entries,
             cache_bytes=KEPT_BYTES,
             device=lesson.targets.device,
         )
