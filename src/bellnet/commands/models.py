@@ -78,20 +78,16 @@ def _run_fit(arguments: argparse.Namespace) -> int:
         "classes": None if arguments.regression else model.classes_.tolist(),
         "epochs": len(model.history_),
         "kept_epoch": model.kept_epoch_,
-        "loss": kept["loss"],
-        "validation_loss": kept["validation_loss"],
+        **{name: value for name, value in kept.items() if name != "epoch"},
         "seconds": round(time.perf_counter() - start, 1),
         "model": str(arguments.out),
     }
     if arguments.json:
         print(json.dumps(about, indent=2))
         return OK
-    what = "numbers" if arguments.regression else f"{len(model.classes_)} classes"
-    held = "" if kept["validation_loss"] is None else f", {kept['validation_loss']:.3f} on what was held out"
-    print(
-        f"learned {what} from {about['graphs']} graphs in {about['seconds']:.0f} s: {about['epochs']} epochs, "
-        f"kept number {about['kept_epoch']} with loss {kept['loss']:.3f}{held}\nwrote {harmless(arguments.out)}"
-    )
+    if arguments.silent:  # or the fit has said it
+        print(model.told_)
+    print(f"wrote {harmless(arguments.out)}")
     return OK
 
 

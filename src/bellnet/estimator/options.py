@@ -85,7 +85,7 @@ KINDS = {
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "max_epochs": _COUNT,
-    "patience": _COUNT,
+    "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
     "dropout": _SHARE,
     "validation_fraction": _SHARE,
     "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number"),
