@@ -30,6 +30,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     Args:
         target: What has a class: "graph", "node" or "edge".
+        order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
+            many times more memory and time as a graph has nodes; for layout="padded".
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
@@ -48,7 +50,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
         max_epochs: The most times that every graph is seen.
-        patience: For how many epochs none may be as good as the best before training stops.
+        patience: For how many epochs none may be as good as the best before training stops; None for a third of
+            max_epochs, and at least five.
         validation_fraction: The share of labels that is held out, of every class alike; 0 holds out none, and all
             epochs are run.
         class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
@@ -58,12 +61,14 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
             half of what there is.
-        verbose: Whether to show progress on the terminal.
+        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
 
     Attributes:
         classes_: The classes, sorted.
-        history_: A dict for every epoch: its number, the loss, the loss of the labels held out.
+        history_: A dict for every epoch: its number, "loss" and "accuracy" of the labels that are learned, as they were
+            while learning, "validation_loss" and "validation_accuracy" of those held out, None where none are.
         kept_epoch_: The epoch whose weights were kept.
+        told_: What happened in the fit, in a line; it is not in files.
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -74,12 +79,14 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     ((3,), (3, 2))
     """
 
+    _measure_name = "accuracy"
     classes_: Array
 
     def __init__(
         self,
         *,
         target: str = "graph",
+        order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
@@ -95,7 +102,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         weight_decay: float = 0.0,
         batch_size: int = 32,
         max_epochs: int = 30,
-        patience: int = 20,
+        patience: int | None = None,
         validation_fraction: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
@@ -104,6 +111,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
@@ -166,7 +174,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         check_present(call, flat)
         try:
             check_classification_targets(flat)
-            self.classes_, codes = np.unique(flat, return_inverse=True)
+            self.classes_ = np.unique(flat)
         except (TypeError, ValueError) as reason:
             raise DataError(
                 f"{call}: y must hold classes, whole numbers or strings. {reason}\n"
@@ -176,7 +184,20 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
-        return torch.from_numpy(codes.astype(np.int64)), codes.astype(np.int64)
+
+        return self._as_targets(call, flat)
+
+    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        flat = one_dimensional(call, flat)
+        places = {name: place for place, name in enumerate(self.classes_.tolist())}
+        strange = [name for name in flat.tolist() if name not in places]
+        if strange:
+            raise DataError(
+                f"{call}: y holds the class {strange[0]!r}, which is none of the {len(places)} that are learned.\n"
+                "Leave out what is of other classes, or learn from some of it."
+            )
+        codes = np.array([places[name] for name in flat.tolist()], dtype=np.int64)
+        return torch.from_numpy(codes), codes
 
     def _n_outputs(self) -> int:
         return len(self.classes_)
@@ -184,6 +205,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     @staticmethod
     def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+    @staticmethod
+    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+        return float((outputs.argmax(1) == targets).double().mean())
 
     def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
         given: Any = self.class_weight

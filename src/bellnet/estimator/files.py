@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 4
+VERSION = 5
+WITHOUT_ORDER = 4
+"""The version before there was an order to choose, which can still be read."""
 WITHOUT_NAMES = 3
-"""The version before attributes could be named, which can still be read."""
+"""The version before attributes could be named, which can still be read too."""
 WITHOUT_CHECKSUM = 2
-"""The version before that, which can still be read too."""
-READ = (WITHOUT_CHECKSUM, WITHOUT_NAMES, VERSION)
+"""The version before that, likewise."""
+READ = (WITHOUT_CHECKSUM, WITHOUT_NAMES, WITHOUT_ORDER, VERSION)
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -165,6 +167,8 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     if described["version"] == WITHOUT_CHECKSUM:
         options.setdefault("max_gigabytes", None)
     if described["version"] != VERSION:
+        options.setdefault("order", 2)
+    if described["version"] in (WITHOUT_CHECKSUM, WITHOUT_NAMES):
         options |= {role: options.get(role) for role in ROLES}
     expected = set(kinds[name]().get_params(deep=False))
     if options.keys() != expected:

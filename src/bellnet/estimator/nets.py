@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from bellnet import ChannelDropout, EquivariantLinear, EquivariantNet, InvariantNet, Padded, Pointwise, Sparse
 from bellnet.data import Graph
+from bellnet.estimator.triples import TripleNet
 
 SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
 
@@ -20,6 +21,7 @@ class LabelNet(nn.Module):
     Args:
         target: What has labels: "graph", "node" or "edge".
         channels: The channels of the input and after each equivariant layer.
+        order: How many nodes each entry between those layers belongs to: pairs, 2, or triples, 3.
         hidden: The widths of the fully connected layers after them.
         outputs: The number of outputs for a label.
         pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
@@ -37,6 +39,7 @@ class LabelNet(nn.Module):
         target: str,
         channels: Sequence[int],
         *,
+        order: int,
         hidden: Sequence[int],
         outputs: int,
         pool: str,
@@ -46,12 +49,13 @@ class LabelNet(nn.Module):
         super().__init__()
         self.target = target
         self.register_buffer("scale", torch.ones(channels[0]))
+        if order == 3:
+            self.net: nn.Module = TripleNet(target, channels, widths=[*hidden, outputs], pool=pool, dropout=dropout)
+            return
         options: dict[str, Any] = {"dropout": dropout, "normalize": "listed" if layout == "sparse" else "mean"}
         if target == "graph":
             over = "listed" if layout == "sparse" else "all"
-            self.net: nn.Module = InvariantNet(
-                "n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, **options
-            )
+            self.net = InvariantNet("n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, **options)
             return
         widths = [*hidden, outputs]
         modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], **options)]

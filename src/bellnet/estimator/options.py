@@ -25,6 +25,10 @@ BYTE = 1e-9  # in gigabytes
 def check_options(call: str, options: Mapping[str, Any]) -> None:
     """Refuse options that cannot be, and say of each what is wrong."""
     mistakes = [words for name, value in options.items() if (words := _mistake(name, value))]
+    if not mistakes and options.get("order") == 3 and options.get("layout") == "sparse":
+        mistakes = [
+            "order=3 holds all triples of nodes, and layout='sparse' only edges and nodes; leave out one of them."
+        ]
     if mistakes:
         raise OptionError("\n".join(f"{call}: {words}" for words in mistakes))
 
@@ -73,6 +77,7 @@ _NAMES = Kind(_is_naming, "the name or names of attributes, or None")
 
 KINDS = {
     "target": _one_of(*TARGETS),
+    "order": Kind(lambda value: _is_count(value) and value in (2, 3), "2 or 3"),
     "pool": _one_of("max", "mean", "sum"),
     "adjacency": _one_of("plain", "normalized", "both"),
     "layout": _one_of("padded", "sparse"),
@@ -80,7 +85,7 @@ KINDS = {
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "max_epochs": _COUNT,
-    "patience": _COUNT,
+    "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
     "dropout": _SHARE,
     "validation_fraction": _SHARE,
     "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number"),

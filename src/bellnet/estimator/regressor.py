@@ -28,7 +28,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     Args:
         target: What has a number: "graph", "node" or "edge".
-        channels: As in `GraphClassifier`, like all that follow.
+        order: As in `GraphClassifier`, like all that follow.
+        channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
         adjacency: The channels that say where edges are.
@@ -46,18 +47,22 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
         max_epochs: The most times that every graph is seen.
-        patience: For how many epochs none may be as good as the best before training stops.
+        patience: For how many epochs none may be as good as the best before training stops; None for a third of
+            max_epochs, and at least five.
         validation_fraction: The share of numbers that is held out.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
             half of what there is.
-        verbose: Whether to show progress on the terminal.
+        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
 
     Attributes:
-        history_: A dict for every epoch: its number, the loss, the loss of what was held out.
+        history_: A dict for every epoch: its number, "loss" and "r2", the coefficient of determination, of the numbers
+            that are learned, as they were while learning, "validation_loss" and "validation_r2" of those held out. None
+            where there are none, or where they do not differ.
         kept_epoch_: The epoch whose weights were kept.
+        told_: What happened in the fit, in a line; it is not in files.
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -68,6 +73,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     (3,)
     """
 
+    _measure_name = "r2"
     target_scaling_: Scaling
     several_outputs_: bool
 
@@ -75,6 +81,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
+        order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
         pool: str = "max",
@@ -90,7 +97,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         weight_decay: float = 0.0,
         batch_size: int = 32,
         max_epochs: int = 30,
-        patience: int = 20,
+        patience: int | None = None,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         device: str | torch.device = "auto",
@@ -98,6 +105,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
@@ -167,6 +175,17 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         rows = torch.from_numpy(numbers.reshape(len(numbers), -1))
         self._refuse_extremes(call, rows)
         self.target_scaling_ = Scaling.fit(rows, keep_binary=False)
+        return self._as_targets(call, numbers)
+
+    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        check_present(call, flat)
+        shape = (len(flat), self._n_outputs()) if self.several_outputs_ else (len(flat),)
+        if flat.shape != shape or flat.dtype.kind not in "biuf":
+            raise DataError(
+                f"{call}: y must hold numbers in the form of those that are learned, an array of shape {shape}, "
+                f"but it is {flat.dtype} of shape {flat.shape}."
+            )
+        rows = torch.from_numpy(flat.astype(np.float64).reshape(len(flat), -1))
         return self.target_scaling_.apply(rows).float(), np.zeros(len(rows), dtype=np.int64)
 
     def _refuse_extremes(self, call: str, rows: Tensor) -> None:
@@ -192,6 +211,14 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     @staticmethod
     def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
         return (outputs - targets).square().mean(1)
+
+    @staticmethod
+    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+        outputs, targets = outputs.double(), targets.double()
+        varied = (targets - targets.mean(0)).square().sum(0)
+        if not bool((varied > 0).all()):
+            return None
+        return float((1 - (outputs - targets).square().sum(0) / varied).mean())
 
     def _labels_to_json(self) -> dict[str, Any]:
         return {"scaling": self.target_scaling_.to_json(), "several": self.several_outputs_}
