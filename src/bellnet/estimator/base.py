@@ -19,6 +19,7 @@ from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     MAX_ENTRIES,
     allowed_bytes,
+    cheaper_layout,
     check_prediction,
     check_training,
     check_weights,
@@ -48,9 +49,13 @@ class GraphEstimator(ABC, BaseEstimator):
     target: str
     channels: Sequence[int]
     hidden: Sequence[int]
-    pool: str
+    pool: str | Sequence[str]
+    jump: bool
+    norm: str | None
+    residual: bool
     adjacency: str
     degrees: bool
+    sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
     label: str | Sequence[str] | None
@@ -68,6 +73,7 @@ class GraphEstimator(ABC, BaseEstimator):
     max_gigabytes: float | None
     verbose: bool
 
+    layout_: str
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet
@@ -101,7 +107,8 @@ class GraphEstimator(ABC, BaseEstimator):
         self._check_undirected(call, graphs, flat, known)
         given = flat_weights(call, sample_weight, counts, self.target)[known]
         weights = times_class_weights(call, given, self._class_weights(call, groups))
-        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
+        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees, sizes=self.sizes)
+        self.layout_ = cheaper_layout(graphs) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
         self._check_cost(call, graphs, encoding, device, learning=True)
@@ -118,12 +125,12 @@ class GraphEstimator(ABC, BaseEstimator):
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
-        net.scale.copy_(channel_scale(scaled, encoding, self.layout))
+        net.scale.copy_(channel_scale(scaled, encoding, self.layout_))
         net.to(device)
         lesson = Lesson(
             graphs=scaled,
             encoding=encoding,
-            layout=self.layout,
+            layout=self.layout_,
             starts=np.concatenate([[0], np.cumsum(counts)]),
             targets=_among_all(targets, known).to(device),
             weights=_among_all(torch.from_numpy(relative), known).to(device),
@@ -178,9 +185,8 @@ class GraphEstimator(ABC, BaseEstimator):
     def _n_outputs(self) -> int:
         """How many numbers the network says for a label."""
 
-    @staticmethod
     @abstractmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of every label."""
 
     @abstractmethod
@@ -211,8 +217,11 @@ class GraphEstimator(ABC, BaseEstimator):
                 hidden=[int(width) for width in self.hidden],
                 outputs=self._n_outputs(),
                 pool=self.pool,
+                jump=self.jump,
+                norm=self.norm,
+                residual=self.residual,
                 dropout=self.dropout,
-                layout=self.layout,
+                layout=self.layout_,
             )
         return net.float()
 
@@ -242,7 +251,7 @@ class GraphEstimator(ABC, BaseEstimator):
             scaled,
             batch_size=ASKED_AT_ONCE,
             encoding=self.encoding_,
-            layout=self.layout,
+            layout=self.layout_,
             shuffle=False,
             max_entries=MAX_ENTRIES,
             cache_bytes=0,  # every graph is asked once
@@ -262,15 +271,15 @@ class GraphEstimator(ABC, BaseEstimator):
         self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
     ) -> None:
         """Refuse what would take more memory than is allowed, before any of it is taken."""
-        if self.layout != "padded":
+        if self.layout_ != "padded":
             return
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
         batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE)
         n_entries = batch[0] * batch[1] ** 2
         if learning:
-            pool = self.pool if self.target == "graph" else None
-            step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
+            pooled = self.target == "graph" and "max" in self.pool
+            step = training_bytes(n_entries, widths, maximum=pooled, dropout=self.dropout)
             check_training(call, batch, step + kept_bytes(sizes, encoding.channels, torch.float32), allowed)
         else:
             check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
