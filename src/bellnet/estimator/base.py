@@ -20,6 +20,7 @@ from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
     allowed_bytes,
+    cheaper_layout,
     check_prediction,
     check_training,
     check_weights,
@@ -52,9 +53,13 @@ class GraphEstimator(ABC, BaseEstimator):
     order: int
     channels: Sequence[int]
     hidden: Sequence[int]
-    pool: str
+    pool: str | Sequence[str]
+    jump: bool
+    norm: str | None
+    residual: bool
     adjacency: str
     degrees: bool
+    sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
     label: str | Sequence[str] | None
@@ -74,6 +79,7 @@ class GraphEstimator(ABC, BaseEstimator):
 
     _measure_name: str
     """What the history calls that which `score` says."""
+    layout_: str
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet
@@ -120,7 +126,8 @@ class GraphEstimator(ABC, BaseEstimator):
         given = flat_weights(call, sample_weight, counts, self.target)[known]
         of_classes = self._class_weights(call, groups)
         weights = times_class_weights(call, given, of_classes)
-        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
+        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees, sizes=self.sizes)
+        self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
         scaling, n_learned = FeatureScaling.fit(graphs), len(graphs)
@@ -149,12 +156,12 @@ class GraphEstimator(ABC, BaseEstimator):
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
-        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout))
+        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_))
         net.to(device)
         lesson = Lesson(
             graphs=scaled,
             encoding=encoding,
-            layout=self.layout,
+            layout=self.layout_,
             starts=np.concatenate([[0], np.cumsum(counts)]),
             targets=_among_all(targets, known).to(device),
             weights=_among_all(torch.from_numpy(relative), known).to(device),
@@ -219,9 +226,8 @@ class GraphEstimator(ABC, BaseEstimator):
     def _n_outputs(self) -> int:
         """How many numbers the network says for a label."""
 
-    @staticmethod
     @abstractmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of every label."""
 
     @staticmethod
@@ -258,8 +264,11 @@ class GraphEstimator(ABC, BaseEstimator):
                 hidden=[int(width) for width in self.hidden],
                 outputs=self._n_outputs(),
                 pool=self.pool,
+                jump=self.jump,
+                norm=self.norm,
+                residual=self.residual,
                 dropout=self.dropout,
-                layout=self.layout,
+                layout=self.layout_,
             )
         return net.float()
 
@@ -289,7 +298,7 @@ class GraphEstimator(ABC, BaseEstimator):
             scaled,
             batch_size=ASKED_AT_ONCE,
             encoding=self.encoding_,
-            layout=self.layout,
+            layout=self.layout_,
             shuffle=False,
             max_entries=most_pairs([graph.n for graph in graphs], self.order),
             cache_bytes=0,  # every graph is asked once
@@ -309,7 +318,7 @@ class GraphEstimator(ABC, BaseEstimator):
         self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
     ) -> None:
         """Refuse what would take more memory than is allowed, before any of it is taken."""
-        if self.layout != "padded":
+        if self.layout_ != "padded":
             return
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
@@ -318,8 +327,8 @@ class GraphEstimator(ABC, BaseEstimator):
         batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
         n_entries = batch[0] * batch[1] ** int(self.order)
         if learning:
-            pool = self.pool if self.target == "graph" else None
-            step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
+            pooled = self.target == "graph" and "max" in self.pool
+            step = training_bytes(n_entries, widths, maximum=pooled, dropout=self.dropout)
             needed = step + kept_bytes(sizes, encoding.channels, torch.float32)
             check_training(call, batch, needed, allowed, order=self.order)
         else:

@@ -34,18 +34,25 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             many times more memory and time as a graph has nodes; for layout="padded".
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
-        pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
+        pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
+            target="graph".
+        jump: Whether that is taken after every layer, and not after the last alone. For target="graph".
+        norm: What is brought to mean zero and variance one before every activation: "batch", all entries of a batch;
+            "graph", those of every graph; "channels", those of every entry; None for nothing.
+        residual: Whether layers between equal numbers of channels add their input to their output.
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
+        sizes: Whether a channel says the number of nodes, as log(1 + n) of mean zero and variance one.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
         edge: Likewise of the features of edges.
         label: Likewise of the labels of nodes.
         edge_label: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
-            and takes means over those.
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
+            "auto" takes what is cheaper for the graphs of the fit.
         dropout: The probability to drop a channel while learning.
+        label_smoothing: The share of every label that is spread over all classes while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
@@ -69,6 +76,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             while learning, "validation_loss" and "validation_accuracy" of those held out, None where none are.
         kept_epoch_: The epoch whose weights were kept.
         told_: What happened in the fit, in a line; it is not in files.
+        layout_: What was taken, "padded" or "sparse".
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -89,15 +97,20 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
-        pool: str = "max",
+        pool: str | Sequence[str] = "max",
+        jump: bool = False,
+        norm: str | None = None,
+        residual: bool = False,
         adjacency: str = "both",
         degrees: bool = True,
+        sizes: bool = False,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
-        layout: str = "padded",
+        layout: str = "auto",
         dropout: float = 0.0,
+        label_smoothing: float = 0.0,
         learning_rate: float = 0.005,
         weight_decay: float = 0.0,
         batch_size: int = 32,
@@ -115,14 +128,19 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
+        self.jump = jump
+        self.norm = norm
+        self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
+        self.sizes = sizes
         self.node = node
         self.edge = edge
         self.label = label
         self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
+        self.label_smoothing = label_smoothing
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.batch_size = batch_size
@@ -202,9 +220,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     def _n_outputs(self) -> int:
         return len(self.classes_)
 
-    @staticmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(
+            outputs, targets, reduction="none", label_smoothing=float(self.label_smoothing)
+        )
 
     @staticmethod
     def _measure(outputs: Tensor, targets: Tensor) -> float | None:

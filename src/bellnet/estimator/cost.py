@@ -16,6 +16,7 @@ from math import ceil
 
 import torch
 
+from bellnet.data import Graph
 from bellnet.errors import SizesError
 from bellnet.memory import machine_memory
 
@@ -29,21 +30,34 @@ UNKNOWN = 8 * 10**9
 """The memory of a machine that does not tell."""
 HOLDS = {2: "the padded layout holds all pairs of nodes", 3: "order=3 holds all triples of nodes"}
 CHEAPER = {2: "layout='sparse' only edges and nodes", 3: "order=2 only pairs"}
+LISTED_SHARE = 0.7
+"""Of all pairs of nodes so many may be listed, and the sparse layout still takes less time."""
 WEIGHT_BYTES = 20
 """What a weight takes in training: itself, its gradient, two moments and the copy of the epoch that is kept."""
 
 
-def training_bytes(n_entries: int, widths: Sequence[int], *, pool: str | None, dropout: float) -> int:
+def cheaper_layout(graphs: Sequence[Graph], order: int) -> str:
+    """The layout that takes less time: an entry that is listed costs more than one among all pairs of nodes.
+
+    Triples are all held, whichever graphs they are of.
+    """
+    if order == 3:
+        return "padded"
+    listed, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
+    return "sparse" if listed <= LISTED_SHARE * pairs else "padded"
+
+
+def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, dropout: float) -> int:
     """The most memory that a training step takes beyond what is kept, in single precision.
 
     Args:
         n_entries: The number of pairs of nodes in a batch, padding included; or of triples.
         widths: The channels of everything that is held for all of those, beginning with the input.
-        pool: What is taken of all of them at the end, if anything is.
+        maximum: Whether a maximum over all of them is taken at the end.
         dropout: The probability to drop a channel.
     """
     given, *layers = widths
-    passing = max(2.5 * max(layers), (3.5 if pool == "max" else 0) * layers[-1])
+    passing = max(2.5 * max(layers), (3.5 if maximum else 0) * layers[-1])
     return round(4 * n_entries * (2 * given + sum(layers) * (2 if dropout else 1) + passing))
 
 

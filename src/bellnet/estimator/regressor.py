@@ -32,16 +32,20 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
+        jump: Whether that is taken after every layer.
+        norm: What is normalised before every activation.
+        residual: Whether layers add their input to their output.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
+        sizes: Whether a channel says the number of nodes.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
         edge: Likewise of the features of edges.
         label: Likewise of the labels of nodes.
         edge_label: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
-            and takes means over those.
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
+            "auto" takes what is cheaper for the graphs of the fit.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
@@ -63,6 +67,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
             where there are none, or where they do not differ.
         kept_epoch_: The epoch whose weights were kept.
         told_: What happened in the fit, in a line; it is not in files.
+        layout_: What was taken, "padded" or "sparse".
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -84,14 +89,18 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         order: int = 2,
         channels: Sequence[int] = (32, 32),
         hidden: Sequence[int] = (64,),
-        pool: str = "max",
+        pool: str | Sequence[str] = "max",
+        jump: bool = False,
+        norm: str | None = None,
+        residual: bool = False,
         adjacency: str = "both",
         degrees: bool = True,
+        sizes: bool = False,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
-        layout: str = "padded",
+        layout: str = "auto",
         dropout: float = 0.0,
         learning_rate: float = 0.005,
         weight_decay: float = 0.0,
@@ -109,8 +118,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
+        self.jump = jump
+        self.norm = norm
+        self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
+        self.sizes = sizes
         self.node = node
         self.edge = edge
         self.label = label
@@ -208,8 +221,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     def _n_outputs(self) -> int:
         return len(self.target_scaling_.mean)
 
-    @staticmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return (outputs - targets).square().mean(1)
 
     @staticmethod

@@ -20,12 +20,19 @@ class TripleNet(nn.Module):
         target: What has labels: "graph", "node" or "edge".
         channels: The channels of the input, over pairs, and after each equivariant layer, over triples.
         widths: The widths of the layers after them, the last one that of the output.
-        pool: What is taken of each of the five orbits of triples where graphs have labels: "max", "mean" or "sum".
+        pool: What is taken of each of the five orbits of triples where graphs have labels: "max", "mean" or "sum", or
+            several of them.
         dropout: The probability to drop a channel.
     """
 
     def __init__(
-        self, target: str, channels: Sequence[int], *, widths: Sequence[int], pool: str, dropout: float
+        self,
+        target: str,
+        channels: Sequence[int],
+        *,
+        widths: Sequence[int],
+        pool: str | Sequence[str],
+        dropout: float,
     ) -> None:
         super().__init__()
         modules: list[nn.Module] = []
@@ -35,7 +42,7 @@ class TripleNet(nn.Module):
         self.layers = nn.Sequential(*modules)
         if target == "graph":
             pooled = InvariantPool("n n n", pool)
-            self.last: nn.Module = nn.Sequential(pooled, nn.Linear(pooled.n_orbits * channels[-1], widths[0]))
+            self.last: nn.Module = nn.Sequential(pooled, nn.Linear(pooled.growth * channels[-1], widths[0]))
         else:
             self.last = EquivariantLinear(LAST[target], channels[-1], widths[0])
         slots = {"graph": 0, "node": 1, "edge": 2}[target]

@@ -105,7 +105,7 @@ class ChannelDropout(NotScripted, nn.Module):
             return x
         if isinstance(x, Sparse):
             kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
-            return x.with_values(x.values * (kept[x.support.graphs] if len(kept) > 1 else kept))
+            return x.with_values(x.values * (kept.index_select(0, x.support.graphs) if len(kept) > 1 else kept))
         values = x.peek()[0] if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - self.n_axes - 1]
         kept = self._kept(values, (*batch, *[1] * self.n_axes, values.shape[-1]))
