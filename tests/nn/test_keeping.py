@@ -1,6 +1,7 @@
 """What a layer keeps and for how long, what may be done to what it returns, and what it must notice."""
 
 import copy
+import gc
 import pickle
 
 import pytest
@@ -10,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 import bellnet as bn
+from bellnet.tensors import Support
 
 
 def two_layers() -> tuple[bn.EquivariantLinear, bn.EquivariantLinear]:
@@ -261,3 +263,31 @@ def test_pooled_means_of_half_precision_do_not_overflow():
 def test_pooling_refuses_what_has_too_many_orbits():
     with pytest.raises(bn.errors.SpecError, match="maps; plans are built for up to"):
         bn.InvariantPool(" ".join("n" * 12))
+
+
+def steps(layout):
+    """A training step, on graphs that come once and never again."""
+    layer, pool = bn.EquivariantLinear("n n -> n n", 2, 2), bn.InvariantPool("n n")
+
+    def step(number):
+        dense = torch.randn(2, 4, 4, 2)
+        if layout == "padded":
+            x = bn.Padded(dense, torch.tensor([4, number % 4]))
+        elif layout == "sparse":
+            x = bn.Sparse.from_dense(dense * (torch.rand(2, 4, 4, 1) < 0.5), "n n")
+        else:
+            x = dense
+        torch.autograd.grad(pool(layer(x)).sum(), layer.weight)
+
+    return step
+
+
+@pytest.mark.parametrize("layout", ["dense", "padded", "sparse"])
+def test_many_steps_leave_no_more_behind_than_a_few(layout):
+    step, alive = steps(layout), []
+    for number in range(40):
+        step(number)
+        if number in (9, 39):
+            gc.collect()
+            alive.append(sum(issubclass(type(one), torch.Tensor | Support) for one in gc.get_objects()))
+    assert alive[0] == alive[1]
