@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute import narrow
+from bellnet.execute import halves, narrow
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
@@ -56,8 +56,9 @@ class DenseWalk:
     def __init__(self, plan: Plan, channels: tuple[int, int], nodes: Nodes, values: Tensor) -> None:
         self.plan, self.nodes = plan, nodes
         n_bytes = values.numel() * values.element_size() * len(plan.levels[-1].swaps)
-        self.is_small = n_bytes <= SMALL_BYTES and values.numel() < narrow.MANY_ROWS * channels[0]
-        self._code = unroll(plan, channels, together=self.is_small)
+        halved = _halves_pay(plan, channels, values)
+        self.is_small = not halved and n_bytes <= SMALL_BYTES and values.numel() < narrow.MANY_ROWS * channels[0]
+        self._code = unroll(plan, channels, together=self.is_small, halved=halved)
         self._width = channels[1]
 
     def means(self, values: Tensor) -> Means:
@@ -118,6 +119,15 @@ class DenseWalk:
             there = [values[graphs], *read[first : first + each]]
             run(gradient[graphs], there, lengths, matrices, means.some(graphs), mask, into, *of)
         return result
+
+
+def _halves_pay(plan: Plan, channels: tuple[int, int], values: Tensor) -> bool:
+    """Whether pairs and swapped pairs are computed together: graphs of two axes, not too large, with many channels."""
+    if len(plan.source.axes) != 2 or len(plan.target.axes) != 2 or len(plan.levels[-1].swaps) != 2:
+        return False
+    n_rows, n_graphs = values.numel() // max(channels[0], 1), max(len(values), 1)
+    fits = n_rows // n_graphs * sum(channels) * values.element_size() <= 2 * CHUNK_BYTES
+    return fits and halves.pays(n_rows, *channels, values)
 
 
 def _chunks(n_graphs: int, n_bytes: int) -> list[slice] | None:

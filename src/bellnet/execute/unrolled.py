@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from bellnet.execute.halves import halves_of_squares
 from bellnet.execute.means import scale
 from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
 from bellnet.execute.zeros import zero_, zeroed
@@ -29,6 +30,7 @@ class Unrolled:
         channels: Those of the source and those of the target.
         together: Whether all swaps of a level are put side by side and mixed by one product. It takes memory for
             every swap, and saves operations.
+        halved: Whether the products of the highest rank, if it has two swaps, are taken of sums and differences.
 
     Attributes:
         forward: (values, lengths, matrices, bias, means, inside, into), to the result and what was read.
@@ -38,8 +40,8 @@ class Unrolled:
         n_kept: How many tensors were read.
     """
 
-    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
-        writer = _Writer(plan, channels, together=together)
+    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool, halved: bool = False) -> None:
+        writer = _Writer(plan, channels, together=together, halved=halved)
         self.forward = writer.forward()
         self.n_kept = len(writer.kept)
         self.backward = writer.backward(to_values=True)
@@ -51,8 +53,8 @@ unroll = lru_cache(maxsize=512)(Unrolled)
 
 
 class _Writer:
-    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
-        self.plan, self.together = plan, together
+    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool, halved: bool) -> None:
+        self.plan, self.together, self.halved = plan, together, halved
         self.inside, self.outside = channels
         self.lines: list[str] = []
         self.kept: list[str] = []
@@ -99,7 +101,8 @@ class _Writer:
         ]
         text = f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in [*begin, *self.lines])
         options = "".join(f", {one}" for one in ("symmetric", "hollow") if getattr(self.plan, one))
-        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}{', together' if self.together else ''}"
+        options += ", together" * self.together + ", halved" * self.halved
+        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}"
         return _compiled(name, f"<bellnet {name} of {title}>", text)
 
     # ---- folds
@@ -249,9 +252,13 @@ class _Writer:
                 product += f" if bias is None else addmm(bias, {whole}, {self._matrix(level, 0)}{into})"
             self._line(f"z{target} = {product}")
             return
+        assert begun or target  # what is broadcast from lower ranks comes first
+        if self._is_halved(level):
+            self._split(level, "rows", whole, inner)
+            self._line(f"z0.view(-1, {outer}).add_(halves.join(rows, matrices[{level}]))")
+            return
         matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
         self._line(f"rows = {whole}.reshape(-1, {inner})")
-        assert begun or target  # what is broadcast from lower ranks comes first
         if begun:
             self._add_product(f"z{target}", "rows", matrices[0], outer)
         else:
@@ -284,6 +291,10 @@ class _Writer:
                 self._line(f"z{source}.add_(q0)" if begun else f"z{source} = add(q0, {parts[1]})")
                 for part in parts[1 if begun else 2 :]:
                     self._line(f"z{source}.add_({part})")
+        elif self._is_halved(level):
+            self._pair(level)
+            transposed = f"[matrix.mT for matrix in matrices[{level}]]"
+            self._line(f"z0.view(-1, {inner}).add_(halves.join(pulled, {transposed}))")
         elif rank == 0:
             self._pair(level)
             into = ", out=into" if source == 0 else ""
@@ -326,6 +337,10 @@ class _Writer:
             read = f"c{level}" if len(swaps) > 1 else f"r{source}"
             rows, pulled = f"{read}.reshape(-1, {inner * len(swaps)})", f"p{target}.reshape(-1, {outer})"
             self._line(f"{self._matrix(level, 0, of=True)}.addmm_({rows}.mT, {pulled})")
+        elif self._is_halved(level):
+            self._split(level, "rows", f"r{source}", inner)
+            self._line(f"pulled = halves.split(p{target}.reshape(-1, {outer}))")
+            self._line(f"halves.pair(rows, pulled, of_matrices[{level}])")
         else:
             self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
             self._add_pair(level, 0, "rows", "pulled")
@@ -336,6 +351,14 @@ class _Writer:
                 else:
                     self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
                     self._add_pair(level, number, "swapped", "pulled")
+
+    def _is_halved(self, level: int) -> bool:
+        return self.halved and self.levels[level][:2] == (0, 0)
+
+    def _split(self, level: int, name: str, whole: str, width: int) -> None:
+        length = f"lengths[{self.plan.levels[level].axis_sets[0]}]"
+        self._line(f"halves = halves_of_squares(b, {length}, {whole}.device)")
+        self._line(f"{name} = halves.split({whole}.reshape(-1, {width}))")
 
     def _matrix(self, level: int, number: int, *, of: bool = False) -> str:
         name = f"{'of_' if of else ''}matrices[{level}]"
@@ -404,6 +427,7 @@ def _compiled(name: str, place: str, text: str) -> Written:
         "float32": torch.float32,
         "add_columns_by_columns": add_columns_by_columns,
         "add_product": add_product,
+        "halves_of_squares": halves_of_squares,
         "product": product,
         "scale": scale,
         "widen": widen,
