@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from bellnet.experiments.cell import digest, seed_mistakes
+from bellnet.experiments.cell import Record, digest, seed_mistakes
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -138,6 +138,11 @@ class GraphCell:
         return f"{self.name}, split {self.split}, {self.layout}, {self.protocol}"
 
     @property
+    def row(self) -> str:
+        """What a table calls the row that it belongs to."""
+        return f"ours, {self.layout}"
+
+    @property
     def is_learned(self) -> bool:
         """Always: there is no trivial predictor here."""
         return True
@@ -147,7 +152,7 @@ class GraphCell:
         fallen = self.rate * self.decay ** (epoch // self.decay_every)
         return max(fallen, min(self.rate, self.last_rate))
 
-    def compute(self) -> dict[str, Any] | None:
+    def compute(self, record: Record) -> dict[str, Any] | None:
         """None: a cell of graphs is always learned."""
         return None
 
@@ -161,6 +166,21 @@ class GraphCell:
         """The accuracy: on the test graphs where there is one, otherwise on those kept aside."""
         found = record.get("accuracy", record.get("test", record.get("validation")))
         return "" if found is None else f"accuracy {100 * found:.1f} %"
+
+    def usual(self) -> "GraphCell":
+        """The authors' set-up for the first split, with the same data set, layout and protocol."""
+        training = asdict(TRAINING[self.name]) if self.name in TRAINING else {}
+        return GraphCell(
+            name=self.name,
+            split=0,
+            layout=self.layout,
+            protocol=self.protocol,
+            **{"epochs": self.epochs, "rate": self.rate, "decay": self.decay, **training},
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that can be set, by name, apart from data set and split."""
+        return {name: value for name, value in self._counted().items() if name not in ("name", "split", "table")}
 
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from bellnet.errors import DataError
-from bellnet.experiments.cell import Runnable
+from bellnet.experiments.cell import Record, Runnable
 from bellnet.experiments.figures import is_amount, is_error, is_number
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
@@ -42,26 +42,28 @@ def run_cell(
     done = records.finished().get(cell.key)
     if done is not None:
         return done
-    result = cell.compute()
+
+    def record(epoch: dict[str, Any]) -> None:
+        line = {"kind": EPOCH, "key": cell.key, **epoch}
+        records.append(line)
+        if report is not None:
+            report(cell, line)
+
+    result = cell.compute(record)
     if result is None:
         with _quiet():
-            result = _learned(cell, records, report or (lambda cell, epoch: None), note or (lambda cell, words: None))
+            result = _learned(cell, records, record, note or (lambda cell, words: None))
     final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
     records.append(final)
     return final
 
 
-def _learned(cell: Runnable, records: Records, report: Report, note: Note) -> dict[str, Any]:
+def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> dict[str, Any]:
     from lightning.pytorch import Trainer
     from lightning.pytorch.callbacks import ModelCheckpoint
 
     from bellnet.experiments.checkpoints import WholeCheckpoints, find_start
     from bellnet.experiments.learner import Epochs
-
-    def record(epoch: dict[str, Any]) -> None:
-        line = {"kind": EPOCH, "key": cell.key, **epoch}
-        records.append(line)
-        report(cell, line)
 
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
