@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bellnet import data as sets
 from bellnet.errors import OptionError
 from bellnet.experiments.cell import digest, seed_mistakes
 
@@ -161,6 +162,14 @@ class GraphCell:
         """The accuracy: on the test graphs where there is one, otherwise on those kept aside."""
         found = record.get("accuracy", record.get("test", record.get("validation")))
         return "" if found is None else f"accuracy {100 * found:.1f} %"
+
+    def parcel(self) -> sets.tu.Parcel:
+        """Its data set, for a machine that has no such folder."""
+        return sets.tu.pack(self.name, self.data)
+
+    def sent(self, folder: Path | None) -> "GraphCell":
+        """The same cell on another machine, where its data set is in that folder."""
+        return replace(self, data=folder)
 
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""
