@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data/tu
 BIN := $(VENV)/bin
-EXTRAS := compare draw estimator experiments graphs pyg search testing test lint docs dev
+EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
 # build of torch). The links named in pip's configuration file are read where uv is called.

@@ -200,21 +200,42 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
     parser.add_argument(
         "--seed", metavar="N", type=from_zero, default=seed, help=f"of everything random (default {seed})"
     )
-    parser.add_argument("--jobs", metavar="N", type=count, default=1, help="cells at a time (default 1)")
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=count,
+        help="cells at a time (default 1; with --ray one for each processor)",
+    )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run cells on a Ray cluster: HOST:PORT, or auto where this machine belongs to one; local starts one here",
+    )
+    parser.add_argument(
+        "--devices",
+        metavar="N",
+        type=count,
+        default=1,
+        help="processes that train each cell together, on a GPU each where there are so many (default 1)",
+    )
     of = "task" if seed == 0 else "data set"
     parser.add_argument("--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
     parser.add_argument("--silent", action="store_true", help="show no progress")
 
 
 def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> int:
-    from bellnet.experiments import check_report, run_cells, write_report
+    from bellnet.experiments import check_report, is_first, run_cells, write_report
 
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
+    ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
+    if not is_first():
+        run_cells(cells, out, **ways)
+        return OK
     make_directory(out)
     check_report(out)
     try:
-        run_cells(cells, out, jobs=arguments.jobs, show=not arguments.silent)
+        run_cells(cells, out, show=not arguments.silent, **ways)
     except KeyboardInterrupt:
         complain(f"\nStopped. {out} keeps what was done; the same command goes on from there.")
         return INTERRUPTED

@@ -13,6 +13,7 @@ from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick
 from bellnet.experiments.records import Records
 from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
 from bellnet.experiments.run import check_extra, run_cells
+from bellnet.experiments.team import is_first
 
 __all__ = [
     "Cell",
@@ -26,6 +27,7 @@ __all__ = [
     "cells_of_table3",
     "check_extra",
     "check_report",
+    "is_first",
     "print_tables",
     "quick",
     "quick_graphs",

@@ -4,9 +4,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import Field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from bellnet import data
     from bellnet.experiments.learner import Learner
 
 
@@ -62,6 +64,12 @@ class Runnable(Protocol):
 
     def say(self, record: Mapping[str, Any]) -> str:
         """The record of an epoch, or the final one, in a word or two."""
+
+    def parcel(self) -> "data.tu.Parcel | None":
+        """Its data set, for a machine that has no such folder; None if it makes its examples itself."""
+
+    def sent(self, folder: Path | None) -> "Runnable":
+        """The same cell on another machine, where its data set is in that folder; None before that is known."""
 
 
 def seed_mistakes(seed: object) -> list[str]:

@@ -18,6 +18,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from bellnet.experiments.records import NAME as RECORDS
 from bellnet.experiments.records import listed, not_written
+from bellnet.experiments.team import this_team
 from bellnet.files import write_files
 
 Checkpoint = dict[str, Any]
@@ -45,8 +46,9 @@ class WholeCheckpoints(TorchCheckpointIO):
             raise not_written(Path(path), reason) from reason
 
     def load_checkpoint(self, path: str | Path, *how: Any, **options: Any) -> Checkpoint:
-        """A checkpoint, as if it had been written where it is."""
-        checkpoint: Checkpoint = super().load_checkpoint(path, *how, **options)
+        """A checkpoint, as if it had been written where it is. Of a team only the first process need have the file."""
+        team = this_team()
+        checkpoint: Checkpoint = team.tell(super().load_checkpoint(path, *how, **options) if team.leads else None)
         here = Path(os.path.realpath(path)).parent
         for state in checkpoint["callbacks"].values():
             if "dirpath" in state:

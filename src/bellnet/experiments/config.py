@@ -7,6 +7,7 @@ orbit and a single fully connected layer.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
@@ -179,6 +180,14 @@ class Cell:
             return f"error {record['validation']:.2g}"
         error = next(iter(record["errors"].values())) if len(record["errors"]) == 1 else record["validation"]
         return "" if error is None else f"error {error:.3g}"
+
+    def parcel(self) -> None:
+        """None: a cell of matrices makes its examples itself."""
+        return
+
+    def sent(self, folder: Path | None) -> "Cell":
+        """The same cell: it needs no folder."""
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""

@@ -53,8 +53,8 @@ class Display:
             self.progress.stop()
 
     def begin(self, cell: Runnable) -> None:
-        """A cell begins, or goes on."""
-        if self.progress is not None:
+        """A cell begins, or goes on, perhaps where another process has left it."""
+        if self.progress is not None and cell not in self.bars:
             self.bars[cell] = self.progress.add_task(cell.title, total=cell.epochs, said="")
 
     def epoch(self, cell: Runnable, record: dict[str, Any]) -> None:

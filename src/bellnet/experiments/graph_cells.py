@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
 from bellnet.experiments.cell import Record, digest, seed_mistakes
+from bellnet.experiments.from_data_set import FromDataSet
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -44,7 +45,7 @@ TRAINING = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphCell:
+class GraphCell(FromDataSet):
     """What one split adds to a figure of Table 3.
 
     Attributes:

@@ -17,6 +17,7 @@ from bellnet.experiments.graph_cells import GraphCell
 from bellnet.experiments.graph_data import EncodedSet, Parts, equal_batches, load_set, parts_of
 from bellnet.experiments.graph_net import graph_net
 from bellnet.experiments.learner import Learner, Loaders
+from bellnet.experiments.team import this_team
 
 Batch = tuple[Tensor | Sparse, Tensor]
 
@@ -47,7 +48,7 @@ class GraphModule(Learner):
         cell, sizes = self.cell, self.graphs.sizes
         shuffled = EqualSizes(sizes, self.parts.train, cell.batch, seed=cell.seed, epoch=epoch)
         measured = self.parts.validation if cell.protocol == "nested" else self.parts.test
-        in_order = equal_batches(sizes, measured, cell.batch)
+        in_order = [this_team().share(some) for some in equal_batches(sizes, measured, cell.batch)]
         batches = Batches(self.graphs, cell.layout)
         # With batch_size=None the sampler's items go to the dataset as they are: a list of places gives a whole batch.
         return (
@@ -58,15 +59,19 @@ class GraphModule(Learner):
     def training_step(self, batch: Batch, number: int) -> Tensor:
         """The loss of a batch."""
         graphs, labels = batch
+        if not len(labels):
+            return self.nothing()
         said = self.net(graphs)
         loss = cross_entropy(said, labels, reduction="sum")
-        self.train_loss.update(loss.detach() / len(labels), len(labels))
+        self.count_loss(loss.detach() / len(labels), len(labels))
         self.train_accuracy.update((said.argmax(1) == labels).float())
-        return loss
+        return loss * this_team().size  # the mean of which over the processes of a team is the sum over all graphs
 
     def validation_step(self, batch: Batch, number: int) -> None:
         """Adds a batch to the accuracy and the loss of what is measured."""
         graphs, labels = batch
+        if not len(labels):
+            return
         said = self.net(graphs)
         self.accuracy.update((said.argmax(1) == labels).float())
         self.loss.update(cross_entropy(said, labels, reduction="none"))
@@ -89,8 +94,9 @@ class GraphModule(Learner):
         return torch.optim.Adam(self.net.parameters(), lr=self.cell.rate, fused=True)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        """A batch is where it should be already."""
-        return batch
+        """A batch as a network on that device takes it."""
+        graphs, labels = batch
+        return graphs.to(device), labels.to(device)
 
     def figures(self) -> dict[str, float]:
         """The accuracy while learning, and accuracy and loss of what is measured."""
@@ -122,17 +128,20 @@ class GraphModule(Learner):
 
 
 class Batches(Dataset[Batch]):
-    """The batches of a set: an item is what a list of places gives."""
+    """The batches of a set: an item is what a list of places gives. Of no places there is nothing but no labels."""
 
     def __init__(self, graphs: EncodedSet, layout: str) -> None:
         self.graphs, self.layout = graphs, layout
 
     def __getitem__(self, places: list[int]) -> Batch:
-        return self.graphs.batch(places, self.layout)
+        none = self.graphs.labels[:0]
+        return self.graphs.batch(places, self.layout) if places else (none, none)
 
 
 class EqualSizes(Sampler[list[int]]):
     """Batches of places of graphs of equal size. The order depends on the seed and the epoch alone.
+
+    Of every batch a process of a team takes its share.
 
     Args:
         sizes: The number of nodes of every graph of the set.
@@ -154,4 +163,5 @@ class EqualSizes(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        return iter(equal_batches(self.sizes, self.places, self.batch, generator=generator))
+        batches = equal_batches(self.sizes, self.places, self.batch, generator=generator)
+        return map(this_team().share, batches)

@@ -8,10 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import MeanMetric
+
+from bellnet.experiments.team import this_team
 
 Loaders = tuple[DataLoader[Any], DataLoader[Any]]
 
@@ -52,6 +55,27 @@ class Learner(LightningModule, ABC):
     def on_train_epoch_start(self) -> None:
         """Forgets the losses of the last epoch."""
         self.train_loss.reset()
+
+    def count_loss(self, loss: Tensor, count: int) -> None:
+        """Adds the mean loss of so many examples to that of the epoch."""
+        # Once for each example: torchmetrics counts every value once where it lets those pass that are not numbers.
+        self.train_loss.update(loss.expand(count))
+
+    def joint(self, losses: Tensor, count: int) -> Tensor:
+        """The loss to learn from, such that a team learns the mean over its joint batch, whatever the shares.
+
+        Gradients are averaged over processes, each of which may have another number of examples.
+
+        Args:
+            losses: The mean loss of this process's share of a batch.
+            count: The examples of that share.
+        """
+        team = this_team()
+        return losses if team.size == 1 else losses * (count * team.size / team.total(count))
+
+    def nothing(self) -> Tensor:
+        """The loss of a process that has no share in a batch: zero, with a gradient of zeros for the others to add."""
+        return torch.stack([weight.sum() for weight in self.net.parameters()]).sum() * 0.0
 
 
 class Epochs(Callback):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
 from bellnet.experiments.cell import Record, digest, seed_mistakes
+from bellnet.experiments.from_data_set import FromDataSet
 from bellnet.experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
 from bellnet.experiments.graph_data import GraphSet, load_graphs, parts_of
 from bellnet.experiments.methods import NAMES, method
@@ -26,7 +27,7 @@ Pairs = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodCell:
+class MethodCell(FromDataSet):
     """What one split adds to a figure of Table 3, by some method.
 
     Attributes:

@@ -15,6 +15,7 @@ from bellnet import data
 from bellnet.experiments.config import Cell
 from bellnet.experiments.learner import Learner, Loaders
 from bellnet.experiments.nets import CellNet, examples, mean_error, unseen
+from bellnet.experiments.team import this_team
 
 Batch = tuple[Tensor, Tensor]
 
@@ -52,14 +53,17 @@ class CellModule(Learner):
     def training_step(self, batch: Batch, number: int) -> Tensor:
         """The loss of a batch."""
         inputs, targets = batch
+        if not len(inputs):
+            return self.joint(self.nothing(), 0)
         loss = self.task.loss(self.net.scaled(inputs), self.net.to_units(targets))
-        self.train_loss.update(loss.detach(), len(inputs))
-        return loss
+        self.count_loss(loss.detach(), len(inputs))
+        return self.joint(loss, len(inputs))
 
     def validation_step(self, batch: Batch, number: int) -> None:
         """Adds a batch to the error."""
         inputs, targets = batch
-        self.validation_error.update(self.task.error(self.net(inputs), targets), len(inputs))
+        if len(inputs):
+            self.validation_error.update(self.task.error(self.net(inputs), targets), len(inputs))
 
     def on_validation_epoch_end(self) -> None:
         """Names the error, so that the best epoch can be kept."""
@@ -92,6 +96,8 @@ class CellModule(Learner):
 class Shuffled(Sampler[list[int]]):
     """Batches of places. The order depends on the seed and the epoch alone, so a restart does not change it.
 
+    Of every batch a process of a team takes its share.
+
     Args:
         examples: What the places are of.
         batch: How many places make a batch.
@@ -112,13 +118,15 @@ class Shuffled(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order: list[int] = torch.randperm(len(self.examples), generator=generator).tolist()
-        return (order[start : start + self.batch] for start in range(0, len(order), self.batch))
+        share = this_team().share
+        return (share(order[start : start + self.batch]) for start in range(0, len(order), self.batch))
 
 
 def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> Loaders:
     """Batches to learn from, shuffled, beginning with that epoch, and batches to validate with, in order."""
     learned, checked = TensorDataset(*train), TensorDataset(*validation)
-    in_order = [list(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
+    share = this_team().share
+    in_order = [share(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
     # With batch_size=None the sampler's items go to the dataset as they are: a list of places gives a whole batch.
     return (
         DataLoader(learned, sampler=Shuffled(learned, cell.batch, seed=cell.seed, epoch=epoch), batch_size=None),

@@ -1,4 +1,4 @@
-"""Many cells, run: in this process, or side by side in processes of one thread each.
+"""Many cells, run: in this process, side by side in processes of one thread each, or on a cluster.
 
 Nothing is lost when a run is stopped, however it is stopped: what was measured is in the records, and a half-run cell
 goes on from its last checkpoint the next time.
@@ -9,20 +9,23 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
-from bellnet.errors import DataError, MissingExtraError
+from bellnet.errors import DataError, MissingExtraError, OptionError
 from bellnet.experiments.alone import alone, make_usable
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
+from bellnet.experiments.on_ray import connected, run_on_ray
 from bellnet.experiments.records import Records
-from bellnet.experiments.train import checkpoints, run_cell
+from bellnet.experiments.team import enter_team, joined, this_team
+from bellnet.experiments.train import checkpoints, follow, run_cell
 
 EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
 
@@ -38,19 +41,69 @@ def check_extra(call: str) -> None:
             )
 
 
-def run_cells(cells: Sequence[Runnable], directory: Path, *, jobs: int = 1, show: bool = True) -> list[dict[str, Any]]:
+def run_cells(
+    cells: Sequence[Runnable],
+    directory: Path,
+    *,
+    jobs: int | None = None,
+    devices: int = 1,
+    ray: str | None = None,
+    show: bool = True,
+) -> list[dict[str, Any]]:
     """Run the cells that are not finished, and return the final records of all, in order.
 
-    While this goes on, the directory is refused to other calls and other processes.
+    While this goes on, the directory is refused to other calls and other processes. Under torchrun all processes call
+    this, and train each cell together; the first of them records.
 
     Args:
         cells: What to run.
         directory: Where everything goes.
-        jobs: How many cells run at a time, each in a process of its own with one thread.
+        jobs: How many cells run at a time, each in a process of its own with one thread; one if None, or with Ray as
+            many as the cluster has processors.
+        devices: How many processes train each cell together, on a GPU each where there are so many.
+        ray: The address of a Ray cluster on which cells run, or "local" for one of this process.
         show: Whether to show what is running, its error so far and the time left.
     """
     check_extra("bellnet.experiments.run_cells")
-    records = Records(Path(directory))
+    check_ways(jobs=jobs, devices=devices, ray=ray)
+    with joined() as team, ExitStack() as opened:
+        if not team.leads:
+            follow(team)
+            records: list[dict[str, Any]] = team.tell()
+            return records
+        if ray is not None:
+            opened.enter_context(connected(ray))
+        records = _led(cells, Records(Path(directory)), jobs=jobs, devices=devices, ray=ray, show=show)
+        team.tell()
+        team.tell(records)
+        return records
+
+
+def check_ways(*, jobs: int | None, devices: int, ray: str | None) -> None:
+    """Refuse ways to run cells that do not go together."""
+    team = this_team()
+    if devices > 1 and ray is not None:
+        raise OptionError(
+            f"--devices {devices} --ray {ray}: a cell runs on one processor of a cluster.\n"
+            "Leave --devices out: many cells at a time need less time than one on many processors."
+        )
+    if (devices > 1 or team.size > 1) and jobs is not None and jobs > 1:
+        raise OptionError(
+            f"--jobs {jobs}: with --devices, or under torchrun, cells run one after the other, on all processes.\n"
+            "Leave --jobs out, or the others: many cells at a time need less time than one on many processes."
+        )
+    if team.size > 1 and (ray is not None or devices not in (1, team.here)):
+        given = f"--ray {ray}" if ray is not None else f"--devices {devices}"
+        raise OptionError(
+            f"{given}: torchrun has started {team.here} processes on this machine, which train together.\n"
+            "Leave the option out, or start the command without torchrun."
+        )
+
+
+def _led(
+    cells: Sequence[Runnable], records: Records, *, jobs: int | None, devices: int, ray: str | None, show: bool
+) -> list[dict[str, Any]]:
+    """The same, by the process that records."""
     with alone(records.directory) as is_alone:
         records.repair()
         finished = records.finished()
@@ -62,10 +115,13 @@ def run_cells(cells: Sequence[Runnable], directory: Path, *, jobs: int = 1, show
         with Display(waiting, done=len(cells) - len(waiting), show=show) as display:
             if not is_alone:
                 display.note(
-                    f"{directory}: this file system has no locks. Run no second command there before this one is done."
+                    f"{records.directory}: this file system has no locks. Run no second command there before this one "
+                    "is done."
                 )
-            if jobs > 1 and len(waiting) > 1:
-                _side_by_side(waiting, records.directory, min(jobs, len(waiting)), display)
+            if ray is not None:
+                run_on_ray(waiting, records, display, jobs=jobs)
+            elif this_team().size == 1 and (devices > 1 or ((jobs or 1) > 1 and len(waiting) > 1)):
+                _side_by_side(waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices)
             else:
                 _in_turn(waiting, records.directory, display)
         finished = records.finished()
@@ -100,10 +156,11 @@ def _restore(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _side_by_side(cells: Sequence[Runnable], directory: Path, jobs: int, display: Display) -> None:
+def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(cells))
     workers: dict[Connection, tuple[BaseProcess, Runnable]] = {}
+    others: list[BaseProcess] = []
 
     def hand_out(line: Connection, process: BaseProcess) -> None:
         if waiting:
@@ -116,25 +173,30 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, jobs: int, display
             workers.pop(line, None)
             line.close()
 
+    meeting = TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True)
     try:
+        store = Path(meeting.name) / "store"
+        for rank in range(1, devices if cells else 1):
+            others.append(context.Process(target=_help, args=(rank, devices, store), daemon=True))
+            others[-1].start()
         for _ in range(jobs):
             ours, theirs = context.Pipe()
-            worker = context.Process(target=_work, args=(theirs, directory), daemon=True)
+            worker = context.Process(target=_work, args=(theirs, directory, devices, store), daemon=True)
             worker.start()
             theirs.close()
             hand_out(ours, worker)
         while workers:
-            for line in wait(list(workers)):
-                assert isinstance(line, Connection)
+            for line in wait([*workers, *(other.sentinel for other in others)]):
+                if not isinstance(line, Connection):
+                    line = next(iter(workers))
                 process, cell = workers[line]
+                gone = next((other for other in others if not other.is_alive()), None)
+                if gone is not None:
+                    raise _died(cell, gone)
                 try:
                     what, value = line.recv()
                 except (EOFError, OSError):
-                    process.join()
-                    raise DataError(
-                        f"The process that ran {cell.title} ended with code {process.exitcode} before it was done.\n"
-                        "What it had recorded is kept. Run the same command again to go on from there."
-                    ) from None
+                    raise _died(cell, process) from None
                 if what == EPOCH:
                     display.epoch(cell, value)
                 elif what == NOTE:
@@ -145,10 +207,20 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, jobs: int, display
                     display.end(cell, value)
                     hand_out(line, process)
     finally:
-        for process, _ in workers.values():
+        left = [*others, *(process for process, _ in workers.values())]
+        for process in left:
             process.terminate()
-        for process, _ in workers.values():
+        for process in left:
             process.join()
+        meeting.cleanup()
+
+
+def _died(cell: Runnable, process: BaseProcess) -> DataError:
+    process.join()
+    return DataError(
+        f"The process that ran {cell.title} ended with code {process.exitcode} before it was done.\n"
+        "What it had recorded is kept. Run the same command again to go on from there."
+    )
 
 
 def _end_with_parent() -> None:
@@ -159,26 +231,43 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(line: Connection, directory: Path) -> None:
-    """Runs in a process of its own: takes cells from the line until it is closed."""
+def _help(rank: int, size: int, store: Path) -> None:
+    """Runs in a process of its own: trains what the first process of its team names."""
+    _begin(rank, size)
+    with joined(store) as team:
+        follow(team)
+
+
+def _begin(rank: int, size: int) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
     torch.set_num_threads(1)
-    while True:
-        try:
-            cell = line.recv()
-        except EOFError:
-            return
-        try:
-            done = run_cell(
-                cell,
-                directory,
-                lambda cell, epoch: line.send((EPOCH, epoch)),
-                note=lambda cell, words: line.send((NOTE, words)),
-            )
-        except BrokenPipeError:
-            return  # whoever wanted this is gone; the records and the last checkpoint are there
-        except Exception as reason:
-            line.send((FAILED, reason))
-            return
-        line.send((DONE, done))
+    if size > 1:
+        enter_team(rank, size)
+
+
+def _work(line: Connection, directory: Path, devices: int, store: Path) -> None:
+    """Runs in a process of its own: takes cells from the line until it is closed."""
+    _begin(0, devices)
+    with joined(store) as team:
+        while True:
+            try:
+                cell = line.recv()
+            except EOFError:
+                team.tell()
+                return
+            try:
+                done = run_cell(
+                    cell,
+                    directory,
+                    lambda cell, epoch: line.send((EPOCH, epoch)),
+                    note=lambda cell, words: line.send((NOTE, words)),
+                )
+            except BrokenPipeError:
+                return  # whoever wanted this is gone; the records and the last checkpoint are there
+            except Exception as reason:
+                line.send((FAILED, reason))
+                if team.size > 1:
+                    line.recv()  # which does not end, but the processes do, all of them at once
+                return
+            line.send((DONE, done))

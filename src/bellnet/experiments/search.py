@@ -14,7 +14,8 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import DataError
-from bellnet.experiments.cell import digest
+from bellnet.experiments.cell import Record, digest
+from bellnet.experiments.from_data_set import FromDataSet
 from bellnet.experiments.run import run_cells
 from bellnet.extras import require
 
@@ -44,7 +45,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCell:
+class SearchCell(FromDataSet):
     """One training of one recipe.
 
     Args:
@@ -90,7 +91,7 @@ class SearchCell:
         found = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         return {**found, "recipe": list(self.recipe)}
 
-    def compute(self) -> dict[str, Any]:
+    def compute(self, record: Record) -> dict[str, Any]:
         """Train and measure: accuracies with the weights that the fit kept, and with those of its last epoch."""
         import numpy as np
         from sklearn.model_selection import train_test_split
@@ -111,8 +112,8 @@ class SearchCell:
         asked, answers = [graphs[place] for place in measured], labels[measured]
         last: list[float] = []
 
-        def after_epoch(model: GraphClassifier, record: Mapping[str, Any]) -> None:
-            if record["epoch"] == self.epochs - 1:
+        def after_epoch(model: GraphClassifier, epoch: Mapping[str, Any]) -> None:
+            if epoch["epoch"] == self.epochs - 1:
                 last.append(model.score(asked, answers))
 
         model = GraphClassifier(

@@ -14,8 +14,12 @@ from bellnet.experiments.cell import Record, Runnable
 from bellnet.experiments.figures import is_amount, is_error, is_number
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
+from bellnet.experiments.team import Team, this_team
 
 if TYPE_CHECKING:
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
     from bellnet.experiments.learner import Learner
 
 Report = Callable[[Runnable, dict[str, Any]], None]
@@ -58,42 +62,36 @@ def run_cell(
     return final
 
 
-def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> dict[str, Any]:
-    from lightning.pytorch import Trainer
-    from lightning.pytorch.callbacks import ModelCheckpoint
+def follow(team: Team) -> None:
+    """Train what the first process of a team names, with it, until it names nothing more."""
+    while True:
+        try:
+            named = team.tell()
+        except RuntimeError:
+            raise SystemExit(1) from None  # the first process is gone, and has said why
+        if named is None:
+            return
+        cell, place = named
+        with _quiet():
+            torch.manual_seed(cell.seed)
+            learner = cell.learner()
+            trainer, _ = _trainer(cell, learner, place, lambda epoch: None)
+            _fit(trainer, learner, *team.tell())
 
-    from bellnet.experiments.checkpoints import WholeCheckpoints, find_start
-    from bellnet.experiments.learner import Epochs
+
+def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> dict[str, Any]:
+    from bellnet.experiments.checkpoints import find_start
 
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
     learner = cell.learner()
-    best = None
-    if learner.monitor is not None:
-        name, mode = learner.monitor
-        best = ModelCheckpoint(
-            place, "best", monitor=name, mode=mode, enable_version_counter=False, save_on_train_epoch_end=True
-        )
-    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
-    last = ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)
-    trainer = Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_epochs=cell.epochs,
-        num_sanity_val_steps=0,
-        # The last one comes after the best one, since it also stores what that one knows.
-        callbacks=[Epochs(record), *([] if best is None else [best]), last],
-        plugins=[WholeCheckpoints()],
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=records.directory,
-    )
+    team = this_team()
+    team.tell((cell, place))  # not before here: what cannot be learned is said once, by this process
+    trainer, best = _trainer(cell, learner, place, record)
     start = find_start(place, learner, best, _recorded(cell, records, learner))
     if start.wrong:
         note(cell, start.said())
-    train, checked = learner.loaders(epoch=start.epoch)
-    trainer.fit(learner, train, checked, ckpt_path=start.path)
+    _fit(trainer, learner, *team.tell((start.path, start.epoch)))
 
     counts = torch.load(place / ("last.ckpt" if best is None else "best.ckpt"), weights_only=True)
     learner.load_state_dict(counts["state_dict"])
@@ -112,6 +110,45 @@ def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> di
         "parameters": sum(weight.numel() for weight in learner.net.parameters()),
         "seconds": round(sum(epoch["seconds"] for epoch in epochs), 3),
     }
+
+
+def _trainer(
+    cell: Runnable, learner: "Learner", place: Path, record: Record
+) -> "tuple[Trainer, ModelCheckpoint | None]":
+    """What trains a cell, and what keeps its best epoch, if that counts."""
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    from bellnet.experiments.checkpoints import WholeCheckpoints
+    from bellnet.experiments.learner import Epochs
+
+    best = None
+    if learner.monitor is not None:
+        name, mode = learner.monitor
+        best = ModelCheckpoint(
+            place, "best", monitor=name, mode=mode, enable_version_counter=False, save_on_train_epoch_end=True
+        )
+    # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
+    last = ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)
+    trainer = Trainer(
+        **this_team().trainer_options(),
+        max_epochs=cell.epochs,
+        num_sanity_val_steps=0,
+        # The last one comes after the best one, since it also stores what that one knows.
+        callbacks=[Epochs(record), *([] if best is None else [best]), last],
+        plugins=[WholeCheckpoints()],
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=place.parent.parent,
+    )
+    return trainer, best
+
+
+def _fit(trainer: "Trainer", learner: "Learner", path: Path | None, epoch: int) -> None:
+    """Train, from the checkpoint of the epoch before or from the beginning."""
+    train, checked = learner.loaders(epoch=epoch)
+    trainer.fit(learner, train, checked, ckpt_path=path)
 
 
 def _recorded(cell: Runnable, records: Records, learner: "Learner") -> dict[int, dict[str, Any]]:

@@ -12,7 +12,6 @@ from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
 OVER = ("batch", "graph", "channels")
-PLAIN = (torch.float32, torch.float64)
 
 
 class EntryNorm(NotScripted, nn.Module):
@@ -70,8 +69,6 @@ class EntryNorm(NotScripted, nn.Module):
     def _normalise_listed(self, x: Sparse) -> Tensor:
         """The values of a Sparse: its tuples are a batch of entries without node axes, unless graphs are apart."""
         check_sparse(self._reception.call, x, self.axes, self.channels)
-        if self.over == "batch" and len(x.values) > 1 and x.values.dtype == self.weight.dtype in PLAIN:
-            return self._normalise_at_once(x.values)
         if self.over != "graph":
             return self._normalise(x.values, None)
         graphs, values = x.support.graphs, _widened(x.values)
@@ -79,19 +76,6 @@ class EntryNorm(NotScripted, nn.Module):
         centred = values - (sums_by_graph(values, x.support) / count)[graphs]
         variance = sums_by_graph(centred.square(), x.support) / count
         return self._scaled(centred * torch.rsqrt(variance + self.eps)[graphs], x.values.dtype)
-
-    def _normalise_at_once(self, values: Tensor) -> Tensor:
-        """What `_normalise` does, in torch's own function: a third of the passes over the tuples."""
-        return torch.nn.functional.batch_norm(
-            values,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            training=self.training,
-            momentum=self.momentum,
-            eps=self.eps,
-        )
 
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
         if self._is_plain_batch(tensor, inside):

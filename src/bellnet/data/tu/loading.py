@@ -14,6 +14,8 @@ from bellnet.data.tu import cache as kept
 from bellnet.data.tu.collection import NAMES
 from bellnet.data.tu.fetch import fetch
 from bellnet.data.tu.files import Files, Zipped, find, names_in
+from bellnet.data.tu.parcel import Parcel
+from bellnet.data.tu.parcel import pack as packed
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.splits import read_splits
 from bellnet.data.tu.unpack import MAX_RATIO, MAX_UNPACKED, Bound
@@ -75,6 +77,16 @@ def load(
         folder = kept.default_folder() if cache is True else Path(cache)
         found = _kept_or_parsed(files, kept.file_for(folder, files.name, files.digest()))
     return replace(found, splits=read_splits(files.name, files.place, len(found)))
+
+
+def pack(name: str, data: str | os.PathLike[str] | None = None) -> Parcel:
+    """A data set with its splits, for another machine: `receive` keeps it there, and `load` reads what was kept.
+
+    Args:
+        name: The name of the data set.
+        data: Where it is, as in `load`.
+    """
+    return packed(_files(name, data, None, bound=Bound(MAX_UNPACKED, MAX_RATIO)))
 
 
 def known_names() -> list[str]:

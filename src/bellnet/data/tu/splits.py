@@ -20,11 +20,15 @@ def read_splits(name: str, place: Path, n_graphs: int) -> "list[Split] | None":
 
     A graph may be in no test set, but in no split on both sides.
     """
-    for folder in dict.fromkeys([place, *place.parents[:3]]) if place.is_dir() else [place.parent]:
-        file = folder / "splits" / f"{name}.json"
-        if file.is_file():
-            return _read(file, n_graphs)
-    return None
+    file = find_splits(name, place)
+    return None if file is None else _read(file, n_graphs)
+
+
+def find_splits(name: str, place: Path) -> Path | None:
+    """The file splits/NAME.json beside a zip or a folder; None if there is none."""
+    folders = dict.fromkeys([place, *place.parents[:3]]) if place.is_dir() else [place.parent]
+    files = (folder / "splits" / f"{name}.json" for folder in folders)
+    return next((file for file in files if file.is_file()), None)
 
 
 def _read(file: Path, n_graphs: int) -> "list[Split]":
