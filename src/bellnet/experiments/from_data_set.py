@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from bellnet import data as sets
+from bellnet import data as sets
 
 
 class FromDataSet:
@@ -19,11 +18,9 @@ class FromDataSet:
     name: str
     data: Path | None
 
-    def parcel(self) -> "sets.tu.Parcel":
+    def parcel(self) -> sets.tu.Parcel:
         """Its data set, for a machine that has no such folder."""
-        from bellnet.data import tu
-
-        return tu.pack(self.name, self.data)
+        return sets.tu.pack(self.name, self.data)
 
     def sent(self, folder: Path | None) -> Self:
         """The same cell on another machine, where its data set is in that folder."""
