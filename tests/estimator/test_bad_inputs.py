@@ -220,7 +220,7 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
     ("options", "words"),
     [
         ({"target": "world"}, "target must be one of 'graph', 'node', 'edge', not 'world'."),
-        ({"pool": None}, "pool must be one of 'max', 'mean', 'sum', not None."),
+        ({"pool": None}, "pool must be one or several of 'max', 'mean', 'sum', not None."),
         ({"adjacency": "laplacian"}, "adjacency must be one of 'plain', 'normalized', 'both', not 'laplacian'."),
         ({"degrees": 1}, "degrees must be True or False, not 1."),
         ({"channels": ()}, "channels must be the widths of the layers, such as (16, 32), not ()."),
@@ -230,12 +230,12 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
         ({"validation_fraction": -0.1}, "validation_fraction must be from 0 up and below 1, not -0.1."),
         ({"learning_rate": 0}, "learning_rate must be a positive number, not 0."),
         ({"weight_decay": "a"}, "weight_decay must be a number from 0 up, not 'a'."),
-        ({"max_epochs": 2.5}, "max_epochs must be a whole number from 1 up, not 2.5."),
+        ({"max_epochs": 2.5}, "max_epochs must be 'auto' or a whole number from 1 up, not 2.5."),
         ({"patience": True}, "patience must be a whole number from 1 up, not True."),
         ({"batch_size": 0}, "batch_size must be a whole number from 1 up, not 0."),
         ({"device": "abacus"}, "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'."),
         ({"device": 10**5000}, "device must be 'auto' or a device of torch such as 'cpu', not <int too long to be"),
-        ({"pool": 10**5000}, "pool must be one of 'max', 'mean', 'sum', not <int too long to be written>."),
+        ({"pool": 10**5000}, "pool must be one or several of 'max', 'mean', 'sum', not <int too long to be written>."),
         ({"dropout": -(10**5000)}, "dropout must be from 0 up and below 1, not <int too long to be written>."),
         (
             {"channels": [-(10**5000)]},

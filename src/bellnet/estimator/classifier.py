@@ -56,7 +56,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
-        max_epochs: The most times that every graph is seen.
+        max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
+            is more to see: so many that about 25 million edges and nodes (or pairs of nodes) are seen altogether.
         patience: For how many epochs none may be as good as the best before training stops; None for a third of
             max_epochs, and at least five.
         validation_fraction: The share of labels that is held out, of every class alike; 0 holds out none, and all
@@ -95,26 +96,26 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         *,
         target: str = "graph",
         order: int = 2,
-        channels: Sequence[int] = (32, 32),
+        channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
-        pool: str | Sequence[str] = "max",
+        pool: str | Sequence[str] = "mean",
         jump: bool = False,
-        norm: str | None = None,
-        residual: bool = False,
+        norm: str | None = "batch",
+        residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
-        sizes: bool = False,
+        sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
-        dropout: float = 0.0,
+        dropout: float = 0.1,
         label_smoothing: float = 0.0,
-        learning_rate: float = 0.005,
+        learning_rate: float = 0.004,
         weight_decay: float = 0.0,
         batch_size: int = 32,
-        max_epochs: int = 30,
+        max_epochs: int | str = "auto",
         patience: int | None = None,
         validation_fraction: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,

@@ -32,6 +32,9 @@ HOLDS = {2: "the padded layout holds all pairs of nodes", 3: "order=3 holds all 
 CHEAPER = {2: "layout='sparse' only edges and nodes", 3: "order=2 only pairs"}
 LISTED_SHARE = 0.7
 """Of all pairs of nodes so many may be listed, and the sparse layout still takes less time."""
+MOST_EPOCHS, FEWEST_EPOCHS = 60, 5
+ENTRIES_SEEN = 25_000_000
+"""In all epochs together, if their number is not given; with the usual channels some minutes on one core."""
 WEIGHT_BYTES = 20
 """What a weight takes in training: itself, its gradient, two moments and the copy of the epoch that is kept."""
 
@@ -45,6 +48,12 @@ def cheaper_layout(graphs: Sequence[Graph], order: int) -> str:
         return "padded"
     listed, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
     return "sparse" if listed <= LISTED_SHARE * pairs else "padded"
+
+
+def affordable_epochs(graphs: Sequence[Graph], layout: str) -> int:
+    """How many epochs show about `ENTRIES_SEEN` entries: the more there is to see, the less often it is seen."""
+    entries = sum(graph.n**2 if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, ENTRIES_SEEN // max(entries, 1)))
 
 
 def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, dropout: float) -> int:

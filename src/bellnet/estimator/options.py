@@ -87,7 +87,7 @@ KINDS = {
     **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
-    "max_epochs": _COUNT,
+    "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
     "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
     "dropout": _SHARE,
     "label_smoothing": _SHARE,
