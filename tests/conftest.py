@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense, halves
+from bellnet.execute import dense
 
 settings.register_profile(
     "repeatable",
@@ -24,16 +24,14 @@ def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)
 
 
-@pytest.fixture(scope="module", params=["small", "large", "graph after graph", "halved"])
+@pytest.fixture(scope="module", params=["small", "large", "graph after graph"])
 def every_size(request):
-    """Small tensors are computed in another way than large ones, large ones graph after graph, and wide ones by halves.
+    """Small tensors are computed in another way than large ones, and large ones a few graphs at a time.
 
     The bounds are moved, so that what a test makes counts as each of them.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "halved":
-            patch.setattr(halves, "pays", lambda *shape_and_type: True)
-        elif request.param != "small":
+        if request.param != "small":
             patch.setattr(dense, "SMALL_BYTES", -1)
             patch.setattr(dense, "CHUNK_BYTES", 1 if request.param == "graph after graph" else 2**60)
         yield

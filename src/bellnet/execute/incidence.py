@@ -16,7 +16,6 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
-from bellnet.execute.halves import Halves
 from bellnet.tensors.keeping import making_constants
 
 LONG = 4096
@@ -87,14 +86,6 @@ class Incidence:
             parts.add_(found)
         else:
             parts.index_add_(0, self.parts, found)
-
-    @cached_property
-    def halves(self) -> Halves:
-        """Of tuples that belong to the swapped ones."""
-        with making_constants():
-            if self.parts is None:
-                return Halves(self.whole)
-            return Halves(self.whole.new_full((self.n_parts,), -1).index_copy_(0, self.parts, self.whole))
 
     @cached_property
     def _found_before(self) -> Tensor | None:

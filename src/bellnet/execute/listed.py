@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from bellnet.execute import halves
 from bellnet.execute.absent import what_is_left
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.level_matrices import LevelMatrices
@@ -25,9 +24,6 @@ from bellnet.tensors.keeping import making_constants
 
 Matrices = list[list[Tensor]]
 """For every level and swap one."""
-
-HALVED_BYTES = 2**24
-"""More than so many bytes of input and output are not put together from halves, which takes twice as many."""
 
 PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
 """All that is added to rows is added up for so many of them at once."""
@@ -125,8 +121,6 @@ class Passage:
         wide = widen(matrices, n_rows, totals)
         chosen = wide if by_rows else wide[:1]
         pieces = _pieces(n_rows, max(inner, outer), read)
-        if self._is_halved(level, read, matrices):
-            return self._by_halves(level, read, matrices, begun=begun, bias=bias, witness=witness)
         total = self.target.shadow(self.levels[level][1]).memory.empty(n_rows, outer, read)
         is_begun = begun is not None and total is None and len(pieces) == 1
         if total is None:
@@ -159,38 +153,6 @@ class Passage:
                     (total if piece is None else total[piece]).add_(rows)
         return total
 
-    def _is_halved(self, level: int, read: Tensor, matrices: Sequence[Tensor]) -> bool:
-        """Whether tuples and swapped tuples are computed together: many channels, and few enough rows for the cache."""
-        source, target, swaps = self.levels[level]
-        if len(swaps) != 2 or self.source.shadow(source) is not self.target.shadow(target):
-            return False
-        inner, outer = matrices[0].shape
-        if len(read) * (inner + outer) * read.element_size() > HALVED_BYTES:
-            return False
-        lookup = self.lookup(level, 1)
-        most_have_both = lookup is not None and 2 * len(lookup.whole) > len(read)
-        return most_have_both and halves.pays(len(read), inner, outer, read)
-
-    def _by_halves(
-        self,
-        level: int,
-        read: Tensor,
-        matrices: Sequence[Tensor],
-        *,
-        begun: Callable[[slice | None], Tensor] | None,
-        bias: Tensor | None,
-        witness: "Witness | None",
-    ) -> Tensor:
-        lookup = self.lookup(level, 1)
-        assert lookup is not None
-        parts = lookup.halves.split(read)
-        if witness is not None:
-            witness.see_halves(level, lookup.halves, parts)
-        total = lookup.halves.join(parts, matrices)
-        if begun is not None:
-            total.add_(begun(None))
-        return total if bias is None else total.add_(bias)
-
 
 class Witness:
     """The gradient of the matrices, from what is read of the gradient and looked up where the input was read."""
@@ -204,11 +166,6 @@ class Witness:
         self.seen.add((level, number))
         read = self.reads[level]
         add_columns_by_columns(self.of_matrices[level][number], read if piece is None else read[piece], rows)
-
-    def see_halves(self, level: int, both: halves.Halves, parts: Tensor) -> None:
-        """Use the parts of tuples and swapped tuples."""
-        self.seen |= {(level, 0), (level, 1)}
-        both.pair(both.split(self.reads[level]), parts, self.of_matrices[level])
 
 
 class Listed:
