@@ -173,10 +173,10 @@ class GraphEstimator(ABC, BaseEstimator):
             score=self._measure,
             max_entries=most_pairs([graph.n for graph in graphs], self.order),
         )
-        epochs = affordable_epochs(graphs, self.layout_) if self.max_epochs == "auto" else int(self.max_epochs)
+        epochs = affordable_epochs(graphs, self.layout_, self.order) if self.max_epochs == "auto" else self.max_epochs
         schedule = Schedule(
-            max_epochs=epochs,
-            patience=patience_of(self.patience, epochs),
+            max_epochs=int(epochs),
+            patience=patience_of(self.patience, int(epochs)),
             batch_size=int(self.batch_size),
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
@@ -188,7 +188,7 @@ class GraphEstimator(ABC, BaseEstimator):
             after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
-        with Bar(f"fit {n_learned} graphs", epochs, show=bool(self.verbose)) as bar, net.dropping_by(chance):
+        with Bar(f"fit {n_learned} graphs", int(epochs), show=bool(self.verbose)) as bar, net.dropping_by(chance):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch

@@ -50,9 +50,9 @@ def cheaper_layout(graphs: Sequence[Graph], order: int) -> str:
     return "sparse" if listed <= LISTED_SHARE * pairs else "padded"
 
 
-def affordable_epochs(graphs: Sequence[Graph], layout: str) -> int:
+def affordable_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
     """How many epochs show about `ENTRIES_SEEN` entries: the more there is to see, the less often it is seen."""
-    entries = sum(graph.n**2 if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
+    entries = sum(graph.n**order if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
     return max(FEWEST_EPOCHS, min(MOST_EPOCHS, ENTRIES_SEEN // max(entries, 1)))
 
 
