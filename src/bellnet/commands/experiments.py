@@ -255,6 +255,20 @@ def _run_report(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _declare_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what was given to --out elsewhere")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where their finished cells go")
+
+
+def _run_merge(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import merge_records
+
+    make_directory(arguments.out)
+    for source, taken in merge_records(arguments.directories, arguments.out).items():
+        print(f"took {taken} cell{'s' * (taken != 1)} of {harmless(source)}")
+    return OK
+
+
 def _print_tables(directory: Path, files: Sequence[Path]) -> None:
     from bellnet.experiments import print_tables
 
@@ -300,5 +314,12 @@ COMMANDS = (
         ("report results/table1",),
         _declare_report,
         _run_report,
+    ),
+    Command(
+        "merge",
+        "gather the finished cells of several runs in one directory",
+        ("merge other/results/table3 --out results/table3",),
+        _declare_merge,
+        _run_merge,
     ),
 )

@@ -9,6 +9,7 @@ tables and pictures from that file.
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
+from bellnet.experiments.merge import merge_records
 from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
 from bellnet.experiments.records import Records
 from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
@@ -28,6 +29,7 @@ __all__ = [
     "check_extra",
     "check_report",
     "is_first",
+    "merge_records",
     "print_tables",
     "quick",
     "quick_graphs",

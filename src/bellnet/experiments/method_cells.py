@@ -18,7 +18,7 @@ from bellnet.experiments.from_data_set import FromDataSet
 from bellnet.experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
 from bellnet.experiments.graph_data import GraphSet, load_graphs, parts_of
 from bellnet.experiments.methods import NAMES, method
-from bellnet.experiments.methods.method import Method, Task
+from bellnet.experiments.methods.base import Method, Task
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner

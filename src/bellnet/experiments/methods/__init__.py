@@ -5,7 +5,7 @@ A method is a file here, with a class of which `METHOD` is the only object, and 
 
 from importlib import import_module
 
-from bellnet.experiments.methods.method import Method
+from bellnet.experiments.methods.base import Method
 
 NAMES = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc")
 

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from bellnet.experiments.cell import Record
-from bellnet.experiments.methods.method import Method, Options, Task
+from bellnet.experiments.methods.base import Method, Options, Task
 
 OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from bellnet.experiments.methods.base import Options, Task
 from bellnet.experiments.methods.examples import Together
-from bellnet.experiments.methods.method import Options, Task
 from bellnet.experiments.methods.network import Network
 
 
@@ -55,6 +55,7 @@ class _Net(nn.Module):
         adjacency = to_dense_adj(
             batch.edge_index, batch.batch, batch_size=batch.num_graphs, max_num_nodes=mask.shape[1]
         )
+        adjacency = adjacency.to(x)
         embedded = self.embed(x, adjacency, mask)
         shares = self.dealt(self.deal(x, adjacency, mask))
         pooled, links, of_links, of_entropy = dense_diff_pool(embedded, adjacency, shares, mask)

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bellnet.experiments.methods.base import Options, Task
 from bellnet.experiments.methods.examples import Together
-from bellnet.experiments.methods.method import Options, Task
 from bellnet.experiments.methods.network import Network
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bellnet.data import Graph
+from bellnet.experiments.methods.base import Options
 from bellnet.experiments.methods.kernel import Kernel
-from bellnet.experiments.methods.method import Options
 
 
 class Graphlet(Kernel):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bellnet.data import Graph
 from bellnet.experiments.cell import Record
 from bellnet.experiments.graph_data import GraphSet
-from bellnet.experiments.methods.method import Method, Options, Task
+from bellnet.experiments.methods.base import Method, Options, Task
 from bellnet.experiments.methods.node_labels import labels_of
 
 if TYPE_CHECKING:

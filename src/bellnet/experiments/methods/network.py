@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from bellnet.experiments.cell import Record
+from bellnet.experiments.methods.base import Method, Options, Task
 from bellnet.experiments.methods.examples import Together, examples_of
-from bellnet.experiments.methods.method import Method, Options, Task
 
 
 class Network(Method):

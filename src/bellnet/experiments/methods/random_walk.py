@@ -6,8 +6,8 @@ from typing import Any
 from bellnet.data import Graph
 from bellnet.errors import DataError
 from bellnet.experiments.graph_data import GraphSet
+from bellnet.experiments.methods.base import Options
 from bellnet.experiments.methods.kernel import Kernel
-from bellnet.experiments.methods.method import Options
 
 MOST_PAIRS = 2_000_000
 
