@@ -40,7 +40,7 @@ LATE = {
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
     "mpnn_demo": {"matplotlib", "torch_geometric"},
-    "experiments": {"lightning", "matplotlib", "rich"},
+    "experiments": {"lightning", "matplotlib", "ray", "rich"},
     "estimator": {"rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},

@@ -24,7 +24,7 @@ from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.on_ray import connected, run_on_ray
 from bellnet.experiments.records import Records
-from bellnet.experiments.team import enter_team, joined, this_team
+from bellnet.experiments.team import joined, membership, this_team
 from bellnet.experiments.train import checkpoints, follow, run_cell
 
 EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
@@ -243,7 +243,7 @@ def _begin(rank: int, size: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
     torch.set_num_threads(1)
     if size > 1:
-        enter_team(rank, size)
+        os.environ.update(membership(rank, size))
 
 
 def _work(line: Connection, directory: Path, devices: int, store: Path) -> None:
