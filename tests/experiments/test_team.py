@@ -20,6 +20,7 @@ from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
 FIGURES = {
+    "matrices": ("loss", "validation"),
     "fixed": ("loss", "train", "test", "test_loss"),
     "nested": ("loss", "train", "validation", "validation_loss"),
 }

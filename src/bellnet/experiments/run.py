@@ -206,6 +206,8 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
                 else:
                     display.end(cell, value)
                     hand_out(line, process)
+        for other in others:
+            other.join()  # the first of the team has told them that this was all
     finally:
         left = [*others, *(process for process, _ in workers.values())]
         for process in left:
