@@ -50,7 +50,12 @@ print("the same")
 
 @pytest.mark.slow
 def test_the_backend_of_ray_gives_the_same_scores():
-    alone = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": token_hex(32)}
+    alone = {
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_TOKEN": token_hex(32),
+        "RAY_AUTH_MODE": "token",
+    }
     environment = {**os.environ, **alone, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", ON_RAY], capture_output=True, text=True, env=environment)
     assert done.stdout == "the same\n", done.stderr

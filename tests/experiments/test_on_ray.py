@@ -131,7 +131,7 @@ def test_where_there_is_no_cluster_it_is_said_how_to_start_one(tmp_path, monkeyp
     )
 
 
-COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "60", "--silent", "--data")
+COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "30", "--silent", "--data")
 
 
 def _command(data, out, *way):
@@ -141,7 +141,7 @@ def _command(data, out, *way):
 def _environment(**changes):
     # A token of its own: Ray would write one into the home of whoever tests.
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    return {**os.environ, "RAY_AUTH_TOKEN": TOKEN, **quiet, **changes}
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, **quiet, **changes}
 
 
 TOKEN = secrets.token_hex(32)
@@ -168,7 +168,9 @@ def _figures(out):
 
 
 def _wait_for_epochs(process, out, *, cells, epochs):
-    while sum(len(found) >= epochs for found in Records(out).epochs().values()) < cells:
+    """Wait until so many cells at a time have had so many epochs, and are not finished."""
+    records = Records(out)
+    while sum(len(found) >= epochs for found in records.epochs().values()) - len(records.finished()) < cells:
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
 
@@ -196,11 +198,16 @@ def _node(*options, environment):
     process = subprocess.Popen(
         [*command, *options],
         env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         start_new_session=True,
+        text=True,
     )
     try:
+        said = []
+        while not said or "Ray runtime started" not in said[-1]:
+            said.append(process.stdout.readline())
+            assert said[-1], said
         yield process
     finally:
         _end(process)
@@ -210,7 +217,7 @@ def _end(process):
     """Kill a node with everything that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.communicate()
 
 
 @pytest.fixture
@@ -233,13 +240,13 @@ def test_a_machine_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_pat
     trap = tmp_path / "trap" / "bellnet"
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise ImportError('the package did not come with the job')")
-    theirs = _environment(BELLNET_CACHE=str(tmp_path / "cache"), PYTHONPATH=str(trap.parent))
+    changes = {"BELLNET_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(trap.parent), "PYTHONUNBUFFERED": "1"}
+    theirs = _environment(**changes)
     theirs.pop("BELLNET_DATA", None)
     out, address = tmp_path / "out", f"127.0.0.1:{_free_port()}"
     here = ("--node-ip-address=127.0.0.1",)
     head = ("--head", f"--port={address.rpartition(':')[2]}", "--include-dashboard=false", f"--temp-dir={short_folder}")
-    with _node(*head, *here, environment=theirs) as first:
-        _wait_for_port(first, address)
+    with _node(*head, *here, environment=theirs):
         with _node(f"--address={address}", *here, environment=theirs) as second:
             driver = subprocess.Popen(
                 _command(data, out, "--ray", address),
@@ -268,14 +275,3 @@ def _repeated(out):
             if (record["key"], record["epoch"]) in seen:
                 yield record
             seen.add((record["key"], record["epoch"]))
-
-
-def _wait_for_port(process, address):
-    host, _, port = address.rpartition(":")
-    while True:
-        assert process.poll() is None
-        try:
-            socket.create_connection((host, int(port)), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)

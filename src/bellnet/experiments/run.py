@@ -188,11 +188,8 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         while workers:
             for line in wait([*workers, *(other.sentinel for other in others)]):
                 if not isinstance(line, Connection):
-                    line = next(iter(workers))
+                    raise _died(next(iter(workers.values()))[1], _gone(others) or others[0])
                 process, cell = workers[line]
-                gone = next((other for other in others if not other.is_alive()), None)
-                if gone is not None:
-                    raise _died(cell, gone)
                 try:
                     what, value = line.recv()
                 except (EOFError, OSError):
@@ -202,7 +199,10 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
                 elif what == NOTE:
                     display.note_of(cell, value)
                 elif what == FAILED:
-                    raise value
+                    # If another one of the team is gone, that is why; a connection may end before its process does.
+                    wait([other.sentinel for other in others], timeout=1 if others else 0)
+                    gone = _gone(others)
+                    raise value if gone is None else _died(cell, gone)
                 else:
                     display.end(cell, value)
                     hand_out(line, process)
@@ -215,6 +215,10 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         for process in left:
             process.join()
         meeting.cleanup()
+
+
+def _gone(processes: Sequence[BaseProcess]) -> BaseProcess | None:
+    return next((process for process in processes if not process.is_alive()), None)
 
 
 def _died(cell: Runnable, process: BaseProcess) -> DataError:
