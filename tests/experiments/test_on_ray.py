@@ -246,18 +246,20 @@ def test_a_machine_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_pat
     out, address = tmp_path / "out", f"127.0.0.1:{_free_port()}"
     here = ("--node-ip-address=127.0.0.1",)
     head = ("--head", f"--port={address.rpartition(':')[2]}", "--include-dashboard=false", f"--temp-dir={short_folder}")
-    with _node(*head, *here, environment=theirs):
-        with _node(f"--address={address}", *here, environment=theirs) as second:
-            driver = subprocess.Popen(
-                _command(data, out, "--ray", address),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=_environment(),
-            )
-            _wait_for_epochs(driver, out, cells=2, epochs=3)
-            _end(second)
-            printed, said = driver.communicate(timeout=120)
+    with (
+        _node(*head, *here, environment=theirs),
+        _node(f"--address={address}", *here, environment=theirs) as second,
+    ):
+        driver = subprocess.Popen(
+            _command(data, out, "--ray", address),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+        )
+        _wait_for_epochs(driver, out, cells=2, epochs=3)
+        _end(second)
+        printed, said = driver.communicate(timeout=120)
     assert driver.returncode == 0, said
     assert (_table(printed), _figures(out)) == undisturbed
     died = re.findall(r"MUTAG, split (\d), dense, fixed: the worker that ran it has died", said)
