@@ -97,7 +97,7 @@ def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monke
     assert "ended with code 3 before it was done.\nWhat it had recorded is kept." in str(caught.value)
 
 
-def _die(line, directory):
+def _die(*given):
     sys.exit(3)
 
 

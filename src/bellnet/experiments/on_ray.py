@@ -5,6 +5,7 @@ then, the checkpoints. So whatever happens to it, the driver can send the cell t
 The package comes with the job and a data set by its digest, so workers need no folder that the driver has.
 """
 
+import logging
 import os
 import platform
 import time
@@ -97,6 +98,7 @@ def connected(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    logging.getLogger("ray").setLevel(logging.ERROR)  # how a cluster is started is not about the experiment
     here: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
         ray.init(

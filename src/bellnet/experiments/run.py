@@ -24,7 +24,7 @@ from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.on_ray import connected, run_on_ray
 from bellnet.experiments.records import Records
-from bellnet.experiments.team import enter_team, joined, this_team
+from bellnet.experiments.team import joined, membership, this_team
 from bellnet.experiments.train import checkpoints, follow, run_cell
 
 EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
@@ -188,11 +188,8 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         while workers:
             for line in wait([*workers, *(other.sentinel for other in others)]):
                 if not isinstance(line, Connection):
-                    line = next(iter(workers))
+                    raise _died(next(iter(workers.values()))[1], _gone(others) or others[0])
                 process, cell = workers[line]
-                gone = next((other for other in others if not other.is_alive()), None)
-                if gone is not None:
-                    raise _died(cell, gone)
                 try:
                     what, value = line.recv()
                 except (EOFError, OSError):
@@ -202,10 +199,15 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
                 elif what == NOTE:
                     display.note_of(cell, value)
                 elif what == FAILED:
-                    raise value
+                    # If another one of the team is gone, that is why; a connection may end before its process does.
+                    wait([other.sentinel for other in others], timeout=1 if others else 0)
+                    gone = _gone(others)
+                    raise value if gone is None else _died(cell, gone)
                 else:
                     display.end(cell, value)
                     hand_out(line, process)
+        for other in others:
+            other.join()  # the first of the team has told them that this was all
     finally:
         left = [*others, *(process for process, _ in workers.values())]
         for process in left:
@@ -213,6 +215,10 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         for process in left:
             process.join()
         meeting.cleanup()
+
+
+def _gone(processes: Sequence[BaseProcess]) -> BaseProcess | None:
+    return next((process for process in processes if not process.is_alive()), None)
 
 
 def _died(cell: Runnable, process: BaseProcess) -> DataError:
@@ -243,7 +249,7 @@ def _begin(rank: int, size: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
     torch.set_num_threads(1)
     if size > 1:
-        enter_team(rank, size)
+        os.environ.update(membership(rank, size))
 
 
 def _work(line: Connection, directory: Path, devices: int, store: Path) -> None:

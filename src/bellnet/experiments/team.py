@@ -94,21 +94,18 @@ def is_first() -> bool:
     return this_team().leads
 
 
-def enter_team(rank: int, size: int) -> None:
-    """Let this process be one of so many on this machine; they speak over the loopback interface."""
-    os.environ.update(
-        {
-            MARK: "bellnet",
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "GROUP_RANK": "0",
-            "WORLD_SIZE": str(size),
-            "LOCAL_WORLD_SIZE": str(size),
-        }
-    )
+def membership(rank: int, size: int) -> dict[str, str]:
+    """The environment of one of so many processes on this machine, which speak over the loopback interface."""
     loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
-    if loopback:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])
+    return {
+        MARK: "bellnet",
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "GROUP_RANK": "0",
+        "WORLD_SIZE": str(size),
+        "LOCAL_WORLD_SIZE": str(size),
+        **({"GLOO_SOCKET_IFNAME": loopback[0]} if loopback else {}),
+    }
 
 
 @contextmanager

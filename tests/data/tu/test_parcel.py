@@ -1,0 +1,102 @@
+"""Data sets on their way to another machine: by digest, with their splits, without the folder they came from."""
+
+import os
+import shutil
+
+import pytest
+import torch
+
+from bellnet.data import tu
+from bellnet.errors import DataError
+from tests.data.tu.small import write_folder, write_zip
+
+SPLITS = '{"folds": [{"train": [0, 1], "test": [2]}]}'
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of the machine that receives."""
+    monkeypatch.setenv("BELLNET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def _written(folder, *, zipped):
+    """A data set with splits, as a zip or unpacked."""
+    if zipped:
+        write_zip(folder / "SMALL.zip")
+    else:
+        write_folder(folder / "SMALL")
+    (folder / "splits").mkdir()
+    (folder / "splits" / "SMALL.json").write_text(SPLITS)
+    return folder
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_data_set_arrives_with_its_splits_though_its_folder_is_gone(tmp_path, zipped):
+    source = _written(tmp_path / "source", zipped=zipped)
+    before = tu.load("SMALL", source, cache=False)
+    parcel = tu.pack("SMALL", source)
+    shutil.rmtree(source)
+    after = tu.load("SMALL", tu.receive("SMALL", parcel.digest, lambda: parcel), cache=False)
+    assert len(after) == len(before) == 3
+    for mine, theirs in zip(after.graphs, before.graphs, strict=True):
+        assert torch.equal(mine.edge_index, theirs.edge_index)
+        assert torch.equal(mine.node_labels, theirs.node_labels)
+        assert torch.equal(mine.edge_features, theirs.edge_features)
+    assert torch.equal(after.labels, before.labels)
+    assert [[part.tolist() for part in split] for split in after.splits] == [[[0, 1], [2]]]
+
+
+def test_what_is_there_is_not_fetched_again(tmp_path):
+    parcel = tu.pack("SMALL", _written(tmp_path / "source", zipped=True))
+    folder = tu.receive("SMALL", parcel.digest, lambda: parcel)
+    assert tu.receive("SMALL", parcel.digest, lambda: pytest.fail("it was fetched")) == folder
+
+
+def test_without_splits_there_are_none(tmp_path):
+    parcel = tu.pack("SMALL", write_folder(tmp_path / "source"))
+    assert parcel.splits is None
+    folder = tu.receive("SMALL", parcel.digest, lambda: parcel)
+    assert tu.load("SMALL", folder, cache=False).splits is None
+
+
+def test_the_digest_is_that_of_graphs_and_splits_and_of_no_date(tmp_path):
+    first, second = (_written(tmp_path / name, zipped=False) for name in ("first", "second"))
+    for file in (second / "SMALL").iterdir():
+        os.utime(file, (10**9, 10**9))
+    assert tu.pack("SMALL", first).digest == tu.pack("SMALL", second).digest
+    (second / "splits" / "SMALL.json").write_text(SPLITS.replace("[2]", "[]"))
+    assert tu.pack("SMALL", first).digest != tu.pack("SMALL", second).digest
+
+
+def test_what_was_changed_on_the_way_is_refused_and_not_kept(tmp_path, cache):
+    sent, other = (tu.pack("SMALL", _written(tmp_path / name, zipped=name == "sent")) for name in ("sent", "other"))
+    with pytest.raises(DataError) as caught:
+        tu.receive("SMALL", sent.digest, lambda: other)
+    assert str(caught.value) == "SMALL: what has arrived has another digest than what was sent.\nSend it again."
+    assert not list(cache.rglob("*.zip"))
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_the_way_out(tmp_path, cache):
+    parcel = tu.pack("SMALL", _written(tmp_path / "source", zipped=True))
+    cache.write_text("")
+    with pytest.raises(DataError) as caught:
+        tu.receive("SMALL", parcel.digest, lambda: parcel)
+    assert str(caught.value) == (
+        f"SMALL cannot be kept in {cache / 'sent' / f'SMALL-{parcel.digest[:16]}'}: Not a directory.\n"
+        "Name another folder with the environment variable BELLNET_CACHE."
+    )
+
+
+def test_a_zip_that_goes_away_before_it_is_sent_is_named(tmp_path, monkeypatch):
+    source = _written(tmp_path / "source", zipped=True)
+
+    def gone(path):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", gone)
+    with pytest.raises(DataError) as caught:
+        tu.pack("SMALL", source)
+    assert str(caught.value) == (
+        f"{source / 'SMALL.zip'} cannot be read: No such file or directory.\nMend that, or get the data set again."
+    )

@@ -1,0 +1,279 @@
+"""Cells on a Ray cluster: what workers are given and send back, and whatever dies, the same table as without."""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from bellnet.data import tu
+from bellnet.errors import DataError, MissingExtraError, OptionError
+from bellnet.experiments import Records, on_ray, run_cells
+from bellnet.experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
+from tests.experiments.graphs import tiny, write_set
+from tests.experiments.small import small
+
+EPOCHS = 4
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("data"))
+
+
+def _timeless(record):
+    return {name: value for name, value in record.items() if name not in ("seconds", "commit", "versions")}
+
+
+def _sent(luggage):
+    """What a worker sends that is given this."""
+    return [(what, value) for what, value in on_ray._work(luggage)]
+
+
+def _of_kind(messages, kind):
+    return [value for what, value in messages if what == kind]
+
+
+def test_a_worker_sends_every_epoch_its_checkpoints_and_the_result(tmp_path):
+    cell = small(epochs=EPOCHS)
+    (whole,) = run_cells([cell], tmp_path, show=False)
+    messages = _sent(Luggage(cell))
+    assert [what for what, _ in messages] == [BEGUN, *[EPOCH] * EPOCHS, KEPT, DONE]
+    epochs = Records(tmp_path).epochs()[cell.key]
+    assert [_timeless(epoch) for epoch in _of_kind(messages, EPOCH)] == [_timeless(epoch) for epoch in epochs]
+    assert _timeless(messages[-1][1]) == _timeless(whole)
+    assert sorted(_of_kind(messages, KEPT)[0]) == ["best.ckpt", "last.ckpt"]
+
+
+@pytest.mark.parametrize("kind", ["matrices", "nested"])
+def test_another_worker_goes_on_where_the_first_has_died(tmp_path, monkeypatch, data, kind):
+    """The driver has the records of three epochs, and the checkpoints of two; then there is nothing more."""
+    monkeypatch.setattr(on_ray, "KEEP_EVERY", 0.0)
+    cell = small(epochs=EPOCHS) if kind == "matrices" else tiny(data=data, protocol="nested", held_out=4, epochs=EPOCHS)
+    first = _sent(Luggage(cell))
+    lines, kept = _of_kind(first, EPOCH)[:3], _of_kind(first, KEPT)[2]
+    second = _sent(Luggage(cell, tuple(lines), kept))
+    assert [epoch["epoch"] for epoch in _of_kind(second, EPOCH)] == [2, 3]
+    assert not _of_kind(second, NOTE)
+    assert _timeless(second[-1][1]) == _timeless(first[-1][1])
+
+
+def test_a_cell_that_fails_on_a_worker_says_why(tmp_path):
+    *_, (what, reason) = _sent(Luggage(tiny(data=tmp_path / "nowhere")))
+    assert what == FAILED
+    assert isinstance(reason, DataError)
+    assert "nowhere" in str(reason)
+
+
+def test_cells_carry_a_digest_and_no_path_and_workers_keep_the_data_set_by_it(data, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("BELLNET_CACHE", str(tmp_path / "cache"))
+    put = []
+    monkeypatch.setattr(ray, "put", lambda value: put.append(value) or len(put) - 1)
+    monkeypatch.setattr(ray, "get", lambda place: put[place])
+    folder = shutil.copytree(data, tmp_path / "data")
+    parcels = {}
+    packed = [
+        on_ray._packed(tiny(data=folder, split=split, epochs=1), Records(tmp_path / "out"), parcels) for split in (0, 1)
+    ]
+    shutil.rmtree(folder)
+    assert len(put) == 1, "a data set is handed over once"
+    assert [luggage.cell.data for luggage in packed] == [None, None]
+    assert {luggage.digest for luggage in packed} == {tu.pack("MUTAG", data).digest}
+    assert str(tmp_path) not in repr(packed)
+    assert _sent(packed[0])[-1][0] == DONE
+    put.clear()
+    assert _sent(packed[1])[-1][0] == DONE, "it was fetched again"
+    assert [path.name for path in (tmp_path / "cache" / "sent").rglob("*.zip")] == ["MUTAG.zip"]
+
+
+def test_a_client_of_ray_is_refused_with_the_way_out(tmp_path):
+    with pytest.raises(OptionError) as caught:
+        run_cells([small()], tmp_path / "out", ray="ray://head:10001", show=False)
+    assert str(caught.value) == (
+        "--ray ray://head:10001: a Ray client cannot stream records back.\n"
+        "Run the command on a machine of the cluster, with --ray auto or with the address HOST:PORT of its head."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError) as caught:
+        run_cells([small()], tmp_path, ray="local", show=False)
+    assert str(caught.value) == (
+        "--ray local needs ray, which is not installed.\nInstall it: pip install 'bellnet[ray]'"
+    )
+
+
+def test_where_there_is_no_cluster_it_is_said_how_to_start_one(tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+
+    def refuse(**options):
+        raise ConnectionError("Could not find any running Ray instance.\nPlease specify the one to connect to.")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(OptionError) as caught:
+        run_cells([small()], tmp_path, ray="auto", show=False)
+    assert str(caught.value) == (
+        "--ray auto: there is no Ray cluster: Could not find any running Ray instance.\n"
+        "Start one with `ray start --head` on this machine and `ray start --address=HOST:PORT` on others, or use "
+        "--ray local."
+    )
+
+
+COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "30", "--silent", "--data")
+
+
+def _command(data, out, *way):
+    return [sys.executable, "-m", "bellnet.cli", *COMMAND, str(data), "--out", str(out), *way]
+
+
+def _environment(**changes):
+    # A token of its own: Ray would write one into the home of whoever tests.
+    quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, **quiet, **changes}
+
+
+TOKEN = secrets.token_hex(32)
+
+
+def _table(printed):
+    return [line for line in printed.splitlines() if not line.startswith("wrote")]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data, tmp_path_factory):
+    """The table that the command prints, and its records, when nothing happens to it."""
+    out = tmp_path_factory.mktemp("undisturbed")
+    done = subprocess.run(_command(data, out), capture_output=True, text=True, check=True)
+    return _table(done.stdout), _figures(out)
+
+
+def _figures(out):
+    """Everything that was measured, without times and machines."""
+    records = Records(out)
+    final = {key: (found["accuracy"], found["graphs"]) for key, found in records.finished().items()}
+    curves = {key: [_timeless(epoch) for epoch in epochs] for key, epochs in records.epochs().items()}
+    return final, curves
+
+
+def _wait_for_epochs(process, out, *, cells, epochs):
+    """Wait until so many cells at a time have had so many epochs, and are not finished."""
+    records = Records(out)
+    while sum(len(found) >= epochs for found in records.epochs().values()) - len(records.finished()) < cells:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [("--jobs", "2"), ("--ray", "local")], ids=" ".join)
+def test_a_command_that_was_killed_gives_the_same_table_when_it_is_run_again(way, data, undisturbed, tmp_path):
+    command = _command(data, tmp_path, *way)
+    killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_environment())
+    _wait_for_epochs(killed, tmp_path, cells=2, epochs=3)
+    killed.kill()
+    killed.wait()
+    killed.stderr.close()
+    assert len(Records(tmp_path).finished()) < 3
+    again = subprocess.run(command, capture_output=True, text=True, env=_environment())
+    assert again.returncode == 0, again.stderr
+    assert (_table(again.stdout), _figures(tmp_path)) == undisturbed
+
+
+@contextmanager
+def _node(*options, environment):
+    """A node of a cluster with one processor, until the context ends or it is killed."""
+    ray = Path(sys.executable).with_name("ray")
+    command = [ray, "start", "--block", "--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats"]
+    process = subprocess.Popen(
+        [*command, *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        said = []
+        while not said or "Ray runtime started" not in said[-1]:
+            said.append(process.stdout.readline())
+            assert said[-1], said
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process):
+    """Kill a node with everything that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.fixture
+def short_folder():
+    """A folder with a short name: Ray's sockets are there, and names of sockets may not be long."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_a_machine_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_path, short_folder):
+    """Two machines that have a cache of their own, and a package of our name that must not be theirs to run."""
+    trap = tmp_path / "trap" / "bellnet"
+    trap.mkdir(parents=True)
+    (trap / "__init__.py").write_text("raise ImportError('the package did not come with the job')")
+    changes = {"BELLNET_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(trap.parent), "PYTHONUNBUFFERED": "1"}
+    theirs = _environment(**changes)
+    theirs.pop("BELLNET_DATA", None)
+    out, address = tmp_path / "out", f"127.0.0.1:{_free_port()}"
+    here = ("--node-ip-address=127.0.0.1",)
+    head = ("--head", f"--port={address.rpartition(':')[2]}", "--include-dashboard=false", f"--temp-dir={short_folder}")
+    with (
+        _node(*head, *here, environment=theirs),
+        _node(f"--address={address}", *here, environment=theirs) as second,
+    ):
+        driver = subprocess.Popen(
+            _command(data, out, "--ray", address),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+        )
+        _wait_for_epochs(driver, out, cells=2, epochs=3)
+        _end(second)
+        printed, said = driver.communicate(timeout=120)
+    assert driver.returncode == 0, said
+    assert (_table(printed), _figures(out)) == undisturbed
+    died = re.findall(r"MUTAG, split (\d), dense, fixed: the worker that ran it has died", said)
+    assert len(died) == 1
+    repeated = {record["key"] for record in _repeated(out)}
+    assert all(f"MUTAG-{died[0]}-" in key for key in repeated)
+    assert [path.name for path in (tmp_path / "cache" / "sent").rglob("*.zip")] == ["MUTAG.zip"]
+
+
+def _repeated(out):
+    """The epochs that were recorded more than once."""
+    seen = set()
+    for record in Records(out).read():
+        if record["kind"] == "epoch":
+            if (record["key"], record["epoch"]) in seen:
+                yield record
+            seen.add((record["key"], record["epoch"]))

@@ -1,0 +1,214 @@
+"""One training on several processes: whose graphs are whose, and that a team learns what one process learns."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from bellnet.errors import DataError, OptionError
+from bellnet.experiments import Records, run_cells
+from bellnet.experiments.team import membership, this_team
+from bellnet.experiments.train import run_cell
+from tests.experiments.graphs import tiny, write_set
+from tests.experiments.small import small
+
+FIGURES = {
+    "matrices": ("loss", "validation"),
+    "fixed": ("loss", "train", "test", "test_loss"),
+    "nested": ("loss", "train", "validation", "validation_loss"),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def member(monkeypatch):
+    """Makes this process one of a team, without the others."""
+
+    def become(rank, size):
+        for name, value in membership(rank, size).items():
+            monkeypatch.setenv(name, value)
+
+    return become
+
+
+def _places(learner, epoch, which):
+    return [list(some) for some in learner.loaders(epoch=epoch)[which].sampler]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("which", [0, 1], ids=["learned", "measured"])
+@pytest.mark.parametrize("kind", ["graphs", "matrices"])
+def test_every_example_of_a_batch_goes_to_exactly_one_process(data, member, kind, which, size):
+    learner = (tiny(data=data, batch=7) if kind == "graphs" else small(train=45)).learner()
+    whole = _places(learner, 2, which)
+    shares = []
+    for rank in range(size):
+        member(rank, size)
+        shares.append(_places(learner, 2, which))
+    assert len({len(share) for share in shares}) == 1, "some process would wait for the others"
+    for batch, *parts in zip(whole, *shares, strict=True):
+        assert Counter(batch) == Counter(place for part in parts for place in part)
+
+
+def test_a_process_is_alone_unless_it_is_told_otherwise(member):
+    assert (this_team().rank, this_team().size) == (0, 1)
+    member(1, 3)
+    assert (this_team().rank, this_team().size, this_team().leads) == (1, 3, False)
+
+
+def test_a_process_without_a_share_has_a_loss_of_zero_and_a_gradient_of_zeros(data):
+    learner = tiny(data=data).learner()
+    loss = learner.training_step((torch.zeros(0), learner.graphs.labels[:0]), 0)
+    loss.backward()
+    assert loss == 0
+    assert all(torch.equal(weight.grad, torch.zeros_like(weight)) for weight in learner.net.parameters())
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_graphs_and_not_over_batches(data):
+    learner = tiny(data=data, batch=7).learner()  # batches of seven graphs and of one
+    losses = []
+    for graphs, labels in learner.loaders(epoch=0)[0]:
+        learner.training_step((graphs, labels), 0)
+        losses += torch.nn.functional.cross_entropy(learner.net(graphs), labels, reduction="none").tolist()
+    assert float(learner.train_loss.compute()) == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+
+
+WAYS = {
+    "cluster": (
+        {"devices": 2, "ray": "auto"},
+        "--devices 2 --ray auto: a cell runs on one processor of a cluster.\n"
+        "Leave --devices out: many cells at a time need less time than one on many processors.",
+    ),
+    "jobs": (
+        {"devices": 2, "jobs": 3},
+        "--jobs 3: with --devices, or under torchrun, cells run one after the other, on all processes.\n"
+        "Leave --jobs out, or the others: many cells at a time need less time than one on many processes.",
+    ),
+}
+UNDER_TORCHRUN = {
+    "cluster": ({"ray": "auto"}, "--ray auto"),
+    "devices": ({"devices": 3}, "--devices 3"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_that_do_not_go_together_are_refused_before_anything_runs(way, tmp_path):
+    options, words = WAYS[way]
+    with pytest.raises(OptionError) as caught:
+        run_cells([small()], tmp_path / "out", show=False, **options)
+    assert str(caught.value) == words
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("way", UNDER_TORCHRUN)
+def test_torchrun_is_told_of_options_that_do_not_fit_it(way, tmp_path, member):
+    member(0, 2)
+    options, named = UNDER_TORCHRUN[way]
+    with pytest.raises(OptionError) as caught:
+        run_cells([small()], tmp_path, show=False, **options)
+    assert str(caught.value) == (
+        f"{named}: torchrun has started 2 processes on this machine, which train together.\n"
+        "Leave the option out, or start the command without torchrun."
+    )
+
+
+def _close(mine, theirs, figures):
+    for name in figures:
+        assert [epoch[name] for epoch in mine] == pytest.approx([epoch[name] for epoch in theirs], rel=2e-5), name
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path):
+    # Batches of seven and of one graph: shares of four and three, and of one and none. Of matrices five and four.
+    cells = {
+        "matrices": small(batch=9, epochs=4, rate=0.003),
+        "fixed": tiny(data=data, batch=7, epochs=4),
+        "nested": tiny(data=data, layout="sparse", protocol="nested", held_out=4, batch=5, epochs=4),
+    }
+    run_cells(list(cells.values()), tmp_path / "one", show=False)
+
+    def stop(cell, epoch):
+        if epoch["epoch"] == 2:
+            raise KeyError
+
+    with pytest.raises(KeyError):  # two epochs are kept, and the team goes on from there
+        run_cell(cells["nested"], tmp_path / "two", stop)
+    run_cells(list(cells.values()), tmp_path / "two", devices=2, show=False)
+    one, two = (Records(tmp_path / name) for name in ("one", "two"))
+    for kind, cell in cells.items():
+        epochs = [records.epochs()[cell.key] for records in (one, two)]
+        _close(epochs[1], epochs[0], FIGURES[kind])
+        assert epochs[0][0]["loss"] != epochs[0][-1]["loss"]
+    numbers = [record["epoch"] for record in two.read() if record["key"] == cells["nested"].key and "epoch" in record]
+    assert numbers == [0, 1, 2, 2, 3]
+    kept = torch.load(tmp_path / "two" / "checkpoints" / cells["fixed"].key / "last.ckpt", weights_only=True)
+    assert kept["epoch"] == 3
+
+
+@pytest.mark.slow
+def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
+    command = ["table3", "--data", data, "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
+    alone = subprocess.run(
+        [sys.executable, "-m", "bellnet.cli", *command, tmp_path / "one"], capture_output=True, text=True, check=True
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    together = subprocess.run(
+        [*torchrun, "-m", "bellnet.cli", *command, tmp_path / "two"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+    )
+    assert together.returncode == 0, together.stderr
+    assert _table(together.stdout) == _table(alone.stdout)
+    one, two = ([*Records(tmp_path / name).epochs().values()] for name in ("one", "two"))
+    assert len(Records(tmp_path / "two").read()) == 3
+    _close(two[0], one[0], FIGURES["fixed"])
+
+
+def _table(printed):
+    return [line for line in printed.splitlines() if not line.startswith("wrote")]
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from bellnet.experiments import Cell, run_cells
+if __name__ == "__main__":
+    run_cells([Cell.from_json(json.loads(sys.argv[1]))], Path(sys.argv[2]), devices=2, show=False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the processes in /proc")
+def test_a_process_of_a_team_that_dies_is_reported_and_none_is_left(tmp_path):
+    cell = small(epochs=5000)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    process = subprocess.Popen(
+        [sys.executable, program, json.dumps(cell.to_json()), tmp_path / "out"], stderr=subprocess.PIPE, text=True
+    )
+    while not Records(tmp_path / "out").read():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    members = [pid for pid in _children(process.pid) if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert len(members) == 2
+    os.kill(members[0], signal.SIGKILL)  # the one that follows was started first
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert f"{DataError.__name__}: The process that ran {cell.title} ended with code -9 before it was done." in said
+    assert not [pid for pid in members if Path(f"/proc/{pid}").exists()]
+
+
+def _children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
