@@ -43,7 +43,15 @@ class Best(Method):
         def look(model: Any, epoch: dict[str, Any]) -> None:
             nonlocal last, looking
             now = time.process_time()
-            record({**epoch, "test": float(model.score(test, classes)), "seconds": round(now - last, 3)})
+            record(
+                {
+                    **{name: epoch[name] for name in ("epoch", "loss", "validation_loss")},
+                    "train": epoch["accuracy"],
+                    "validation": epoch["validation_accuracy"],
+                    "test": float(model.score(test, classes)),
+                    "seconds": round(now - last, 3),
+                }
+            )
             last = time.process_time()
             looking += last - now
 
@@ -52,7 +60,7 @@ class Best(Method):
         accuracy = float(model.score(test, classes))
         return {
             "accuracy": accuracy,
-            "validation": None,
+            "validation": model.history_[model.kept_epoch_]["validation_accuracy"],
             "best_epoch": model.kept_epoch_,
             "parameters": sum(weight.numel() for weight in model.net_.parameters()),
             "seconds": round(time.process_time() - began - looking, 3),
