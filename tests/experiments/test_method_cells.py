@@ -7,6 +7,7 @@ import pytest
 
 from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
+from bellnet.estimator.cost import MOST_EPOCHS
 from bellnet.experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
 from bellnet.experiments.graph_data import load_graphs, load_set, parts_of
 from bellnet.experiments.methods import NAMES, method
@@ -69,6 +70,13 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
     arguments = GraphClassifier().get_params()
     assert {*dict(cell.options), "random_state", "verbose"} == set(arguments)
     assert replace(cell, options={**dict(cell.options), "dropout": 0.7}).key != cell.key
+
+
+def test_epochs_that_the_classifier_chooses_are_known_by_their_most():
+    (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
+    assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MOST_EPOCHS
+    with pytest.raises(OptionError, match="the option epochs must be a whole number from 1 up, not 'auto'"):
+        replace(CELL, options={"epochs": "auto"})
 
 
 def test_epochs_and_rates_change_what_a_method_calls_so():

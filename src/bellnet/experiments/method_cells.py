@@ -77,11 +77,11 @@ class MethodCell(FromDataSet):
             if type(value) is not int or value < start:
                 mistakes.append(f"{name} must be a whole number from {start} up, not {value!r}")
         mistakes += seed_mistakes(self.seed)
-        epochs = None if self.method not in NAMES else method(self.method).epochs_option
-        if epochs is not None:
-            value = dict(self.options).get(epochs)
-            if type(value) is not int or value < 1:
-                mistakes.append(f"the option {epochs} must be a whole number from 1 up, not {value!r}")
+        how = method(self.method) if self.method in NAMES else None
+        if how is not None and how.epochs_option is not None:
+            value = dict(self.options).get(how.epochs_option)
+            if not how.takes_epochs(value):
+                mistakes.append(f"the option {how.epochs_option} must be a whole number from 1 up, not {value!r}")
         if mistakes:
             raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
 

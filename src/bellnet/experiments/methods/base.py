@@ -36,12 +36,14 @@ class Method(ABC):
         title: What rows of tables call it.
         packages: What it needs, all of which the extra `compare` brings.
         epochs_option: The option that says how many epochs there are; None if there are none.
+        most_epochs: The most that there can be where that option says "auto"; None if it cannot.
         rate_option: The option that says how fast it learns; None if there is none.
     """
 
     title: str
     packages: tuple[str, ...]
     epochs_option: str | None = None
+    most_epochs: int | None = None
     rate_option: str | None = None
 
     @abstractmethod
@@ -61,7 +63,12 @@ class Method(ABC):
 
     def epochs(self, options: Options) -> int:
         """The most epochs that there can be."""
-        return 1 if self.epochs_option is None else int(options[self.epochs_option])
+        given = 1 if self.epochs_option is None else options[self.epochs_option]
+        return self.most_epochs if given == "auto" and self.most_epochs is not None else int(given)
+
+    def takes_epochs(self, value: object) -> bool:
+        """Whether the option for epochs can be this."""
+        return (value == "auto" and self.most_epochs is not None) or (type(value) is int and value >= 1)
 
     @property
     def is_available(self) -> bool:

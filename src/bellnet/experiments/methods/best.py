@@ -20,6 +20,7 @@ class Best(Method):
     title = "best"
     packages = ("sklearn", "safetensors")
     epochs_option = "max_epochs"
+    most_epochs = 60
     rate_option = "learning_rate"
 
     def usual(self) -> dict[str, Any]:
