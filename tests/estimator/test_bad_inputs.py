@@ -231,7 +231,7 @@ def test_a_score_with_weights_that_cannot_be_is_refused(fitted):
         ({"learning_rate": 0}, "learning_rate must be a positive number, not 0."),
         ({"weight_decay": "a"}, "weight_decay must be a number from 0 up, not 'a'."),
         ({"max_epochs": 2.5}, "max_epochs must be 'auto' or a whole number from 1 up, not 2.5."),
-        ({"patience": True}, "patience must be a whole number from 1 up, not True."),
+        ({"patience": True}, "patience must be a whole number from 1 up or None, not True."),
         ({"batch_size": 0}, "batch_size must be a whole number from 1 up, not 0."),
         ({"device": "abacus"}, "device must be 'auto' or a device of torch such as 'cpu', not 'abacus'."),
         ({"device": 10**5000}, "device must be 'auto' or a device of torch such as 'cpu', not <int too long to be"),
