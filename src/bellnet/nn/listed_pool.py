@@ -1,5 +1,7 @@
 """Pooling of listed tuples: one value for each orbit and graph."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -17,13 +19,11 @@ def pool_listed(x: Sparse, sets: tuple[int, ...], reduce: str, *, unlisted: bool
         reduce: "max", "sum" or "mean".
         unlisted: Whether tuples that are not listed count, as zeros.
     """
-    orbits = x.support.once(("orbits", sets), lambda: _places_by_orbit(x.support, sets))
+    orbits = x.support.once(("orbits", sets), lambda: _orbits(x.support, sets))
     pooled = []
-    for pattern, places in zip(partitions(sets), orbits, strict=True):
+    for places, support, every in orbits:
         values = x.values.index_select(0, places)
-        support = Support(x.index[:, places], x.support.counts, x.support.slots)
-        listed = tuples_by_graph(support)
-        every = _n_tuples(x.support, sets, pattern).unsqueeze(-1)
+        listed = support.once("tuples by graph", partial(tuples_by_graph, support))
         pooled.append(_reduce(values, support, listed, every if unlisted else listed, reduce))
     result = torch.cat(pooled, -1)
     return result if x.support.counts.is_batch else result.squeeze(0)
@@ -42,8 +42,8 @@ def _reduce(values: Tensor, support: Support, listed: Tensor, counted: Tensor, r
     return torch.where(counted > listed, largest.clamp(min=0), largest).masked_fill(listed == 0, 0)
 
 
-def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[Tensor]:
-    """For every equality pattern, in canonical order, where its tuples stand."""
+def _orbits(support: Support, sets: tuple[int, ...]) -> list[tuple[Tensor, Support, Tensor]]:
+    """For every equality pattern, in canonical order, where its tuples stand, these, and how many there could be."""
     orbits = []
     for pattern in partitions(sets):
         matches = torch.ones(support.n_tuples, dtype=torch.bool, device=support.index.device)
@@ -52,7 +52,9 @@ def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[Tensor]:
                 if sets[other] == sets[slot]:
                     agree = support.nodes[other] == support.nodes[slot]
                     matches &= agree if pattern[other] == block else ~agree
-        orbits.append(matches.nonzero().flatten())
+        places = matches.nonzero().flatten()
+        here = Support(support.index[:, places], support.counts, support.slots)
+        orbits.append((places, here, _n_tuples(support, sets, pattern).unsqueeze(-1)))
     return orbits
 
 
