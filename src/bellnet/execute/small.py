@@ -93,10 +93,11 @@ class Side:
         channels = rows.shape[1]
         places = self._places_of.get(channels)
         if places is None:
-            places = self._places_of[channels] = []
-            for start, n_tuples, n_swaps, n_columns in self.sections:
-                width = n_swaps * n_columns * channels
-                places.append(((n_tuples, width), (width, 1), start * channels))
+            widths = [section.n_swaps * section.n_columns * channels for section in self.sections]
+            places = self._places_of[channels] = [
+                ((section.n_tuples, width), (width, 1), section.start * channels)
+                for section, width in zip(self.sections, widths, strict=True)
+            ]
         return [rows.as_strided(*place) for place in places]
 
     def means(self, plan: Plan, nodes: Nodes, like: Tensor) -> tuple[Tensor, ...]:
