@@ -46,8 +46,10 @@ def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd(
         ]
         several = [one for value in beside for one in (value.values() if isinstance(value, dict) else [value])]
         kept = {tuple(value.shape) for value in several if isinstance(value, torch.Tensor | list)}
-        # The numbers of nodes, where there is no node, and what turns sums into means.
-        assert kept == {(1, 3), (3, 4, 4, 1), (3, 1, 3, 1), (3, 2, 1)}
+        # The numbers of nodes, where there is no node, and what turns sums into means: for every fold, and for every
+        # term of all folds (pairs and swapped ones; diagonal, row and column of a node; diagonal and all of a graph).
+        terms = 3 * (2 * 4 * 4 + 4 * (1 + 4 + 4) + (4 + 4 * 4))
+        assert kept == {(1, 3), (3, 4, 4, 1), (3, 1, 3, 1), (3, 2, 1), (terms,)}
         assert any(saved.shape == (3, 4, 4, 2) for saved in run.saved_tensors)
     y.sum().backward()
     with pytest.raises(RuntimeError, match="have already been freed"):

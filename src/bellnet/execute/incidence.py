@@ -52,6 +52,11 @@ class Incidence:
         belonging = parts if self.parts is None else parts.index_select(0, self.parts)
         return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
 
+    def count(self, parts: Tensor) -> Tensor:
+        """(wholes,): the sum of one number for each part; nothing has to be sorted for it."""
+        belonging = parts if self.parts is None else parts[self.parts]
+        return torch.bincount(self.whole, belonging, self.n_wholes)
+
     def add_handed_out(self, total: Tensor, wholes: Tensor) -> None:
         """Add to the total (parts, channels) for every part what its whole has, in place."""
         total.add_(wholes if self.is_one else self.hand_out(wholes))

@@ -15,7 +15,8 @@ from bellnet.tensors.keeping import making_constants
 MOST_LENGTHS = 64
 """Factors are kept for so many different numbers of nodes."""
 
-_Place = tuple[tuple[int, int], tuple[int, int], int]  # shape, strides and start
+Place = tuple[tuple[int, int], tuple[int, int], int]
+"""The shape, the strides and the start of a matrix."""
 
 
 class LevelMatrices:
@@ -44,8 +45,8 @@ class LevelMatrices:
         self._n_biases = n_biases
         n_maps, inside, outside = shape
         rows: list[int] = []  # of the weight as a matrix (n_maps * in, out); the one after the last is zero
-        self._places: list[list[_Place]] = []
-        self._levels: list[_Place] = []
+        self._places: list[list[Place]] = []
+        self._levels: list[Place] = []
         for level in plan.levels:
             width = len(level.writes) * outside
             places = []

@@ -157,9 +157,9 @@ class Shadows:
             columns = []
             for branch in bundle.branches:
                 for column in range(branch.n_columns):
-                    above = counts[branch.parent][:, branch.parent_start + column].unsqueeze(1).contiguous()
-                    columns.append(self.moves[number, branch.start + column].add_up(above))
-            counts.append(torch.cat(columns, 1))
+                    above = counts[branch.parent][:, branch.parent_start + column]
+                    columns.append(self.moves[number, branch.start + column].count(above))
+            counts.append(torch.stack(columns, 1))
         return counts
 
 

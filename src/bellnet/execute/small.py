@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.execute.level_matrices import LevelMatrices
+from bellnet.execute.level_matrices import LevelMatrices, Place
 from bellnet.execute.means import Means
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.zeros import zero_, zeroed
@@ -73,9 +73,10 @@ class Side:
         order, self._counts = torch.cat(orders), torch.cat(counts)
         ascending, places = order.sort(stable=True)
         of_rows = torch.repeat_interleave(torch.arange(self.n_rows, device=device), self._counts)[places]
-        self._places = places
+        self._sorted = places
         self._down = Sums(order.int(), _bounds(self._counts))
         self._up = Sums(of_rows.int(), _bounds(torch.bincount(ascending, minlength=whole.numel())))
+        self._places_of: dict[int, list[Place]] = {}
         self._means: dict[torch.dtype, tuple[Tensor, ...]] = {}
 
     def read(self, whole: Tensor, weights: Tensor | None) -> Tensor:
@@ -84,15 +85,20 @@ class Side:
 
     def write(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         """The transpose."""
-        return self._up.of(rows, weights).view(*self.shape, rows.shape[1])
+        # Not a view, which autograd would guard: it is of that length already.
+        return self._up.of(rows, weights).resize_(*self.shape, rows.shape[1])
 
     def levels(self, rows: Tensor) -> list[Tensor]:
         """For every level (tuples, swaps * columns * channels), as views."""
-        views, channels = [], rows.shape[1]
-        for start, n_tuples, n_swaps, n_columns in self.sections:
-            width = n_swaps * n_columns * channels
-            views.append(rows.as_strided((n_tuples, width), (width, 1), start * channels))
-        return views
+        channels = rows.shape[1]
+        places = self._places_of.get(channels)
+        if places is None:
+            widths = [section.n_swaps * section.n_columns * channels for section in self.sections]
+            places = self._places_of[channels] = [
+                ((section.n_tuples, width), (width, 1), section.start * channels)
+                for section, width in zip(self.sections, widths, strict=True)
+            ]
+        return [rows.as_strided(*place) for place in places]
 
     def means(self, plan: Plan, nodes: Nodes, like: Tensor) -> tuple[Tensor, ...]:
         """The weights that make means of sums, for reading and for writing."""
@@ -111,7 +117,7 @@ class Side:
             shape = n_graphs, n_tuples // max(n_graphs, 1), n_swaps, n_columns
             rows.append(one.expand(shape).flatten().to(like.dtype))
         weights = torch.repeat_interleave(torch.cat(rows), self._counts)
-        return weights, weights[self._places]
+        return weights, weights[self._sorted]
 
 
 class SmallWalk:

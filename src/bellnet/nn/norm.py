@@ -80,15 +80,24 @@ class EntryNorm(NotScripted, nn.Module):
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
         if self._is_plain_batch(tensor, inside):
             entries = tensor.reshape(-1, self.channels)
-            moments, learned = (self.running_mean, self.running_var), (self.weight, self.bias)
-            pace = self.momentum, self.eps
-            return torch.batch_norm(entries, *learned, *moments, self.training, *pace, False).view(tensor.shape)
+            normalised = torch.batch_norm(
+                entries,
+                self.weight,
+                self.bias,
+                self.running_mean,
+                self.running_var,
+                self.training,
+                self.momentum,
+                self.eps,
+                torch.backends.cudnn.enabled,
+            )
+            return normalised.view(tensor.shape)
         wide = _widened(tensor)
         mean, variance = self._statistics(wide, inside)
         return self._scaled((wide - mean) * torch.rsqrt(variance + self.eps), tensor.dtype)
 
     def _is_plain_batch(self, tensor: Tensor, inside: Tensor | None) -> bool:
-        """Whether torch's own batch normalisation does the same, which takes a quarter of the time."""
+        """Whether torch's own batch normalisation does the same, which takes a third of the time."""
         if self.over != "batch" or inside is not None or tensor.dtype not in (torch.float32, torch.float64):
             return False
         return tensor.dtype == self.weight.dtype and tensor.shape[:-1].numel() > 1
