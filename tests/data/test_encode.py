@@ -186,6 +186,24 @@ def test_degrees_that_are_all_the_same_become_zero():
     assert Encoding.fit([Graph(0, [[], []])], degrees=True).degrees == (0, 1)
 
 
+def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_variance_one():
+    known = [undirected(3, [(0, 1), (1, 2)]), undirected(7, [(0, 1)])]
+    encoding = Encoding.fit(known, degrees=True, sizes=True)
+    assert encoding.names == ("adjacency", "degree", "size")
+    small, large = (graph[..., 2] for graph in encoding.encode(known).unpack("n n"))
+    torch.testing.assert_close(small, -torch.eye(3))
+    torch.testing.assert_close(large, torch.eye(7))
+    assert Encoding.from_json(encoding.to_json()) == encoding
+    listed = encoding.encode(known, layout="sparse").to_padded()
+    torch.testing.assert_close(listed.values, encoding.encode(known).values)
+
+
+def test_an_encoding_from_before_there_were_sizes_is_read():
+    stored = json.loads(Encoding(degrees=(1.0, 2.0)).to_json())
+    del stored["sizes"]
+    assert Encoding.from_json(json.dumps({**stored, "version": 3})) == Encoding(degrees=(1.0, 2.0))
+
+
 def test_an_unknown_label_is_no_label_or_an_error():
     strange = replace(MOLECULE, node_labels=torch.tensor([8, 99, 6]))
     values = Encoding.fit([MOLECULE]).encode([strange]).values[0]

@@ -211,7 +211,7 @@ def test_the_change_of_a_file_works(file, fitted, featured):
             lambda d: d.update(version=1),
             r"this file has version 1, but here only versions 2 to 5 can be read; it was written",
         ),
-        (lambda d: d.update(version=5), r"this file has version 5, but here only versions 2 to 5 can be read"),
+        (lambda d: d.update(version=6), r"this file has version 6, but here only versions 2 to 5 can be read"),
         (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 5 can be read"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
         (

@@ -298,6 +298,20 @@ EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'liste
 InvariantPool("n n"): reduce must be one of 'max', 'sum', 'mean', not 'min'.""",
     ),
     Case(
+        "an unknown reduction among several",
+        OptionError,
+        lambda: InvariantPool("n n", ("max", "min")),
+        """\
+InvariantPool("n n"): reduce[1] must be one of 'max', 'sum', 'mean', not 'min'.""",
+    ),
+    Case(
+        "a reduction twice",
+        OptionError,
+        lambda: InvariantPool("n n", ("max", "max")),
+        """\
+InvariantPool("n n"): reduce must name each of max, sum and mean once at most, not ('max', 'max').""",
+    ),
+    Case(
         "an unknown basis to change to",
         OptionError,
         lambda: change_basis("n ->", torch.ones(1), to="orbits"),

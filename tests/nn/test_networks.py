@@ -237,3 +237,38 @@ def test_a_net_learns_copies_and_loads(kind):
     again = copy.deepcopy(net)
     again.load_state_dict(net.state_dict())
     assert torch.equal(again.eval()(x), net.eval()(x))
+
+
+def test_with_jumps_the_head_sees_what_every_layer_leaves():
+    net = bn.InvariantNet("n n", [2, 3, 4], 5, reduce=("mean", "max"), jump=True)
+    x = torch.randn(6, 5, 5, 2)
+    first = net.blocks[0](x)
+    pooled = torch.cat([net.pool(first), net.pool(net.blocks[1](first))], -1)
+    assert pooled.shape == (6, 2 * 2 * (3 + 4))
+    torch.testing.assert_close(net(x), net.head(pooled))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_batch_normalisation_of_listed_tuples_is_that_of_the_tensor_they_list(training, dtype):
+    x = torch.randn(3, 4, 4, 5, dtype=dtype) * 3 + 1
+    dense, listed = (bn.EntryNorm("n n", 5).to(dtype).train() for _ in range(2))
+    for norm in (dense, listed):
+        torch.nn.init.constant_(norm.bias, 0.3)
+    sparse = bn.Sparse.from_dense(x, "n n", keep_zeros=True)
+    for _ in range(2):
+        expected, found = dense(x), listed(sparse)
+    dense.train(training)
+    listed.train(training)
+    expected, found = dense(x), listed(sparse)
+    torch.testing.assert_close(found.to_dense(), expected)
+    torch.testing.assert_close(listed.state_dict(), dense.state_dict())
+
+
+def test_a_norm_that_is_reset_has_forgotten_what_it_saw():
+    norm = bn.EntryNorm("n", 3)
+    fresh = {name: value.clone() for name, value in norm.state_dict().items()}
+    norm(torch.randn(4, 5, 3) * 7)
+    torch.nn.init.normal_(norm.weight)
+    norm.reset_parameters()
+    torch.testing.assert_close(dict(norm.state_dict()), fresh)

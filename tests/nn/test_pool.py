@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from bellnet import InvariantPool, bell
+from bellnet import InvariantPool, Sparse, bell
 from bellnet.combinatorics import partitions
 from tests.nn.test_linear import relabelled
 
@@ -115,3 +115,13 @@ def test_rows_and_columns_of_different_sets_make_one_orbit():
 def test_negative_infinity_in_the_input_is_a_value_like_others():
     x = torch.tensor([[-torch.inf, 1.0], [1.0, -torch.inf]]).unsqueeze(-1)
     assert InvariantPool("n n")(x).tolist() == [-torch.inf, 1]
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_several_reductions_stand_side_by_side(as_sparse):
+    x = torch.randn(3, 4, 4, 2)
+    given = Sparse.from_dense(x, "n n", keep_zeros=True) if as_sparse else x
+    several = InvariantPool("n n", ("mean", "max", "sum"))
+    expected = torch.cat([InvariantPool("n n", reduce)(given) for reduce in ("mean", "max", "sum")], -1)
+    assert_close(several(given), expected)
+    assert (several.growth, several.n_orbits) == (6, 2)

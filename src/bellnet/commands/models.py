@@ -36,7 +36,9 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate")
     parser.add_argument("--batch", metavar="N", type=count, help="graphs in a batch")
     parser.add_argument(
-        "--layout", choices=("padded", "sparse"), help="sparse: for large graphs with few edges (default padded)"
+        "--layout",
+        choices=("auto", "padded", "sparse"),
+        help="padded: all pairs of nodes; sparse: edges and nodes only; auto: what is cheaper (default auto)",
     )
     parser.add_argument("--max-gigabytes", metavar="G", type=positive, help="the most memory (default: half of it)")
     parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")

@@ -98,7 +98,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         order: int = 2,
         channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
-        pool: str | Sequence[str] = "mean",
+        pool: str | Sequence[str] = ("mean", "max"),
         jump: bool = False,
         norm: str | None = "batch",
         residual: bool = True,

@@ -21,6 +21,7 @@ from bellnet.extras import require
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.trial import FrozenTrial
 
     from bellnet.experiments.learner import Learner
 
@@ -32,7 +33,7 @@ MEASURED = 0.2
 STORED = "study.jsonl"
 SPACE: dict[str, tuple[Any, ...]] = {
     "jump": (False, True),
-    "pool": ("mean", "mean max", "max", "mean sum"),
+    "pool": ("mean max", "mean", "max", "mean sum"),
     "label_smoothing": (0.0, 0.1),
     "width": (48, 32, 64),
     "depth": (4, 3, 5),
@@ -213,37 +214,51 @@ def search(directory: Path, plan: Plan, *, jobs: int = 1, show: bool = True) -> 
     """
     study = _study(directory, plan)
     while sum(trial.value is not None for trial in study.trials) < plan.trials:
-        trial = study.ask()
-        recipe = {name: trial.suggest_categorical(name, answers) for name, answers in SPACE.items()}
+        recipe = _waiting(study)
+        if recipe is None:
+            recipe = study.ask(_distributions()).params  # it is waiting from now on, even if this is stopped
         found = run_cells(plan.cells(recipe), directory, jobs=jobs, show=show)
-        for name in plan.names:
-            trial.set_user_attr(name, fmean(_of(found, name, "accuracy")))
-        study.tell(trial, fmean(trial.user_attrs.values()))
+        study.add_trial(_trial(recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
     return study
 
 
 def _study(directory: Path, plan: Plan) -> "Study":
-    """The study of a directory, begun if there is none; trials that were stopped are waiting again."""
+    """The study of a directory, begun if there is none."""
     require("optuna", extra="search", call="bellnet search")
     import optuna
     from optuna.storages.journal import JournalFileBackend
-    from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
+    directory.mkdir(parents=True, exist_ok=True)
+    return optuna.create_study(
         storage=optuna.storages.JournalStorage(JournalFileBackend(str(directory / STORED))),
         sampler=optuna.samplers.TPESampler(seed=0),
         study_name=plan.title,
         direction="maximize",
         load_if_exists=True,
     )
-    if not study.trials:
-        for recipe in one_change_each():
-            study.enqueue_trial(recipe)
-    for stopped in study.get_trials(states=[TrialState.RUNNING]):
-        study.tell(stopped.number, state=TrialState.FAIL)
-        study.enqueue_trial(stopped.system_attrs.get("fixed_params", stopped.params))
-    return study
+
+
+def _waiting(study: "Study") -> dict[str, Any] | None:
+    """The next recipe that has no value yet: one of those that ask a question, or one that was proposed."""
+    done = [trial.params for trial in study.trials if trial.value is not None]
+    proposed = [trial.params for trial in study.trials if trial.value is None]
+    return next((recipe for recipe in [*one_change_each(), *proposed] if recipe not in done), None)
+
+
+def _distributions() -> dict[str, Any]:
+    from optuna.distributions import CategoricalDistribution
+
+    return {name: CategoricalDistribution(answers) for name, answers in SPACE.items()}
+
+
+def _trial(recipe: dict[str, Any], accuracies: dict[str, float]) -> "FrozenTrial":
+    """A trial that is done: its value is the mean over the data sets."""
+    from optuna.trial import create_trial
+
+    return create_trial(
+        params=recipe, distributions=_distributions(), user_attrs=accuracies, value=fmean(accuracies.values())
+    )
 
 
 def _of(found: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float]:

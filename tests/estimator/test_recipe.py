@@ -1,0 +1,143 @@
+"""What the estimators do where nothing else is asked of them: layout, epochs, norms, sizes."""
+
+import numpy as np
+import pytest
+import torch
+
+from bellnet.data import generated, undirected
+from bellnet.errors import DataError, OptionError
+from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
+from tests.estimator.small import classifier, leaves, stars_and_paths
+from tests.estimator.test_files import changed
+
+SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "verbose": False}
+"""The usual recipe, but narrow and soon over."""
+
+
+def complete(n):
+    return undirected(n, [(one, other) for one in range(n) for other in range(one)])
+
+
+def test_graphs_with_few_edges_are_listed_and_graphs_with_almost_all_are_padded():
+    graphs, labels = leaves()
+    assert GraphClassifier(**SMALL).fit(graphs, labels).layout_ == "sparse"
+    dense = [complete(3 + number % 4) for number in range(12)]
+    assert GraphClassifier(**SMALL).fit(dense, np.arange(12) % 2).layout_ == "padded"
+    assert GraphClassifier(layout="padded", **SMALL).fit(graphs, labels).layout_ == "padded"
+
+
+def test_what_was_taken_for_the_fit_holds_for_predictions_of_other_graphs():
+    graphs, labels = leaves()
+    model = GraphClassifier(**SMALL).fit(graphs, labels)
+    dense = [complete(5), complete(9)]
+    alone = np.concatenate([model.predict_proba([graph]) for graph in dense])
+    together = model.predict_proba([*graphs, *dense])[-2:]
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+@pytest.mark.parametrize("norm", ["batch", "graph", "channels"])
+@pytest.mark.parametrize("layout", ["padded", "sparse"])
+def test_a_file_holds_all_that_normalised_networks_have_learned(target, norm, layout, tmp_path):
+    graphs, labels = leaves(12)
+    if target != "graph":
+        counts = [graph.n if target == "node" else graph.n_edges for graph in graphs]
+        labels = [np.full(count, number % 2) for number, count in enumerate(counts)]
+    model = GraphClassifier(target=target, norm=norm, layout=layout, **SMALL).fit(graphs, labels)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    for one, other in zip(model.predict_proba(graphs), again.predict_proba(graphs), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_path):
+    graphs, labels = leaves()
+    path = tmp_path / "model"
+    GraphClassifier(**SMALL).fit(graphs, labels).save(path)
+    assert (load(path).layout, load(path).layout_) == ("auto", "sparse")
+    changed(path, lambda described: described.update(layout="ragged"))
+    with pytest.raises(DataError, match="its layout must be what its options allow, not 'ragged'"):
+        load(path)
+
+
+def test_the_seed_decides_everything_of_the_usual_recipe_too():
+    graphs, labels = leaves()
+    first, again, other = (
+        GraphClassifier(random_state=seed, **SMALL).fit(graphs, labels).predict_proba(graphs) for seed in (7, 7, 8)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_number_of_nodes_is_learned_although_layers_and_pools_take_means():
+    graphs, _ = generated.leaf_pairs(120)
+    numbers = np.array([graph.n for graph in graphs], dtype=float)
+    model = GraphRegressor(channels=(16, 16), max_epochs=30, verbose=False).fit(graphs[:90], numbers[:90])
+    assert model.layout_ == "sparse"
+    assert model.score(graphs[90:], numbers[90:]) > 0.9
+
+
+def test_the_more_there_is_to_see_the_fewer_epochs_are_run():
+    graph = complete(1000)
+    epochs = [cost.affordable_epochs([graph] * count, "sparse", 2) for count in (0, 1, 2, 3, 4, 100)]
+    assert epochs == [60, 25, 12, 8, 6, 5]
+    path = undirected(1000, [(node, node + 1) for node in range(999)])
+    assert cost.affordable_epochs([path], "sparse", 2) == 60
+    assert cost.affordable_epochs([path], "padded", 2) == 25
+    assert cost.affordable_epochs([path], "padded", 3) == 5
+
+
+def test_without_a_number_of_epochs_one_is_found():
+    graphs, labels = leaves(12)
+    model = GraphClassifier(**{**SMALL, "max_epochs": "auto", "patience": 100}).fit(graphs, labels)
+    assert len(model.history_) == cost.MOST_EPOCHS
+
+
+def test_smoothed_labels_make_probabilities_less_extreme():
+    graphs, labels = stars_and_paths()
+    options = {"channels": (8, 8), "batch_size": 5, "max_epochs": 40}
+    sure, careful = (
+        classifier(label_smoothing=share, **options).fit(graphs, labels).predict_proba(graphs).max(1).mean()
+        for share in (0.0, 0.4)
+    )
+    assert sure > 0.95
+    assert careful < 0.9
+
+
+@pytest.mark.parametrize("options", [{"pool": ("mean", "max", "sum")}, {"jump": True}, {"pool": ["sum"], "jump": True}])
+def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp_path):
+    graphs, labels = leaves()
+    model = GraphClassifier(**options, **SMALL).fit(graphs, labels)
+    model.save(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").predict_proba(graphs), model.predict_proba(graphs))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"norm": "layer"}, "norm must be None or one of 'batch', 'graph', 'channels', not 'layer'."),
+        ({"layout": "dense"}, "layout must be one of 'auto', 'padded', 'sparse', not 'dense'."),
+        ({"pool": ("max", "max")}, "pool must be one or several of 'max', 'mean', 'sum', not ('max', 'max')."),
+        ({"pool": ()}, "pool must be one or several of 'max', 'mean', 'sum', not ()."),
+        ({"pool": 3}, "pool must be one or several of 'max', 'mean', 'sum', not 3."),
+        ({"residual": 1}, "residual must be True or False, not 1."),
+        ({"jump": "yes"}, "jump must be True or False, not 'yes'."),
+        ({"sizes": None}, "sizes must be True or False, not None."),
+        ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
+        ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),
+    ],
+)
+def test_options_of_the_recipe_are_refused_by_name(options, said):
+    graphs, labels = leaves()
+    with pytest.raises(OptionError) as caught:
+        classifier(**options).fit(graphs, labels)
+    assert str(caught.value) == f"GraphClassifier.fit(graphs, y): {said}"
+
+
+def test_statistics_of_batches_are_kept_with_the_weights_of_their_epoch():
+    graphs, labels = leaves()
+    model = GraphClassifier(**SMALL).fit(graphs, labels)
+    buffers = {name: value for name, value in model.net_.state_dict().items() if "running" in name}
+    assert len(buffers) == 4
+    assert all(bool(value.isfinite().all()) for value in buffers.values())
+    assert not torch.equal(buffers["net.blocks.0.norm.running_var"], torch.ones(8))

@@ -1,0 +1,90 @@
+"""The search for a recipe: what it compares, and that it goes on from where it was stopped."""
+
+import pytest
+
+from bellnet.commands import search as command
+from bellnet.estimator import GraphClassifier, cost
+from bellnet.experiments import Records
+from bellnet.experiments.methods import method
+from bellnet.experiments.search import SETS, SPACE, Plan, SearchCell, beginning, one_change_each, options, search, table
+
+PLAN = Plan(trials=4, repeats=2, names=("MUTAG", "PTC_MR"))
+
+
+class Computed(list):
+    """The keys of all cells that were computed; after so many there is an interruption."""
+
+    stop_after = None
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """What was computed: recipes are not trained, but said to be the better the wider they are."""
+    done = Computed()
+
+    def compute(self, record):
+        if len(done) == done.stop_after:
+            raise KeyboardInterrupt
+        done.append(self.key)
+        recipe = dict(zip(SPACE, self.recipe, strict=True))
+        found = 0.5 + recipe["width"] / 200 + 0.01 * self.repeat - 0.1 * recipe["jump"]
+        return {"accuracy": found, "last": found, "kept_epoch": 1, "parameters": 1, "seconds": 1.0}
+
+    monkeypatch.setattr(SearchCell, "compute", compute)
+    return done
+
+
+def test_every_question_is_asked_of_one_beginning():
+    recipes = one_change_each()
+    assert recipes[0] == beginning()
+    assert len({tuple(recipe.values()) for recipe in recipes}) == len(recipes)
+    assert len(recipes) == 1 + sum(len(answers) - 1 for answers in SPACE.values())
+    for recipe in recipes[1:]:
+        (changed,) = (name for name in SPACE if recipe[name] != beginning()[name])
+        assert recipe[changed] in SPACE[changed][1:]
+
+
+def test_every_recipe_is_one_of_the_classifier():
+    for recipe in one_change_each():
+        model = GraphClassifier(**options(recipe))
+        assert len(model.channels) == recipe["depth"]
+
+
+def test_the_study_has_the_mean_over_sets_and_draws(computed, tmp_path):
+    study = search(tmp_path, PLAN, show=False)
+    assert len(study.trials) >= PLAN.trials
+    first = study.trials[0]
+    assert first.params == beginning()
+    assert first.value == pytest.approx(0.5 + 48 / 200 + 0.005)
+    assert len(computed) == PLAN.trials * PLAN.repeats * len(PLAN.names)
+    assert table(list(Records(tmp_path).finished().values())).count("\n") == 1 + PLAN.trials
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 5, 15])
+def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(computed, tmp_path, stop_after):
+    whole = search(tmp_path / "whole", PLAN, show=False)
+    expected = {tuple(trial.params.items()): trial.value for trial in whole.trials if trial.value is not None}
+    computed.clear()
+    computed.stop_after = stop_after
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "stopped", PLAN, show=False)
+    computed.stop_after = None
+    again = search(tmp_path / "stopped", PLAN, show=False)
+    assert {tuple(trial.params.items()): trial.value for trial in again.trials if trial.value is not None} == expected
+    assert len(computed) == len(set(computed)) == PLAN.trials * PLAN.repeats * len(PLAN.names)
+
+
+def test_a_search_that_is_done_computes_nothing(computed, tmp_path):
+    search(tmp_path, PLAN, show=False)
+    computed.clear()
+    search(tmp_path, PLAN, show=False)
+    assert computed == []
+
+
+def test_the_command_knows_the_sets_without_torch():
+    assert tuple(SETS) == command.SETS
+
+
+def test_table_3_knows_how_many_epochs_the_classifier_may_take():
+    assert method("best").most_epochs == cost.MOST_EPOCHS
+    assert method("best").epochs(method("best").usual()) == cost.MOST_EPOCHS
