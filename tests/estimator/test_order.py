@@ -120,3 +120,14 @@ def test_batches_of_triples_have_as_many_entries_as_those_of_pairs(monkeypatch):
 def shape(batch):
     values = batch if isinstance(batch, torch.Tensor) else batch.values
     return values.shape[0], values.shape[1]
+
+
+@pytest.mark.parametrize(
+    "changed_option", [{"jump": True}, {"norm": "batch"}, {"residual": True}, {"pool": ("mean", "max")}]
+)
+def test_no_option_of_the_network_is_passed_over_at_order_3(changed_option):
+    graphs, labels = leaves(8)
+    options = {"order": 3, "channels": (4, 4), "pool": "max", "norm": None, "residual": False, "jump": False}
+    plain = classifier(**options).fit(graphs, labels).predict_proba(graphs)
+    other = classifier(**{**options, **changed_option}).fit(graphs, labels).predict_proba(graphs)
+    assert np.abs(plain - other).max() > 1e-6

@@ -190,6 +190,7 @@ def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold()
 def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):
     graphs, labels = leaves()
     quiet = classifier(verbose=False).fit(graphs, labels)
+    assert " of auto epochs" not in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).told_
     assert capfd.readouterr() == ("", "")
     model = classifier(verbose=True).fit(graphs, labels)
     assert capfd.readouterr() == ("", f"{model.told_}\n")

@@ -192,7 +192,7 @@ class GraphEstimator(ABC, BaseEstimator):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
-        self.told_ = told(self, n_learned, time.perf_counter() - start)
+        self.told_ = told(self, n_graphs=n_learned, max_epochs=int(epochs), seconds=time.perf_counter() - start)
         if self.verbose:
             print(self.told_, file=sys.stderr)
         return self

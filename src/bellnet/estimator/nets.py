@@ -65,7 +65,16 @@ class LabelNet(nn.Module):
         self.target = target
         self.register_buffer("scale", torch.ones(channels[0]))
         if order == 3:
-            self.net: nn.Module = TripleNet(target, channels, widths=[*hidden, outputs], pool=pool, dropout=dropout)
+            self.net: nn.Module = TripleNet(
+                target,
+                channels,
+                widths=[*hidden, outputs],
+                pool=pool,
+                jump=jump,
+                norm=norm,
+                residual=residual,
+                dropout=dropout,
+            )
             return
         options: dict[str, Any] = {"dropout": dropout, "norm": norm, "residual": residual}
         options["normalize"] = "listed" if layout == "sparse" else "mean"

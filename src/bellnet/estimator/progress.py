@@ -60,14 +60,14 @@ class Bar:
             self.progress.update(self.task, completed=record["epoch"] + 1, said=said)
 
 
-def told(model: "GraphEstimator", n_graphs: int, seconds: float) -> str:
+def told(model: "GraphEstimator", *, n_graphs: int, max_epochs: int, seconds: float) -> str:
     """What happened in a fit, in a line: how long it took, which epoch was kept and how good it was."""
     kept, name = model.history_[model.kept_epoch_], model._measure_name
     classes = getattr(model, "classes_", None)
     what = "numbers" if classes is None else f"{len(classes)} classes"
     of = "" if model.target == "graph" else f" of {model.target}s"
     graphs = f"{n_graphs} graph{'s' if n_graphs > 1 else ''}"
-    epochs = f"{len(model.history_)} of {model.max_epochs} epochs"
+    epochs = f"{len(model.history_)} of {max_epochs} epochs"
     parts = [_figures(kept["loss"], kept[name], name)]
     if kept["validation_loss"] is not None:
         parts.append("held out " + _figures(kept["validation_loss"], kept[f"validation_{name}"], name))

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
-from bellnet import ChannelDropout, EquivariantLinear, InvariantPool, Padded, Pointwise
+from bellnet import ChannelDropout, EntryNorm, EquivariantLinear, InvariantPool, Padded, Pointwise
 
 LAST = {"node": "n n n -> n", "edge": "n n n -> n n"}
+SLOTS = {"graph": 0, "node": 1, "edge": 2}
 
 
 class TripleNet(nn.Module):
@@ -20,8 +22,11 @@ class TripleNet(nn.Module):
         target: What has labels: "graph", "node" or "edge".
         channels: The channels of the input, over pairs, and after each equivariant layer, over triples.
         widths: The widths of the layers after them, the last one that of the output.
-        pool: What is taken of each of the five orbits of triples where graphs have labels: "max", "mean" or "sum", or
-            several of them.
+        pool: What is taken of each of the five orbits of triples where graphs have labels, one or several of "max",
+            "mean" and "sum".
+        jump: Whether that is taken after every layer, and not after the last alone.
+        norm: What is normalised before every activation, see `EntryNorm`; None for nothing.
+        residual: Whether layers between equal numbers of channels of triples add their input to their output.
         dropout: The probability to drop a channel.
     """
 
@@ -32,26 +37,39 @@ class TripleNet(nn.Module):
         *,
         widths: Sequence[int],
         pool: str | Sequence[str],
+        jump: bool,
+        norm: str | None,
+        residual: bool,
         dropout: float,
     ) -> None:
         super().__init__()
-        modules: list[nn.Module] = []
+        self.jump = jump and target == "graph"
+        self.layers = nn.ModuleList()
+        self.adds: list[bool] = []
         for place, (before, after) in enumerate(pairwise(channels)):
-            spec = "n n n -> n n n" if place else "n n -> n n n"
-            modules += [EquivariantLinear(spec, before, after), Pointwise(nn.ReLU()), ChannelDropout(dropout, 3)]
-        self.layers = nn.Sequential(*modules)
-        if target == "graph":
-            pooled = InvariantPool("n n n", pool)
-            self.last: nn.Module = nn.Sequential(pooled, nn.Linear(pooled.growth * channels[-1], widths[0]))
-        else:
-            self.last = EquivariantLinear(LAST[target], channels[-1], widths[0])
-        slots = {"graph": 0, "node": 1, "edge": 2}[target]
+            modules: list[nn.Module] = [EquivariantLinear("n n n -> n n n" if place else "n n -> n n n", before, after)]
+            modules += [] if norm is None else [EntryNorm("n n n", after, over=norm)]
+            self.layers.append(nn.Sequential(*modules, Pointwise(nn.ReLU()), ChannelDropout(dropout, 3)))
+            self.adds.append(residual and place > 0 and before == after)
+        self.pool = InvariantPool("n n n", pool) if target == "graph" else None
+        pooled = sum(channels[1:]) if self.jump else channels[-1]
+        self.last: nn.Module = (
+            EquivariantLinear(LAST[target], channels[-1], widths[0])
+            if self.pool is None
+            else nn.Linear(self.pool.growth * pooled, widths[0])
+        )
         following: list[nn.Module] = []
         for before, after in pairwise(widths):
-            following += [Pointwise(nn.ReLU()), ChannelDropout(dropout, slots), Pointwise(nn.Linear(before, after))]
+            following += [Pointwise(nn.ReLU()), ChannelDropout(dropout, SLOTS[target])]
+            following.append(Pointwise(nn.Linear(before, after)))
         self.head = nn.Sequential(*following)
 
     def forward(self, x: Tensor | Padded) -> Tensor | Padded:
         """From (*batch, n, n, channels[0]) to a row of outputs for each graph, node or pair of nodes."""
-        result: Tensor | Padded = self.head(self.last(self.layers(x)))
+        pooled: list[Tensor] = []
+        for place, (layer, adds) in enumerate(zip(self.layers, self.adds, strict=True)):
+            x = x + layer(x) if adds else layer(x)
+            if self.pool is not None and (self.jump or place == len(self.layers) - 1):
+                pooled.append(self.pool(x))
+        result: Tensor | Padded = self.head(self.last(torch.cat(pooled, -1) if pooled else x))
         return result
