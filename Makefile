@@ -2,9 +2,8 @@
 
 PYTHON ?= python3
 VENV := .venv
-DATA ?= ../shared/data/tu
 BIN := $(VENV)/bin
-EXTRAS := compare draw estimator experiments graphs pyg ray testing test lint docs dev
+EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
 # build of torch). The links named in pip's configuration file are read where uv is called.
@@ -26,7 +25,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format bench compare docs clean
+.PHONY: help setup demo test lint typecheck format bench docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,9 +52,6 @@ format: $(VENV)/.with-dev  ## fix what can be fixed: import order, formatting
 
 bench: $(VENV)/.with-draw $(VENV)/.with-pyg  ## run the benchmarks, on two threads (make bench ARGS=...)
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m benchmarks $(ARGS)
-
-compare: $(VENV)/.with-compare  ## measure the classifier's defaults (make compare DATA=DIR ARGS="MUTAG --splits 2")
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.classifiers --data $(DATA) $(ARGS)
 
 docs: $(VENV)/.with-docs  ## build the documentation into site/
 	$(BIN)/mkdocs build --strict

@@ -52,6 +52,7 @@ def test_blocks_of_python_are_found_and_others_are_not():
     assert python_blocks(page) == ["a = 1\n", "b = a\n"]
 
 
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # of Lightning, whatever it is given
 @pytest.mark.parametrize("page", [README, *sorted((README.parent / "docs").glob("*.md"))], ids=lambda page: page.name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may save what it made
@@ -66,3 +67,9 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys, tmp_path, mo
 def test_the_pages_show_python():
     assert python_blocks(README.read_text())
     assert python_blocks((README.parent / "docs" / "layers.md").read_text())
+
+
+def test_each_of_the_five_tasks_takes_at_most_ten_lines():
+    blocks = python_blocks((README.parent / "docs" / "tasks.md").read_text())
+    assert len(blocks) == 5
+    assert max(sum(bool(line) for line in block.splitlines()) for block in blocks) <= 10  # blank ones do not count

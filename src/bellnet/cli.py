@@ -20,6 +20,7 @@ from bellnet.commands import (
     INTERRUPTED,
     MODEL_COMMANDS,
     OK,
+    SEARCH_COMMANDS,
     Command,
     Output,
     complain,
@@ -333,6 +334,7 @@ COMMANDS = (
         _run_verify,
     ),
     *EXPERIMENT_COMMANDS,
+    *SEARCH_COMMANDS,
     Command(
         "mpnn-demo",
         "turn a trained message passing network into equivariant layers",

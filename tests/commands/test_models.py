@@ -133,12 +133,27 @@ def test_fit_writes_a_model_and_says_what_it_did(folder, tmp_path, capsys):
     assert load(tmp_path / "model").classes_.tolist() == ["path", "star"]
 
 
+def test_fit_says_what_it_did_once_and_on_one_of_the_two_outputs(folder, tmp_path, capsys):
+    loud = [option for option in QUICK if option != "--silent"]
+    code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *loud)
+    assert (code, printed) == (0, f"wrote {tmp_path / 'model'}\n")
+    assert complaint.startswith("learned 2 classes from 12 graphs in ")
+    assert complaint.count("\n") == 1
+
+
+def test_fit_takes_the_order_of_the_network(folder, tmp_path, capsys):
+    code, _, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", "--order", "3", *QUICK)
+    assert (code, complaint) == (0, "")
+    assert load(tmp_path / "model").order == 3
+
+
 def test_fit_says_it_as_json(folder, tmp_path, capsys):
     options = ["--balanced", "--seed", "3", "--rate", "0.01", "--json"]
     code, printed, _ = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK, *options)
     said = json.loads(printed)
     assert code == 0
     assert (said["graphs"], said["classes"], said["epochs"]) == (12, ["path", "star"], 2)
+    assert {"loss", "accuracy", "validation_loss", "validation_accuracy"} <= said.keys()
     model = load(tmp_path / "model")
     assert (model.random_state, model.learning_rate, model.class_weight) == (3, 0.01, "balanced")
 

@@ -31,7 +31,9 @@ def test_a_number_stays_a_number(value):
     assert cell(value) is value
 
 
-@pytest.mark.parametrize("name", ["-1", "-0.5", "+3", "-1e-5", "-.5", "-2.", "star", "a=b", "a-b", "1-2", "", "'x"])
+@pytest.mark.parametrize(
+    "name", ["-1", "-0.5", "+3", "-1e-5", "-.5", "-2.", "star", "a=b", "a-b", "1-2", "", "'x", "a;b", "1;-2"]
+)
 def test_a_name_that_is_no_formula_stays_as_it_is(name):
     assert cell(name) == name
 
@@ -51,6 +53,11 @@ def test_a_name_that_is_no_formula_stays_as_it_is(name):
         ("\rx", r"'\x0dx"),
         ("\nx", r"'\x0ax"),
         ("＝1", "'＝1"),
+        # In many countries a semicolon ends a cell of a table, whatever was meant.
+        ("a;=1+1", "a;'=1+1"),
+        ("a; @SUM(A1);-1;-x", "a;' @SUM(A1);-1;'-x"),
+        ("=1;=2", "'=1;'=2"),
+        (';";=1', ";\";'=1"),
     ],
 )
 def test_a_formula_becomes_text(name, written):

@@ -354,6 +354,13 @@ def test_a_drawing_of_yed_may_hold_elements(tmp_path):
     assert found.node_labels is not None
 
 
+def test_a_drawing_that_is_nested_beyond_measure_is_refused(tmp_path):
+    keys = '<key id="d" for="all" yfiles.type="nodegraphics"><default>C</default></key>'
+    drawing = "<y>" * 10_000 + "</y>" * 10_000
+    with pytest.raises(DataError, match=r"x.graphml: its elements are nested too deeply to be read\.\nTake them out"):
+        read(tmp_path, document(f'<node id="a"><data key="d">{drawing}</data></node>', keys=keys))
+
+
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_a_feature_beyond_floating_point_is_refused(tmp_path, sign):
     key = '<key id="k" for="node" attr.name="w" attr.type="long"/>'

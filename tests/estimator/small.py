@@ -5,7 +5,17 @@ import torch
 from bellnet.data import Graph, generated, undirected
 from bellnet.estimator import GraphClassifier, GraphRegressor
 
-TINY = {"channels": (4,), "hidden": (8,), "max_epochs": 2, "batch_size": 20, "learning_rate": 0.01, "verbose": False}
+PLAIN = {"pool": "max", "norm": None, "residual": False, "sizes": False, "layout": "padded", "dropout": 0.0}
+"""The paper's network, which learns from few graphs in few steps."""
+TINY = {
+    **PLAIN,
+    "channels": (4,),
+    "hidden": (8,),
+    "max_epochs": 2,
+    "batch_size": 20,
+    "learning_rate": 0.01,
+    "verbose": False,
+}
 LEARNS = {"channels": (8, 8), "batch_size": 5, "max_epochs": 25}
 """Enough to learn something simple."""
 

@@ -63,7 +63,7 @@ def test_a_prediction_that_would_take_too_much_is_refused_before_anything_large_
     assert str(caught.value) == (
         "GraphClassifier.predict(graphs): predictions for 1 graph of 20000 nodes would take about 327 GB of memory, "
         "but 1 GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
-        "A model that is fitted with layout='sparse' holds edges and nodes only. "
+        "In a model that is fitted with layout='sparse' only edges and nodes are held. "
         "set_params(max_gigabytes=327) allows it."
     )
 
@@ -138,7 +138,7 @@ def test_what_is_named_as_enough_for_the_weights_is_enough():
     ],
 )
 def test_a_batch_has_at_most_so_many_graphs(sizes, batch_size, expected):
-    assert cost.largest_batch(sizes, batch_size) == expected
+    assert cost.largest_batch(sizes, batch_size, 2) == expected
 
 
 @pytest.mark.parametrize("value", [0, -1, "much", float("nan"), True])

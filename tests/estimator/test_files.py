@@ -209,10 +209,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     [
         (
             lambda d: d.update(version=1),
-            r"this file has version 1, but here only versions 2 to 4 can be read; it was written",
+            r"this file has version 1, but here only versions 2 to 5 can be read; it was written",
         ),
-        (lambda d: d.update(version=5), r"this file has version 5, but here only versions 2 to 4 can be read"),
-        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 4 can be read"),
+        (lambda d: d.update(version=5), r"this file has version 5, but here only versions 2 to 5 can be read"),
+        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 5 can be read"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
         (
             lambda d: d.update(instead='{"format": ' + "[" * 10**5),
@@ -269,7 +269,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["scaling"]["node"].update(scale=[1.0]), "it has 3 means and 1 scales"),
         (lambda d: d["scaling"].update(node={"mean": [0.0], "scale": [1.0]}), "scales 1 node features, but encodes 3"),
         (lambda d: d["scaling"].update(edge={"mean": [0.0], "scale": [1.0]}), "scales 1 edge features, but encodes 0"),
-        (lambda d: d["options"].update(max_epochs=2.5), "max_epochs must be a whole number from 1 up, not 2.5"),
+        (
+            lambda d: d["options"].update(max_epochs=2.5),
+            "max_epochs must be 'auto' or a whole number from 1 up, not 2.5",
+        ),
         (lambda d: d.update(history=None), "its history must be a list of epochs"),
         (lambda d: d["history"].append("an epoch"), "its history must be a list of epochs"),
         (lambda d: d.update(kept_epoch=2), "kept_epoch must be one of its 2 epochs, not 2"),
@@ -470,8 +473,8 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
         ({"channels": (7,)}, "its tensors are not those of the network that it describes."),
         ({"target": "node"}, "its tensors are not those of the network that it describes."),
-        ({"pool": "median"}, "pool must be one of 'max', 'mean', 'sum', not 'median'."),
-        ({"max_epochs": 2.5}, "max_epochs must be a whole number from 1 up, not 2.5."),
+        ({"pool": "median"}, "pool must be one or several of 'max', 'mean', 'sum', not 'median'."),
+        ({"max_epochs": 2.5}, "max_epochs must be 'auto' or a whole number from 1 up, not 2.5."),
     ],
     ids=str,
 )

@@ -1,6 +1,7 @@
 """When training stops, what is held out, and what is shown meanwhile."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from bellnet.data import Encoding, undirected
+from bellnet.data import Encoding, generated, undirected
 from bellnet.errors import OptionError
 from bellnet.estimator import training
 from bellnet.estimator.hold_out import hold_out, units_of
@@ -84,6 +85,8 @@ def scripted(script, held=0.25):
         held=held,
         known=torch.ones(8, dtype=torch.bool),
         loss=lambda outputs, targets: outputs - targets,
+        score_name="mark",
+        score=lambda outputs, targets: float(outputs.mean()),
     )
     net = Scripted(script)
     with Bar("", 9, show=False) as bar:
@@ -145,14 +148,67 @@ def test_the_history_has_a_record_for_every_epoch():
     graphs, labels = leaves()
     model = regressor(max_epochs=3).fit(graphs, labels)
     assert [record["epoch"] for record in model.history_] == [0, 1, 2]
-    assert all(record.keys() == {"epoch", "loss", "validation_loss"} for record in model.history_)
+    keys = {"epoch", "loss", "validation_loss", "r2", "validation_r2"}
+    assert all(record.keys() == keys for record in model.history_)
 
 
-def test_silence_is_silent_and_a_pipe_is_not_written_to(capfd):
+@pytest.mark.parametrize(("make", "name"), [(classifier, "accuracy"), (regressor, "r2")])
+def test_the_history_has_the_score_of_what_is_learned_and_of_what_is_held_out(make, name):
     graphs, labels = leaves()
-    for verbose in (False, True):
-        classifier(verbose=verbose).fit(graphs, labels)
+    others = generated.leaf_pairs(9, seed=1)
+    # Weights that hardly move: what was scored while learning is what the model scores.
+    model = make(learning_rate=1e-12, max_epochs=2).fit(graphs, labels, validation_data=others)
+    kept = model.history_[model.kept_epoch_]
+    assert kept[name] == pytest.approx(model.score(graphs, labels), abs=1e-5)
+    assert kept[f"validation_{name}"] == pytest.approx(model.score(*others), abs=1e-5)
+    assert kept[name] != pytest.approx(kept[f"validation_{name}"], abs=1e-4)
+
+
+def test_a_score_that_is_not_defined_is_none():
+    graphs, _ = leaves(10)
+    model = regressor(target="node", validation_fraction=0).fit(graphs, [np.ones(graph.n) for graph in graphs])
+    assert [model.history_[0][name] for name in ("r2", "validation_r2", "validation_loss")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "max_epochs", "expected"), [(None, 30, 10), (None, 90, 30), (None, 3, 5), (20, 30, 20), (1, 9, 1)]
+)
+def test_patience_is_a_third_of_all_epochs_unless_it_is_given(given, max_epochs, expected):
+    assert training.patience_of(given, max_epochs) == expected
+
+
+def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold():
+    graphs, _ = leaves(40)
+    chance = np.random.default_rng(0).integers(2, size=40)
+    model = classifier(channels=(16, 16), learning_rate=0.02, batch_size=4, max_epochs=60).fit(
+        graphs[:20], chance[:20], validation_data=(graphs[20:], chance[20:])
+    )
+    assert len(model.history_) < 60
+    assert len(model.history_) == model.kept_epoch_ + 1 + 20
+
+
+def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):
+    graphs, labels = leaves()
+    quiet = classifier(verbose=False).fit(graphs, labels)
     assert capfd.readouterr() == ("", "")
+    model = classifier(verbose=True).fit(graphs, labels)
+    assert capfd.readouterr() == ("", f"{model.told_}\n")
+    figures = r"loss \d\.\d{3} and accuracy [01]\.\d{3}"
+    assert re.fullmatch(
+        rf"learned 2 classes from 24 graphs in \d+ s: 2 of 2 epochs, kept number {model.kept_epoch_} with {figures}, "
+        rf"held out {figures}",
+        quiet.told_,
+    )
+
+
+def test_the_line_says_what_has_labels_and_leaves_out_what_there_is_not():
+    graphs, _ = leaves(1)
+    model = regressor(target="node", validation_fraction=0).fit(graphs, [np.arange(graphs[0].n)])
+    assert re.fullmatch(
+        r"learned numbers of nodes from 1 graph in \d+ s: 2 of 2 epochs, kept number 1 with "
+        r"loss \d\.\d{3} and r2 -?\d+\.\d{3}",
+        model.told_,
+    )
 
 
 def test_a_terminal_sees_a_bar_with_the_losses(monkeypatch):

@@ -1,5 +1,6 @@
 """Constants are shared by all threads of a process."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -17,6 +18,11 @@ def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
             key = (number * 7 + thread) % 11
             assert weights.constant(key, like, lambda key=key: torch.tensor(key)).item() == key
 
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(ask, range(8)))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # or else threads take turns so seldom that nothing would happen without a lock
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(ask, range(8)))
+    finally:
+        sys.setswitchinterval(before)
     assert len(weights._CONSTANTS) <= 2

@@ -2,10 +2,15 @@
 
 import copy
 import io
+import os
+import signal
 import subprocess
 import sys
+import time
+import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -14,7 +19,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.execute import pool
+from bellnet.execute import pool, weights
 from bellnet.execute.pool import Pool, Share
 
 
@@ -167,6 +172,58 @@ def test_threads_do_not_share_a_result(graph):
             assert all(torch.equal(result, wanted) for result in results)
 
 
+def forked(work):
+    """The exit code of a process that is forked off here and does some work, within half a minute."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # later versions of Python mind forks beside threads
+        child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 1
+    try:
+        signal.alarm(30)
+        code = 0 if work() else 2
+    finally:
+        os._exit(code)
+
+
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+
+
+@FORKS
+def test_processes_do_not_share_a_result(graph):
+    layer = bn.EquivariantLinear("n n -> n n", 4, 4).requires_grad_(False)
+    inputs = [graph.with_values(torch.randn_like(graph.values)) for _ in range(6)]
+    expected = [layer(x).values.clone() for x in inputs]
+    before = [layer(x).values for x in inputs[:2]]
+
+    def work():
+        after = [layer(x).values for x in inputs]
+        kept = all(map(torch.equal, before, expected[:2]))
+        return kept and all(map(torch.equal, after, expected))
+
+    assert forked(work) == 0
+    assert work()
+
+
+@FORKS
+@pytest.mark.parametrize("lock", [pool.CHANGING, weights.CHANGING], ids=["memory", "constants"])
+def test_a_fork_waits_for_threads_that_are_at_what_all_share(graph, lock):
+    layer = bn.EquivariantLinear("n n -> n n", 4, 4).requires_grad_(False)
+    taken = Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            time.sleep(0.2)
+
+    thread = Thread(target=hold)
+    thread.start()
+    taken.wait()
+    assert forked(lambda: lock.acquire(timeout=5) and (lock.release() or len(layer(graph).values) > 0)) == 0
+    thread.join()
+
+
 def test_memory_goes_with_the_tuples_and_a_result_that_is_left_keeps_its_own_alone():
     graph, layer = make_graph(), bn.EquivariantLinear("n n -> n n", 4, 4)
     y = layer(graph).values.detach()
@@ -203,7 +260,7 @@ def test_what_was_made_in_inference_mode_serves_training(graph):
 FAULTS = """if True:
     import ctypes, resource, sys, torch
     import bellnet as bn
-    from bellnet.execute import pool
+    from bellnet.execute import pool, weights
 
     ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # no huge pages, so that pages can be counted
     n = 60_000

@@ -17,6 +17,7 @@ from bellnet.experiments import Records, tables_of
 from bellnet.experiments.alone import alone
 from bellnet.experiments.config import METHODS, READOUTS, TASKS
 from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS
+from bellnet.experiments.methods import NAMES
 from tests.experiments.graphs import write_set
 
 
@@ -143,6 +144,7 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
         (["table3", "--split", "x"], "argument --split: 'x' is not a whole number from 0 up"),
         (["table3", "--layout", "padded"], "argument --layout: invalid choice: 'padded' (choose from "),
         (["table3", "--protocol", "best"], "argument --protocol: invalid choice: 'best' (choose from "),
+        (["table3", "--method", "svm"], "argument --method: invalid choice: 'svm' (choose from "),
         (["table3", "--rate", "0"], "argument --rate: '0' is not a positive number"),
         (["table3", "--epochs", "0"], "argument --epochs: '0' is not a whole number from 1 up"),
     ],
@@ -221,6 +223,7 @@ def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     assert (commands.TASKS, commands.METHODS, commands.READOUTS) == (TASKS, METHODS, READOUTS)
     assert (commands.SETS, commands.SPLITS) == (SETS, SPLITS)
     assert (commands.LAYOUTS, commands.PROTOCOLS) == (LAYOUTS, PROTOCOLS)
+    assert commands.OTHER_METHODS == NAMES
 
 
 def _start(directory, jobs):

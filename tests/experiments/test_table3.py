@@ -5,15 +5,26 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import Records, cells_of_table3, quick_graphs, tables_of, write_report
+from bellnet.experiments import (
+    MethodCell,
+    Records,
+    cells_of_methods,
+    cells_of_table3,
+    quick_graphs,
+    quick_method,
+    tables_of,
+    write_report,
+)
 from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.graph_cells import SETS
-from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, table3
+from bellnet.experiments.methods import NAMES
+from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
 from tests.experiments.graphs import classified
 from tests.experiments.small import finished, small
 
 MUTAG = cells_of_table3(names=["MUTAG"])
 NESTED = cells_of_table3(names=["MUTAG"], protocols=["nested"])
+GIN = cells_of_methods(["gin"], names=["MUTAG"])
 
 
 def _row(table, *begin):
@@ -22,7 +33,7 @@ def _row(table, *begin):
 
 
 def _epoch(cell, number, accuracy):
-    what = "test" if cell.protocol == "fixed" else "validation"
+    what = "test" if isinstance(cell, MethodCell) or cell.protocol == "fixed" else "validation"
     return {"kind": "epoch", "key": cell.key, "epoch": number, "loss": 1.0, "train": 1.0, what: accuracy, "seconds": 1}
 
 
@@ -56,17 +67,18 @@ def test_protocols_have_columns_of_their_own():
     epochs = {cell.key: [_epoch(cell, 0, 0.95), _epoch(cell, 1, 0.8)] for cell in [*MUTAG, *NESTED]}
     table = protocols_table(records, epochs)
     assert table.head == (
-        *("data set", "layout", "last epoch", "last epoch, the paper", "nested"),
+        *("data set", "method", "last epoch", "last epoch, the paper", "nested"),
         "best averaged epoch (looks at the test sets)",
     )
-    assert table.rows == (("MUTAG", "dense", "80.0 ± 0.0", "84.61 ± 10", "70.0 ± 0.0", "95.0 ± 0.0, epoch 1"),)
+    assert table.rows == (("MUTAG", "ours, dense", "80.0 ± 0.0", "84.61 ± 10", "70.0 ± 0.0", "95.0 ± 0.0, epoch 1"),)
     assert _row(table3(records), "ours, dense")[1] == "80.0 ± 0.0"
+    assert _row(table3(records), "ours, dense, nested")[1] == "70.0 ± 0.0"
 
 
 def test_nested_runs_alone_leave_the_other_columns_empty():
     records = [classified(cell, 0.7, validation=0.9) for cell in NESTED[:2]]
     (row,) = protocols_table(records, {}).rows
-    assert row == ("MUTAG", "dense", "-", "84.61 ± 10", "70.0 ± 0.0 (2 of 10 splits)", "-")
+    assert row == ("MUTAG", "ours, dense", "-", "84.61 ± 10", "70.0 ± 0.0 (2 of 10 splits)", "-")
     assert _row(table3(records), "ours, dense")[1] == "-"
 
 
@@ -134,7 +146,7 @@ def test_records_of_all_tables_may_stand_in_one_directory(tmp_path):
         records.append(record)
     assert [table.title.partition(":")[0] for table in tables_of(tmp_path)] == [
         *("Table 1", "Table 2", "Error against the number of nodes"),
-        *("Table 3", "Table 3"),
+        *["Table 3"] * 3,
     ]
     write_report(tmp_path)
     assert "graph networks: the experiments\n" in (tmp_path / "report.md").read_text()
@@ -147,3 +159,77 @@ def test_a_curve_averages_equal_epochs_where_a_split_lacks_one():
     line = figure.axes[0].lines[0]
     assert list(line.get_xdata()) == [1, 3, 4]
     assert list(line.get_ydata()) == pytest.approx([0, 20, 30])
+
+
+def test_other_methods_have_rows_between_ours_and_the_papers_that_say_nested():
+    records = [classified(cell, 0.8) for cell in cells_of_methods(["gin", "wl"], names=["MUTAG", "COLLAB"])]
+    rows = [row[0] for row in table3(records).rows]
+    assert rows[:5] == ["ours, dense", "ours, sparse", "WL, nested", "GIN, nested", "the paper"]
+    assert _row(table3(records), "GIN, nested")[1:] == ("80.0 ± 0.0", *["-"] * 4, "80.0 ± 0.0", "-", "-")
+    assert _row(table3(records), "WL")[1] == "84.11 ± 1.9", "the paper's own row is another one"
+    assert any(note.startswith("Nested: run here, on the same splits;") for note in table3(records).notes)
+    assert not any("Nested" in note for note in table3([classified(MUTAG[0], 0.8)]).notes)
+
+
+def test_every_method_has_a_row_of_its_own():
+    assert len(set(rows_here())) == 2 + len(NAMES)
+
+
+def test_the_best_averaged_epoch_of_a_method_is_that_of_its_test_graphs():
+    records = [classified(cell, 0.6, validation=0.9) for cell in GIN]
+    epochs = {cell.key: [_epoch(cell, 0, 0.5), _epoch(cell, 1, 0.7)] for cell in GIN}
+    (row,) = protocols_table(records, epochs).rows
+    assert row == ("MUTAG", "GIN", "-", "-", "60.0 ± 0.0", "70.0 ± 0.0, epoch 2")
+    (row,) = protocols_table(records, {}).rows
+    assert row[-1] == "-", "kernels have no epochs"
+
+
+def test_the_time_of_a_split_is_said_by_method_and_protocol():
+    records = [
+        *({**classified(cell, 0.6), "seconds": seconds} for cell, seconds in zip(GIN, range(10), strict=True)),
+        classified(NESTED[0], 0.5),
+    ]
+    rows = times_table(records).rows
+    assert [row[:3] for row in rows] == [
+        ("ours, dense, nested", "1 (1 of 10 splits)", "-"),
+        ("GIN, nested", "4.5", "-"),
+    ]
+
+
+def test_a_method_with_other_options_is_named_and_never_mixed_with_the_usual_ones():
+    quick = [classified(quick_method(cell), 0.3) for cell in GIN]
+    table = table3(quick)
+    assert _row(table, "GIN, nested")[1] == "30.0 ± 0.0"
+    assert "MUTAG, gin, nested: epochs=10 instead of 150. Not the usual set-up." in table.notes
+    for records in ([*quick, classified(GIN[0], 0.9)], [classified(GIN[0], 0.9), *quick]):
+        table = table3(records)
+        assert _row(table, "GIN, nested")[1] == "90.0 (1 of 10 splits)"
+        assert table.notes[-1] == (
+            "MUTAG, gin, nested: 10 records with epochs=10 instead of 150 are not shown; "
+            "run another set-up with another --out."
+        )
+
+
+def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none():
+    wl = cells_of_methods(["wl"], names=["MUTAG"], splits=[0])
+    cells = [*MUTAG[:2], *GIN[:2], *wl]
+    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in [*MUTAG[:2], *GIN[:2]]}
+    axes = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes[0]
+    assert [words.get_text() for words in axes.get_legend().get_texts()] == [
+        *("GIN, test, 2 splits", "ours, dense, test, 2 splits"),
+    ]
+    first, second = axes.lines[:2]
+    assert first.get_color() != second.get_color()
+
+
+def test_a_report_has_all_methods_of_a_directory(tmp_path):
+    records = Records(tmp_path)
+    for cell in cells_of_methods(NAMES, names=["MUTAG", "NCI1"], splits=[0]):
+        if cell.epochs > 1:
+            records.append(_epoch(cell, 0, 0.5))
+        records.append(classified(cell, 0.7))
+    write_report(tmp_path)
+    page = (tmp_path / "report.md").read_text()
+    assert "![Accuracy after each epoch" in page
+    for row in rows_here()[2:]:
+        assert f"| {row}, nested | 70.0 (1 of 10 splits) | - | - | 70.0" in page

@@ -1,6 +1,7 @@
 """What a layer keeps and for how long, what may be done to what it returns, and what it must notice."""
 
 import copy
+import gc
 import pickle
 
 import pytest
@@ -10,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 import bellnet as bn
+from bellnet.tensors import Support
 
 
 def two_layers() -> tuple[bn.EquivariantLinear, bn.EquivariantLinear]:
@@ -185,19 +187,38 @@ def test_padding_stays_clean_through_activations_that_keep_zeros(make):
     assert not active.values[1, 2:].any()
 
 
-@pytest.mark.parametrize(
-    "make", [nn.Sigmoid, nn.Softplus, nn.Identity, lambda: nn.ReLU(inplace=True), lambda: watched()]
-)
-def test_padding_is_not_trusted_after_other_modules(make):
-    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
-    assert not bn.Pointwise(make())(graphs).is_clean(("n", "n"))
-    assert not graphs.is_clean(("n", "n"))
-
-
 def watched():
     module = nn.ReLU()
     module.register_forward_hook(lambda module, args, result: None)
     return module
+
+
+def with_another_forward():
+    module = nn.ReLU()
+    module.forward = lambda x: x + 1
+    return module
+
+
+OTHERS = {
+    "sigmoid": nn.Sigmoid,
+    "softplus": nn.Softplus,
+    "identity": nn.Identity,
+    "in place": lambda: nn.ReLU(inplace=True),
+    "watched": watched,
+    "another forward": with_another_forward,
+    # Zero times what is infinite is not zero.
+    "infinite slope": lambda: nn.LeakyReLU(float("inf")),
+    "slope that is no number": lambda: nn.LeakyReLU(float("nan")),
+    "infinite scale": lambda: nn.ELU(float("inf")),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_padding_is_not_trusted_after_other_modules(name):
+    graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+    active = bn.Pointwise(OTHERS[name]())(graphs)
+    assert not active.is_clean(("n", "n"))
+    assert not graphs.is_clean(("n", "n"))
 
 
 def test_padded_values_of_an_inference_pass_can_be_used_again():
@@ -242,3 +263,31 @@ def test_pooled_means_of_half_precision_do_not_overflow():
 def test_pooling_refuses_what_has_too_many_orbits():
     with pytest.raises(bn.errors.SpecError, match="maps; plans are built for up to"):
         bn.InvariantPool(" ".join("n" * 12))
+
+
+def steps(layout):
+    """A training step, on graphs that come once and never again."""
+    layer, pool = bn.EquivariantLinear("n n -> n n", 2, 2), bn.InvariantPool("n n")
+
+    def step(number):
+        dense = torch.randn(2, 4, 4, 2)
+        if layout == "padded":
+            x = bn.Padded(dense, torch.tensor([4, number % 4]))
+        elif layout == "sparse":
+            x = bn.Sparse.from_dense(dense * (torch.rand(2, 4, 4, 1) < 0.5), "n n")
+        else:
+            x = dense
+        torch.autograd.grad(pool(layer(x)).sum(), layer.weight)
+
+    return step
+
+
+@pytest.mark.parametrize("layout", ["dense", "padded", "sparse"])
+def test_many_steps_leave_no_more_behind_than_a_few(layout):
+    step, alive = steps(layout), []
+    for number in range(40):
+        step(number)
+        if number in (9, 39):
+            gc.collect()
+            alive.append(sum(issubclass(type(one), torch.Tensor | Support) for one in gc.get_objects()))
+    assert alive[0] == alive[1]

@@ -121,6 +121,20 @@ def test_a_target_with_new_nodes_takes_their_number_in_the_call():
     assert net(torch.randn(4, 2), sizes={"i": 6}).shape == (4, 6, 1)
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_batch_normalisation_of_tensors_and_of_padded_ones_without_padding_agree(training, dtype):
+    """Torch's own operation does the first, ours the second."""
+    norms = [bn.EntryNorm("n n", 3).to(dtype).train(training) for _ in range(2)]
+    x = torch.randn(4, 5, 5, 3, dtype=dtype) * 2 + 1
+    for norm in norms:
+        norm.running_mean.fill_(0.5)
+        torch.nn.init.uniform_(norm.weight, generator=torch.Generator().manual_seed(0))
+    found, expected = norms[0](x), norms[1](bn.Padded(x, torch.full((4,), 5))).values
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(norms[0].state_dict(), norms[1].state_dict())
+
+
 def test_batch_statistics_do_not_count_padding():
     torch.manual_seed(0)
     graphs = [torch.randn(n, n, 3) * 4 + 2 for n in (5, 2, 1)]

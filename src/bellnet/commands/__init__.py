@@ -14,6 +14,7 @@ from bellnet.commands.command import (
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
 from bellnet.commands.names import harmless, harmless_lines
+from bellnet.commands.search import COMMANDS as SEARCH_COMMANDS
 from bellnet.commands.streams import Output, complain, own_streams
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "INTERRUPTED",
     "MODEL_COMMANDS",
     "OK",
+    "SEARCH_COMMANDS",
     "Command",
     "Output",
     "complain",

@@ -13,7 +13,7 @@ from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
-    from bellnet.experiments import Cell, Runnable
+    from bellnet.experiments import Cell, GraphCell, MethodCell, Runnable
 
 # Spelled out, since whoever asks for help does not want to wait for torch. A test compares them.
 TASKS, METHODS = ("symmetric", "diagonal", "singular", "trace"), ("ours", "hartford", "trivial")
@@ -21,6 +21,8 @@ READOUTS = ("mean", "max")
 SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-BINARY", "IMDB-MULTI")
 SPLITS = tuple(range(10))
 LAYOUTS, PROTOCOLS = ("dense", "sparse"), ("fixed", "nested")
+FAITHFUL = "faithful"
+OTHER_METHODS = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc")
 QUICK_SETS, QUICK_SPLITS = SETS[:1], SPLITS[:2]
 
 
@@ -51,6 +53,14 @@ def _run_table2(arguments: argparse.Namespace) -> int:
 
 def _declare_table3(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--method",
+        nargs="+",
+        choices=(FAITHFUL, *OTHER_METHODS),
+        default=(FAITHFUL,),
+        help="faithful: the paper's network as its authors train it (default); best: GraphClassifier() as it is; or "
+        "baselines, kernels by GraKeL and networks by PyTorch Geometric",
+    )
+    parser.add_argument(
         "--set",
         dest="sets",
         nargs="+",
@@ -70,16 +80,15 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
         "--layout",
         nargs="+",
         choices=LAYOUTS,
-        default=LAYOUTS[:1],
-        help="dense: values for all pairs of nodes; sparse: for edges and nodes only (default dense, as in the paper)",
+        help="of faithful; dense: values for all pairs of nodes; sparse: for edges and nodes only (default dense, as "
+        "in the paper)",
     )
     parser.add_argument(
         "--protocol",
         nargs="+",
         choices=PROTOCOLS,
-        default=PROTOCOLS[:1],
-        help="fixed: the last epoch counts; nested: training graphs that are kept aside choose it (default fixed, as "
-        "in the paper)",
+        help="of faithful; fixed: the last epoch counts; nested: training graphs that are kept aside choose it "
+        "(default fixed, as in the paper); the other methods are always nested",
     )
     parser.add_argument(
         "--data",
@@ -93,27 +102,46 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_table3(arguments: argparse.Namespace) -> int:
-    from bellnet.experiments import cells_of_table3, check_extra, quick_graphs
+    from bellnet.experiments import cells_of_methods, cells_of_table3, check_extra, quick_graphs, quick_method
 
     check_extra("bellnet table3")
     if arguments.data is not None and not arguments.data.exists():
         raise OptionError(f"--data: there is no folder {arguments.data}.\nIt must hold NAME.zip and splits/NAME.json.")
-    cells = cells_of_table3(
-        names=arguments.sets or (QUICK_SETS if arguments.quick else SETS),
-        splits=arguments.splits or (QUICK_SPLITS if arguments.quick else SPLITS),
-        layouts=arguments.layout,
-        protocols=arguments.protocol,
-        seed=arguments.seed,
-        data=arguments.data,
-    )
-    cells = [replace(cell, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio) for cell in cells]
-    if arguments.quick:
-        cells = [quick_graphs(cell) for cell in cells]
-    if arguments.rate is not None:
-        cells = [replace(cell, rate=arguments.rate) for cell in cells]
-    if arguments.epochs is not None:
-        cells = [replace(cell, epochs=arguments.epochs) for cell in cells]
+    others = [method for method in arguments.method if method != FAITHFUL]
+    _check_options_of_faithful(arguments, others)
+    wanted = {
+        "names": arguments.sets or (QUICK_SETS if arguments.quick else SETS),
+        "splits": arguments.splits or (QUICK_SPLITS if arguments.quick else SPLITS),
+        "seed": arguments.seed,
+        "data": arguments.data,
+    }
+    bounds = {"max_unpacked": arguments.max_unpacked, "max_ratio": arguments.max_ratio}
+    cells: list[GraphCell | MethodCell] = []
+    if FAITHFUL in arguments.method:
+        layouts, protocols = arguments.layout or LAYOUTS[:1], arguments.protocol or PROTOCOLS[:1]
+        changes = {"epochs": arguments.epochs, "rate": arguments.rate}
+        for cell in cells_of_table3(layouts=layouts, protocols=protocols, **wanted):
+            made = quick_graphs(cell) if arguments.quick else cell
+            named = {name: value for name, value in changes.items() if value is not None}
+            cells.append(replace(made, **bounds, **named))
+    for other in cells_of_methods(others, **wanted):
+        short = quick_method(other) if arguments.quick else other
+        cells.append(replace(short.changed(epochs=arguments.epochs, rate=arguments.rate), **bounds))
     return _run_cells(arguments, cells)
+
+
+def _check_options_of_faithful(arguments: argparse.Namespace, others: Sequence[str]) -> None:
+    """Refuse what would be left aside without a word."""
+    if others and arguments.protocol and PROTOCOLS[1] not in arguments.protocol:
+        raise OptionError(
+            f"--protocol {' '.join(arguments.protocol)}: {', '.join(others)} can only be nested.\nAdd nested, or leave "
+            "--protocol out."
+        )
+    if arguments.layout and FAITHFUL not in arguments.method:
+        raise OptionError(
+            f"--layout {' '.join(arguments.layout)}: {', '.join(others)} have no layout to choose.\nLeave it out, or "
+            f"add {FAITHFUL} to --method."
+        )
 
 
 def _declare_matrices(parser: argparse.ArgumentParser, name: str) -> None:
@@ -227,6 +255,20 @@ def _run_report(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _declare_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what was given to --out elsewhere")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where their finished cells go")
+
+
+def _run_merge(arguments: argparse.Namespace) -> int:
+    from bellnet.experiments import merge_records
+
+    make_directory(arguments.out)
+    for source, taken in merge_records(arguments.directories, arguments.out).items():
+        print(f"took {taken} cell{'s' * (taken != 1)} of {harmless(source)}")
+    return OK
+
+
 def _print_tables(directory: Path, files: Sequence[Path]) -> None:
     from bellnet.experiments import print_tables
 
@@ -261,6 +303,7 @@ COMMANDS = (
             "table3 --quick --data DIR",
             "table3 --data DIR --set MUTAG PTC_MR --jobs 2",
             "table3 --data DIR --set IMDB-BINARY --layout dense sparse --protocol fixed nested",
+            "table3 --data DIR --set MUTAG NCI1 --method best wl gin",
         ),
         _declare_table3,
         _run_table3,
@@ -271,5 +314,12 @@ COMMANDS = (
         ("report results/table1",),
         _declare_report,
         _run_report,
+    ),
+    Command(
+        "merge",
+        "gather the finished cells of several runs in one directory",
+        ("merge other/results/table3 --out results/table3",),
+        _declare_merge,
+        _run_merge,
     ),
 )

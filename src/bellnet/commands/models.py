@@ -29,6 +29,9 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="the file to write")
     parser.add_argument("--regression", action="store_true", help="learn numbers instead of classes")
     parser.add_argument("--balanced", action="store_true", help="weigh classes by the inverse of how frequent they are")
+    parser.add_argument(
+        "--order", type=int, choices=(2, 3), help="3: a network over triples of nodes (default 2, pairs)"
+    )
     parser.add_argument("--epochs", metavar="N", type=count, help="the most epochs")
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate")
     parser.add_argument("--batch", metavar="N", type=count, help="graphs in a batch")
@@ -50,7 +53,12 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     given = read_data(arguments, "training")
     answers = given.answers(numbers=arguments.regression)
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
-    asked |= {"layout": arguments.layout, "max_gigabytes": arguments.max_gigabytes, "device": arguments.device}
+    asked |= {
+        "order": arguments.order,
+        "layout": arguments.layout,
+        "max_gigabytes": arguments.max_gigabytes,
+        "device": arguments.device,
+    }
     options: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     options |= {"random_state": arguments.seed, "verbose": not arguments.silent}
     if arguments.balanced:
@@ -70,20 +78,16 @@ def _run_fit(arguments: argparse.Namespace) -> int:
         "classes": None if arguments.regression else model.classes_.tolist(),
         "epochs": len(model.history_),
         "kept_epoch": model.kept_epoch_,
-        "loss": kept["loss"],
-        "validation_loss": kept["validation_loss"],
+        **{name: value for name, value in kept.items() if name != "epoch"},
         "seconds": round(time.perf_counter() - start, 1),
         "model": str(arguments.out),
     }
     if arguments.json:
         print(json.dumps(about, indent=2))
         return OK
-    what = "numbers" if arguments.regression else f"{len(model.classes_)} classes"
-    held = "" if kept["validation_loss"] is None else f", {kept['validation_loss']:.3f} on what was held out"
-    print(
-        f"learned {what} from {about['graphs']} graphs in {about['seconds']:.0f} s: {about['epochs']} epochs, "
-        f"kept number {about['kept_epoch']} with loss {kept['loss']:.3f}{held}\nwrote {harmless(arguments.out)}"
-    )
+    if arguments.silent:  # or the fit has said it
+        print(model.told_)
+    print(f"wrote {harmless(arguments.out)}")
     return OK
 
 

@@ -31,8 +31,12 @@ def cell(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    runs = _FORMULA.match(value) and not _NUMBER.fullmatch(value)
-    return harmless(f"'{value}" if runs else value)
+    # Where a comma is part of numbers, spreadsheets end cells at semicolons.
+    return harmless(";".join(f"'{part}" if _runs(part) else part for part in value.split(";")))
+
+
+def _runs(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The degrees of nodes, and what is made of them: weights of edges, and a channel."""
+"""The degrees of nodes and sizes of graphs, and what is made of them: weights of edges, and channels."""
 
 import torch
 from torch import Tensor
@@ -26,9 +26,13 @@ def log_degrees(graphs: list[Graph]) -> Tensor:
     return ((leaving + coming) / 2).log1p()
 
 
-def scale_of_degrees(graphs: list[Graph]) -> tuple[float, float]:
-    """Mean and standard deviation over all nodes; the deviation is 1 where all degrees are the same."""
-    logarithms = log_degrees(graphs)
+def log_sizes(graphs: list[Graph]) -> Tensor:
+    """For every graph log(1 + n), n being the number of its nodes."""
+    return torch.tensor([graph.n for graph in graphs], dtype=torch.float64).log1p()
+
+
+def scale_of(logarithms: Tensor) -> tuple[float, float]:
+    """Mean and standard deviation; the deviation is 1 where all numbers are the same."""
     if not len(logarithms):
         return 0.0, 1.0
     deviation = float(logarithms.std(correction=0))

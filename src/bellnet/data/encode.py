@@ -2,8 +2,8 @@
 
 An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` or a
 `Sparse` with the same channels in the same order: the adjacency, edge features, edge labels (one channel for each label
-seen when it was fitted), and on the diagonal node labels, likewise, node features and degrees. It remembers by which
-names features and labels were read, and reads other graphs by the same.
+seen when it was fitted), and on the diagonal node labels, likewise, node features, degrees and the size of the graph.
+It remembers by which names features and labels were read, and reads other graphs by the same.
 """
 
 import json
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bellnet.data.columns import NO_COLUMNS, ROLES, Columns, part_names
 from bellnet.data.convert import read, read_by
-from bellnet.data.degrees import log_degrees, normalized, scale_of_degrees
+from bellnet.data.degrees import log_degrees, log_sizes, normalized, scale_of
 from bellnet.data.graph import Graph
 from bellnet.data.kinds import Given, Names
 from bellnet.data.select import FIELDS, select
@@ -33,10 +33,9 @@ ADJACENCIES = {
 UNKNOWN = ("zero", "error")
 LAYOUTS = ("padded", "sparse")
 FORMAT = "bellnet encoding"
-VERSION = 3
-WITHOUT_NAMES = 2
-"""The version before, which knew neither labels of edges nor names, and can still be read."""
-NEW_FIELDS = {"edge_labels", "columns"}
+VERSION = 4
+NEW_FIELDS = {2: {"edge_labels", "columns", "sizes"}, 3: {"sizes"}}
+"""What earlier versions, which can still be read, did not know: labels of edges and names, and sizes of graphs."""
 Labels = tuple[int, ...] | tuple[tuple[int, ...], ...]
 _NO_LABELS = torch.zeros(0, dtype=torch.int64)
 
@@ -64,6 +63,8 @@ class Encoding:
             `node_labels`.
         columns: The names of the attributes that features and labels are read from; the usual ones where there are
             none.
+        sizes: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit: then there
+            is a channel with log(1 + n), less the mean and divided by the deviation, on the whole diagonal.
     """
 
     adjacency: str = "plain"
@@ -75,6 +76,7 @@ class Encoding:
     degrees: tuple[float, float] | None = None
     edge_labels: Labels = ()
     columns: Columns = NO_COLUMNS
+    sizes: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -91,10 +93,11 @@ class Encoding:
             _check_labels(name, getattr(self, name))
         if type(self.adjacency_in_labels) is not bool:
             raise OptionError(f"Encoding: adjacency_in_labels must be True or False, not {self.adjacency_in_labels!r}.")
-        if self.degrees is not None and not _is_scale(self.degrees):
-            raise OptionError(
-                f"Encoding: degrees must be None or a tuple of a mean and a positive deviation, not {self.degrees!r}."
-            )
+        for name in ("degrees", "sizes"):
+            if (scale := getattr(self, name)) is not None and not _is_scale(scale):
+                raise OptionError(
+                    f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {scale!r}."
+                )
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -126,6 +129,7 @@ class Encoding:
         edge: Given = None,
         label: Given = None,
         edge_label: Given = None,
+        sizes: bool = False,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
 
@@ -143,6 +147,7 @@ class Encoding:
             edge: Likewise of the edge features.
             label: Likewise of the node labels.
             edge_label: Likewise of the edge labels.
+            sizes: Whether the number of nodes of a graph becomes a channel.
 
         >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
         >>> Encoding.fit([triangle]).names
@@ -165,7 +170,8 @@ class Encoding:
             adjacency=adjacency,
             unknown=unknown,
             adjacency_in_labels=adjacency_in_labels,
-            degrees=scale_of_degrees(known) if degrees else None,
+            degrees=scale_of(log_degrees(known)) if degrees else None,
+            sizes=scale_of(log_sizes(known)) if sizes else None,
             columns=Columns(
                 **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
                 texts=tuple(pair for pair in columns.texts if pair[0] in numbers),
@@ -205,6 +211,7 @@ class Encoding:
             *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
             *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
+            *(("size",) if self.sizes else ()),
         )
 
     def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
@@ -221,7 +228,7 @@ class Encoding:
     def channels(self) -> int:
         """The number of channels."""
         # Not the length of the names: a number from a file can be larger than any list.
-        return self.n_of_pairs + _count(self.node_labels) + self.node_features + bool(self.degrees)
+        return self.n_of_pairs + _count(self.node_labels) + self.node_features + bool(self.degrees) + bool(self.sizes)
 
     @property
     def n_of_pairs(self) -> int:
@@ -336,7 +343,11 @@ class Encoding:
             values[..., after_labels : after_labels + self.node_features][here] = columns
         if self.degrees:
             mean, deviation = self.degrees
-            values[..., -1][here] = ((log_degrees(graphs) - mean) / deviation).to(values.dtype)
+            values[..., -2 if self.sizes else -1][here] = ((log_degrees(graphs) - mean) / deviation).to(values.dtype)
+        if self.sizes:
+            mean, deviation = self.sizes
+            of_nodes = torch.repeat_interleave(log_sizes(graphs), torch.tensor([graph.n for graph in graphs]))
+            values[..., -1][here] = ((of_nodes - mean) / deviation).to(values.dtype)
 
     def _places(self, graphs: list[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:
         """For every column of labels: the place of each label among all known ones, and whether it is one of them."""
@@ -427,12 +438,12 @@ class Encoding:
             raise DataError("Encoding.from_json(text): this is JSON nested too deeply to be read.") from reason
         if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
             raise DataError('Encoding.from_json(text): this is no encoding; "format" must be "bellnet encoding".')
-        if (version := stored.pop("version", None)) not in (WITHOUT_NAMES, VERSION):
+        if (version := stored.pop("version", None)) not in (*NEW_FIELDS, VERSION):
             raise DataError(
-                f"Encoding.from_json(text): this is version {version!r}, but here only versions {WITHOUT_NAMES} and "
+                f"Encoding.from_json(text): this is version {version!r}, but here only versions {min(NEW_FIELDS)} to "
                 f"{VERSION} can be read.\nUpdate bellnet, or write it again."
             )
-        expected = {field.name for field in fields(cls)} - (NEW_FIELDS if version == WITHOUT_NAMES else set())
+        expected = {field.name for field in fields(cls)} - NEW_FIELDS.get(version, set())
         if stored.keys() != expected:
             raise DataError(
                 f"Encoding.from_json(text): expected the fields {', '.join(sorted(expected))}; came "

@@ -99,6 +99,8 @@ def _read(file: Path) -> Any:
         found = networkx.parse_graphml(graphml_text(file))
     except DataError:
         raise
+    except RecursionError as reason:
+        raise DataError(f"{file}: its elements are nested too deeply to be read.\nTake them out.") from reason
     except damage as reason:
         raise DataError(
             f"{file} cannot be read as GraphML: {reason}.\nIt is cut off or damaged; write it again."

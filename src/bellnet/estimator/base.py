@@ -1,8 +1,11 @@
 """What classifier and regressor have in common: options, training, outputs."""
 
 import copy
+import sys
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -16,14 +19,16 @@ from torch import Tensor
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
-    MAX_ENTRIES,
+    affordable_epochs,
     allowed_bytes,
+    cheaper_layout,
     check_prediction,
     check_training,
     check_weights,
     fewest_weights,
     kept_bytes,
     largest_batch,
+    most_pairs,
     prediction_bytes,
     training_bytes,
 )
@@ -32,21 +37,30 @@ from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
 from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten, known_labels, only_known
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import ROLES, check_options
-from bellnet.estimator.progress import Bar
+from bellnet.estimator.progress import Bar, told
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
-from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, train
+from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
+from bellnet.estimator.validation import read_validation
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
+
+Callback = Callable[[Any, dict[str, Any]], None]
+"""Called after every epoch of a fit, see `GraphEstimator.fit`."""
 
 
 class GraphEstimator(ABC, BaseEstimator):
     """An estimator over lists of graphs; `GraphClassifier` and `GraphRegressor` say what is learned."""
 
     target: str
+    order: int
     channels: Sequence[int]
     hidden: Sequence[int]
-    pool: str
+    pool: str | Sequence[str]
+    jump: bool
+    norm: str | None
+    residual: bool
     adjacency: str
     degrees: bool
+    sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
     label: str | Sequence[str] | None
@@ -56,21 +70,33 @@ class GraphEstimator(ABC, BaseEstimator):
     learning_rate: float
     weight_decay: float
     batch_size: int
-    max_epochs: int
-    patience: int
+    max_epochs: int | str
+    patience: int | None
     validation_fraction: float
     random_state: Any
     device: str | torch.device
     max_gigabytes: float | None
     verbose: bool
 
+    _measure_name: str
+    """What the history calls that which `score` says."""
+    layout_: str
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet
     history_: list[dict[str, Any]]
     kept_epoch_: int
+    told_: str
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation_data: tuple[Any, Any] | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
         """Learn from graphs and their labels.
 
         Args:
@@ -81,8 +107,13 @@ class GraphEstimator(ABC, BaseEstimator):
                 what is masked in an array of numpy is not known.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
+            validation_data: Graphs and their labels, in the form of X and y, that say when to stop and which epoch to
+                keep; then nothing of X is held out. Of nodes and edges they may be the same graphs with other labels
+                known.
+            callback: Called after every epoch with an estimator that predicts by the weights of that epoch, until the
+                next begins, and with the epoch's record, as in `history_`. It changes nothing of what is learned.
         """
-        call = f"{type(self).__name__}.fit(graphs, y)"
+        start, call = time.perf_counter(), f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
         self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
         graphs = read_graphs(call, X, {role: getattr(self, role) for role in ROLES})
@@ -94,50 +125,76 @@ class GraphEstimator(ABC, BaseEstimator):
         targets, groups = self._learn_labels(call, only_known(flat, known))
         self._check_undirected(call, graphs, flat, known)
         given = flat_weights(call, sample_weight, counts, self.target)[known]
-        weights = times_class_weights(call, given, self._class_weights(call, groups))
-        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees)
+        of_classes = self._class_weights(call, groups)
+        weights = times_class_weights(call, given, of_classes)
+        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees, sizes=self.sizes)
+        self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
+        scaling, n_learned = FeatureScaling.fit(graphs), len(graphs)
+        if validation_data is None:
+            held = hold_out(
+                groups,
+                units_of(graphs, self.target, self.validation_fraction)[known],
+                self.validation_fraction,
+                np.random.default_rng(seed),
+            )
+        else:
+            asked_call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+            asked = read_validation(asked_call, validation_data, encoding, target=self.target)
+            self._check_undirected(asked_call, asked.graphs, asked.flat, asked.known)
+            further, their_groups = self._as_targets(asked_call, only_known(asked.flat, asked.known))
+            of_groups = np.zeros(groups.max() + 1)
+            of_groups[groups] = of_classes
+            weights = np.concatenate([weights, of_groups[their_groups] * given.mean()])
+            held = np.repeat([False, True], [len(targets), len(further)])
+            graphs, targets = [*graphs, *asked.graphs], torch.cat([targets, further])
+            counts, known = np.concatenate([counts, asked.counts]), np.concatenate([known, asked.known])
         self._check_cost(call, graphs, encoding, device, learning=True)
-        scaling = FeatureScaling.fit(graphs)
         scaled = scaling.apply(graphs)
-        held = hold_out(
-            groups,
-            units_of(graphs, self.target, self.validation_fraction)[known],
-            self.validation_fraction,
-            np.random.default_rng(seed),
-        )
         relative = relative_weights(call, weights, held)
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
-        net.scale.copy_(channel_scale(scaled, encoding, self.layout))
+        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_))
         net.to(device)
         lesson = Lesson(
             graphs=scaled,
             encoding=encoding,
-            layout=self.layout,
+            layout=self.layout_,
             starts=np.concatenate([[0], np.cumsum(counts)]),
             targets=_among_all(targets, known).to(device),
             weights=_among_all(torch.from_numpy(relative), known).to(device),
             held=_among_all(torch.from_numpy(held), known).to(device),
             known=torch.from_numpy(known).to(device),
             loss=self._loss,
+            score_name=self._measure_name,
+            score=self._measure,
+            max_entries=most_pairs([graph.n for graph in graphs], self.order),
         )
+        epochs = affordable_epochs(graphs, self.layout_, self.order) if self.max_epochs == "auto" else self.max_epochs
         schedule = Schedule(
-            max_epochs=self.max_epochs,
-            patience=self.patience,
+            max_epochs=int(epochs),
+            patience=patience_of(self.patience, int(epochs)),
             batch_size=int(self.batch_size),
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
         )
+        after_epoch = None
+        if callback is not None:
+            learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
+            learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
+            after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
-        with Bar(f"fit {len(graphs)} graphs", self.max_epochs, show=bool(self.verbose)) as bar, net.dropping_by(chance):
-            outcome = train(net, lesson, schedule, seed=seed, bar=bar)
+        with Bar(f"fit {n_learned} graphs", int(epochs), show=bool(self.verbose)) as bar, net.dropping_by(chance):
+            outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
+        self.told_ = told(self, n_learned, time.perf_counter() - start)
+        if self.verbose:
+            print(self.told_, file=sys.stderr)
         return self
 
     def problems(self, X: Any) -> dict[int, str]:
@@ -164,13 +221,21 @@ class GraphEstimator(ABC, BaseEstimator):
         """What the network has to say for every label, and the group of which each label is one."""
 
     @abstractmethod
+    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        """The same for further labels, which must be such as were learned."""
+
+    @abstractmethod
     def _n_outputs(self) -> int:
         """How many numbers the network says for a label."""
 
+    @abstractmethod
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of every label."""
+
     @staticmethod
     @abstractmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
-        """The loss of every label."""
+    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+        """What `score` would say of these, every label counting alike; None where that is not defined."""
 
     @abstractmethod
     def _labels_to_json(self) -> dict[str, Any]:
@@ -197,11 +262,15 @@ class GraphEstimator(ABC, BaseEstimator):
             net = LabelNet(
                 self.target,
                 [encoding.channels, *map(int, self.channels)],
+                order=int(self.order),
                 hidden=[int(width) for width in self.hidden],
                 outputs=self._n_outputs(),
                 pool=self.pool,
+                jump=self.jump,
+                norm=self.norm,
+                residual=self.residual,
                 dropout=self.dropout,
-                layout=self.layout,
+                layout=self.layout_,
             )
         return net.float()
 
@@ -231,9 +300,9 @@ class GraphEstimator(ABC, BaseEstimator):
             scaled,
             batch_size=ASKED_AT_ONCE,
             encoding=self.encoding_,
-            layout=self.layout,
+            layout=self.layout_,
             shuffle=False,
-            max_entries=MAX_ENTRIES,
+            max_entries=most_pairs([graph.n for graph in graphs], self.order),
             cache_bytes=0,  # every graph is asked once
             dtype=torch.float64,
             device=device,
@@ -251,18 +320,21 @@ class GraphEstimator(ABC, BaseEstimator):
         self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
     ) -> None:
         """Refuse what would take more memory than is allowed, before any of it is taken."""
-        if self.layout != "padded":
+        if self.layout_ != "padded":
             return
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
-        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE)
-        n_entries = batch[0] * batch[1] ** 2
+        if self.order == 3:  # what is held for pairs is little beside
+            widths = [0, *map(int, self.channels)]
+        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
+        n_entries = batch[0] * batch[1] ** int(self.order)
         if learning:
-            pool = self.pool if self.target == "graph" else None
-            step = training_bytes(n_entries, widths, pool=pool, dropout=self.dropout)
-            check_training(call, batch, step + kept_bytes(sizes, encoding.channels, torch.float32), allowed)
+            pooled = self.target == "graph" and "max" in self.pool
+            step = training_bytes(n_entries, widths, maximum=pooled, dropout=self.dropout)
+            needed = step + kept_bytes(sizes, encoding.channels, torch.float32)
+            check_training(call, batch, needed, allowed, order=self.order)
         else:
-            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed)
+            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed, order=self.order)
 
     def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
         """Refuse known labels that differ between the two directions of an edge without direction."""

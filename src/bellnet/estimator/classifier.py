@@ -30,25 +30,36 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     Args:
         target: What has a class: "graph", "node" or "edge".
+        order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
+            many times more memory and time as a graph has nodes; for layout="padded".
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
-        pool: What is taken of the entries of a graph: "max", "mean" or "sum". For target="graph".
+        pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
+            target="graph".
+        jump: Whether that is taken after every layer, and not after the last alone. For target="graph".
+        norm: What is brought to mean zero and variance one before every activation: "batch", all entries of a batch;
+            "graph", those of every graph; "channels", those of every entry; None for nothing.
+        residual: Whether layers between equal numbers of channels add their input to their output.
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
+        sizes: Whether a channel says the number of nodes, as log(1 + n) of mean zero and variance one.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
         edge: Likewise of the features of edges.
         label: Likewise of the labels of nodes.
         edge_label: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
-            and takes means over those.
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
+            "auto" takes what is cheaper for the graphs of the fit.
         dropout: The probability to drop a channel while learning.
+        label_smoothing: The share of every label that is spread over all classes while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
-        max_epochs: The most times that every graph is seen.
-        patience: For how many epochs none may be as good as the best before training stops.
+        max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
+            is more to see: so many that about 25 million edges and nodes (or pairs of nodes) are seen altogether.
+        patience: For how many epochs none may be as good as the best before training stops; None for a third of
+            max_epochs, and at least five.
         validation_fraction: The share of labels that is held out, of every class alike; 0 holds out none, and all
             epochs are run.
         class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
@@ -58,12 +69,15 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
             half of what there is.
-        verbose: Whether to show progress on the terminal.
+        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
 
     Attributes:
         classes_: The classes, sorted.
-        history_: A dict for every epoch: its number, the loss, the loss of the labels held out.
+        history_: A dict for every epoch: its number, "loss" and "accuracy" of the labels that are learned, as they were
+            while learning, "validation_loss" and "validation_accuracy" of those held out, None where none are.
         kept_epoch_: The epoch whose weights were kept.
+        told_: What happened in the fit, in a line; it is not in files.
+        layout_: What was taken, "padded" or "sparse".
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -74,28 +88,35 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     ((3,), (3, 2))
     """
 
+    _measure_name = "accuracy"
     classes_: Array
 
     def __init__(
         self,
         *,
         target: str = "graph",
-        channels: Sequence[int] = (32, 32),
+        order: int = 2,
+        channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
-        pool: str = "max",
+        pool: str | Sequence[str] = "mean",
+        jump: bool = False,
+        norm: str | None = "batch",
+        residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
+        sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
-        layout: str = "padded",
-        dropout: float = 0.0,
-        learning_rate: float = 0.005,
+        layout: str = "auto",
+        dropout: float = 0.1,
+        label_smoothing: float = 0.0,
+        learning_rate: float = 0.004,
         weight_decay: float = 0.0,
         batch_size: int = 32,
-        max_epochs: int = 30,
-        patience: int = 20,
+        max_epochs: int | str = "auto",
+        patience: int | None = None,
         validation_fraction: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
@@ -104,17 +125,23 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
+        self.jump = jump
+        self.norm = norm
+        self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
+        self.sizes = sizes
         self.node = node
         self.edge = edge
         self.label = label
         self.edge_label = edge_label
         self.layout = layout
         self.dropout = dropout
+        self.label_smoothing = label_smoothing
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.batch_size = batch_size
@@ -166,7 +193,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         check_present(call, flat)
         try:
             check_classification_targets(flat)
-            self.classes_, codes = np.unique(flat, return_inverse=True)
+            self.classes_ = np.unique(flat)
         except (TypeError, ValueError) as reason:
             raise DataError(
                 f"{call}: y must hold classes, whole numbers or strings. {reason}\n"
@@ -176,14 +203,32 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
-        return torch.from_numpy(codes.astype(np.int64)), codes.astype(np.int64)
+
+        return self._as_targets(call, flat)
+
+    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        flat = one_dimensional(call, flat)
+        places = {name: place for place, name in enumerate(self.classes_.tolist())}
+        strange = [name for name in flat.tolist() if name not in places]
+        if strange:
+            raise DataError(
+                f"{call}: y holds the class {strange[0]!r}, which is none of the {len(places)} that are learned.\n"
+                "Leave out what is of other classes, or learn from some of it."
+            )
+        codes = np.array([places[name] for name in flat.tolist()], dtype=np.int64)
+        return torch.from_numpy(codes), codes
 
     def _n_outputs(self) -> int:
         return len(self.classes_)
 
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(
+            outputs, targets, reduction="none", label_smoothing=float(self.label_smoothing)
+        )
+
     @staticmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+        return float((outputs.argmax(1) == targets).double().mean())
 
     def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
         given: Any = self.class_weight

@@ -5,7 +5,9 @@ Tensors over all pairs of nodes decide it, and of those how many numbers each pa
 memory for a moment. The last was measured, on a CPU: a maximum over all pairs takes three and a half times the width of
 the last layer while it is differentiated, everything else two and a half times that of the widest. Without gradients it
 is the input of a layer and twice its output. For 25 fits and predictions (single graphs of 800 to 2000 nodes, batches
-of 32 graphs of about 100; all targets, several widths) the estimate was 0.78 to 1.25 times the peak.
+of 32 graphs of about 100; all targets, several widths) the estimate was 0.78 to 1.25 times the peak. With order 3
+triples of nodes take the place of pairs, with the same factors: for 14 fits and predictions (a graph of 100 nodes, or
+batches of graphs of 30) the estimate was 0.93 to 1.57 times the peak.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from math import ceil
 
 import torch
 
+from bellnet.data import Graph
 from bellnet.errors import SizesError
 from bellnet.memory import machine_memory
 
@@ -25,21 +28,45 @@ SHARE = 0.5
 """The share of all memory that may be taken if nothing else is said."""
 UNKNOWN = 8 * 10**9
 """The memory of a machine that does not tell."""
+HOLDS = {2: "the padded layout holds all pairs of nodes", 3: "order=3 holds all triples of nodes"}
+CHEAPER = {2: "layout='sparse' only edges and nodes", 3: "order=2 only pairs"}
+LISTED_SHARE = 0.7
+"""Of all pairs of nodes so many may be listed, and the sparse layout still takes less time."""
+MOST_EPOCHS, FEWEST_EPOCHS = 60, 5
+ENTRIES_SEEN = 25_000_000
+"""In all epochs together, if their number is not given; with the usual channels some minutes on one core."""
 WEIGHT_BYTES = 20
 """What a weight takes in training: itself, its gradient, two moments and the copy of the epoch that is kept."""
 
 
-def training_bytes(n_entries: int, widths: Sequence[int], *, pool: str | None, dropout: float) -> int:
+def cheaper_layout(graphs: Sequence[Graph], order: int) -> str:
+    """The layout that takes less time: an entry that is listed costs more than one among all pairs of nodes.
+
+    Triples are all held, whichever graphs they are of.
+    """
+    if order == 3:
+        return "padded"
+    listed, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
+    return "sparse" if listed <= LISTED_SHARE * pairs else "padded"
+
+
+def affordable_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
+    """How many epochs show about `ENTRIES_SEEN` entries: the more there is to see, the less often it is seen."""
+    entries = sum(graph.n**order if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, ENTRIES_SEEN // max(entries, 1)))
+
+
+def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, dropout: float) -> int:
     """The most memory that a training step takes beyond what is kept, in single precision.
 
     Args:
-        n_entries: The number of pairs of nodes in a batch, padding included.
-        widths: The channels of everything that is held for all pairs of nodes, beginning with the input.
-        pool: What is taken of all pairs at the end, if anything is.
+        n_entries: The number of pairs of nodes in a batch, padding included; or of triples.
+        widths: The channels of everything that is held for all of those, beginning with the input.
+        maximum: Whether a maximum over all of them is taken at the end.
         dropout: The probability to drop a channel.
     """
     given, *layers = widths
-    passing = max(2.5 * max(layers), (3.5 if pool == "max" else 0) * layers[-1])
+    passing = max(2.5 * max(layers), (3.5 if maximum else 0) * layers[-1])
     return round(4 * n_entries * (2 * given + sum(layers) * (2 if dropout else 1) + passing))
 
 
@@ -53,10 +80,15 @@ def kept_bytes(sizes: Sequence[int], channels: int, dtype: torch.dtype) -> int:
     return min(KEPT_BYTES, sum(n * n for n in sizes) * channels * dtype.itemsize)
 
 
-def largest_batch(sizes: Sequence[int], batch_size: int) -> tuple[int, int]:
+def most_pairs(sizes: Sequence[int], order: int) -> int:
+    """The most pairs of nodes of a batch of several graphs, so that it has at most `MAX_ENTRIES` pairs, or triples."""
+    return max(1, MAX_ENTRIES // (max(sizes) if order == 3 else 1))
+
+
+def largest_batch(sizes: Sequence[int], batch_size: int, order: int) -> tuple[int, int]:
     """The most graphs that a batch of graphs of the largest size can have, and that size."""
     n = max(sizes)
-    return max(1, min(len(sizes), batch_size, MAX_ENTRIES // n**2)), n
+    return max(1, min(len(sizes), batch_size, most_pairs(sizes, order) // n**2)), n
 
 
 def fewest_weights(widths: Sequence[int]) -> int:
@@ -75,24 +107,24 @@ def check_weights(call: str, n_weights: int, allowed: int) -> None:
         )
 
 
-def check_training(call: str, batch: tuple[int, int], needed: int, allowed: int) -> None:
+def check_training(call: str, batch: tuple[int, int], needed: int, allowed: int, *, order: int) -> None:
     """Refuse training steps on batches of so many graphs of such a size that need more bytes than are allowed."""
     if needed > allowed:
         raise SizesError(
             f"{call}: a training step on {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
-            f"{allowed / 1e9:.3g} GB is the most that it may take: the padded layout holds all pairs of nodes.\n"
-            "With layout='sparse' only edges and nodes are held. Fewer channels take less, and "
+            f"{allowed / 1e9:.3g} GB is the most that it may take: {HOLDS[order]}.\n"
+            f"With {CHEAPER[order]} are held. Fewer channels take less, and "
             f"max_gigabytes={_gigabytes(needed)} allows it."
         )
 
 
-def check_prediction(call: str, batch: tuple[int, int], needed: int, allowed: int) -> None:
+def check_prediction(call: str, batch: tuple[int, int], needed: int, allowed: int, *, order: int) -> None:
     """The same for predictions."""
     if needed > allowed:
         raise SizesError(
             f"{call}: predictions for {_words(batch)} would take about {_gigabytes(needed)} GB of memory, but "
-            f"{allowed / 1e9:.3g} GB is the most that they may take: the padded layout holds all pairs of nodes.\n"
-            "A model that is fitted with layout='sparse' holds edges and nodes only. "
+            f"{allowed / 1e9:.3g} GB is the most that they may take: {HOLDS[order]}.\n"
+            f"In a model that is fitted with {CHEAPER[order]} are held. "
             f"set_params(max_gigabytes={_gigabytes(needed)}) allows it."
         )
 

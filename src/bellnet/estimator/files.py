@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 4
-WITHOUT_NAMES = 3
-"""The version before attributes could be named, which can still be read."""
+VERSION = 5
 WITHOUT_CHECKSUM = 2
-"""The version before that, which can still be read too."""
-READ = (WITHOUT_CHECKSUM, WITHOUT_NAMES, VERSION)
+"""The earliest version that can still be read; files of that one have no checksum."""
+NEW_OPTIONS: dict[int, dict[str, Any]] = {
+    3: {"max_gigabytes": None},
+    4: dict.fromkeys(ROLES),
+    5: {"order": 2, "jump": False, "norm": None, "residual": False, "sizes": False, "label_smoothing": 0.0},
+}
+"""The options that came with a version, and what they would have been before."""
+CHOSEN_LAYOUT = 5
+"""Since that version "auto" is a layout, and the file says what was taken."""
+LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -56,6 +62,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "labels": estimator._labels_to_json(),
         "encoding": estimator.encoding_.to_json(),
         "scaling": estimator.scaling_.to_json(),
+        "layout": estimator.layout_,
         "history": estimator.history_,
         "kept_epoch": estimator.kept_epoch_,
     }
@@ -142,9 +149,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{call}: this is a safetensors file, but not one of a bellnet estimator.\n"
             "Give the file that save(path) wrote."
         )
-    if described.get("version") not in READ:
+    if described.get("version") not in range(WITHOUT_CHECKSUM, VERSION + 1):
         raise DataError(
-            f"{call}: this file has version {described.get('version')!r}, but here only versions {READ[0]} to "
+            f"{call}: this file has version {described.get('version')!r}, but here only versions {WITHOUT_CHECKSUM} to "
             f"{VERSION} can be read; it was written by {described.get('written_by')}.\n"
             "Update bellnet, or save the estimator again."
         )
@@ -162,17 +169,17 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
     options = options_from_json(described["options"])
-    if described["version"] == WITHOUT_CHECKSUM:
-        options.setdefault("max_gigabytes", None)
-    if described["version"] != VERSION:
-        options |= {role: options.get(role) for role in ROLES}
     expected = set(kinds[name]().get_params(deep=False))
+    for version, new in NEW_OPTIONS.items():
+        if described["version"] < version:
+            options = {option: value for option, value in new.items() if option in expected} | options
     if options.keys() != expected:
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")
     check_options(name, {**options, "device": "auto"})
     estimator = kinds[name](**options)
     estimator._labels_from_json(described["labels"])
     estimator._check_label_options(name)
+    estimator.layout_ = _layout(described, options)
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)
@@ -206,6 +213,14 @@ def _check_extent(widths: list[int], weights: dict[str, Tensor]) -> None:
     needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
+
+
+def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
+    """What was taken for the fit; before it could be chosen for the graphs, the option said it."""
+    layout = described["layout"] if described["version"] >= CHOSEN_LAYOUT else options["layout"]
+    if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
+        raise DataError(f"its layout must be what its options allow, not {layout!r}.")
+    return str(layout)
 
 
 def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:

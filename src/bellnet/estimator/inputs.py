@@ -30,10 +30,10 @@ def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list
     return graphs
 
 
-def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool) -> Encoding:
+def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, sizes: bool) -> Encoding:
     """The encoding of everything these graphs have."""
     try:
-        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees)
+        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, sizes=sizes)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
 

@@ -1,4 +1,4 @@
-"""The networks inside: the paper's two, from encoded graphs to one row of outputs for each label."""
+"""The networks inside: the paper's two, made deeper, from encoded graphs to one row of outputs for each label."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,8 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bellnet import ChannelDropout, EquivariantLinear, EquivariantNet, InvariantNet, Padded, Pointwise, Sparse
+from bellnet import (
+    ChannelDropout,
+    EntryNorm,
+    EquivariantLinear,
+    EquivariantNet,
+    InvariantNet,
+    Padded,
+    Pointwise,
+    Sparse,
+)
 from bellnet.data import Graph
+from bellnet.estimator.triples import TripleNet
 
 SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
 
@@ -20,9 +30,13 @@ class LabelNet(nn.Module):
     Args:
         target: What has labels: "graph", "node" or "edge".
         channels: The channels of the input and after each equivariant layer.
+        order: How many nodes each entry between those layers belongs to: pairs, 2, or triples, 3.
         hidden: The widths of the fully connected layers after them.
         outputs: The number of outputs for a label.
-        pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum".
+        pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum", or several of them.
+        jump: Whether that is taken after every layer, and not after the last alone.
+        norm: What is normalised before every activation, see `EntryNorm`; None for nothing.
+        residual: Whether layers between equal numbers of channels add their input to their output.
         dropout: The probability to drop a channel.
         layout: What a batch is, "padded" or "sparse". On listed tuples sums and orbits are those of listed tuples.
 
@@ -37,20 +51,28 @@ class LabelNet(nn.Module):
         target: str,
         channels: Sequence[int],
         *,
+        order: int,
         hidden: Sequence[int],
         outputs: int,
-        pool: str,
+        pool: str | Sequence[str],
+        jump: bool,
+        norm: str | None,
+        residual: bool,
         dropout: float,
         layout: str,
     ) -> None:
         super().__init__()
         self.target = target
         self.register_buffer("scale", torch.ones(channels[0]))
-        options: dict[str, Any] = {"dropout": dropout, "normalize": "listed" if layout == "sparse" else "mean"}
+        if order == 3:
+            self.net: nn.Module = TripleNet(target, channels, widths=[*hidden, outputs], pool=pool, dropout=dropout)
+            return
+        options: dict[str, Any] = {"dropout": dropout, "norm": norm, "residual": residual}
+        options["normalize"] = "listed" if layout == "sparse" else "mean"
         if target == "graph":
             over = "listed" if layout == "sparse" else "all"
-            self.net: nn.Module = InvariantNet(
-                "n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, **options
+            self.net = InvariantNet(
+                "n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, jump=jump, **options
             )
             return
         widths = [*hidden, outputs]
@@ -65,6 +87,8 @@ class LabelNet(nn.Module):
         for module in self.modules():
             if isinstance(module, EquivariantLinear):
                 module.reset_parameters(generator)
+            elif isinstance(module, EntryNorm):
+                module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
                 nn.init.zeros_(module.bias)

@@ -20,11 +20,17 @@ MOST = 2**63 - 1
 WIDEST = 2**31
 """Layers are narrower."""
 BYTE = 1e-9  # in gigabytes
+POOLS = ("max", "mean", "sum")
+NORMS = ("batch", "graph", "channels")
 
 
 def check_options(call: str, options: Mapping[str, Any]) -> None:
     """Refuse options that cannot be, and say of each what is wrong."""
     mistakes = [words for name, value in options.items() if (words := _mistake(name, value))]
+    if not mistakes and options.get("order") == 3 and options.get("layout") == "sparse":
+        mistakes = [
+            "order=3 holds all triples of nodes, and layout='sparse' only edges and nodes; leave out one of them."
+        ]
     if mistakes:
         raise OptionError("\n".join(f"{call}: {words}" for words in mistakes))
 
@@ -61,6 +67,7 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, Rational) or math.isfinite(value)
 
 
+_YES_OR_NO = Kind(lambda value: isinstance(value, bool), "True or False")
 _COUNT = Kind(_is_count, "a whole number from 1 up")
 _SHARE = Kind(lambda value: _is_real(value) and 0 <= value < 1, "from 0 up and below 1")
 
@@ -73,15 +80,17 @@ _NAMES = Kind(_is_naming, "the name or names of attributes, or None")
 
 KINDS = {
     "target": _one_of(*TARGETS),
-    "pool": _one_of("max", "mean", "sum"),
+    "order": Kind(lambda value: _is_count(value) and value in (2, 3), "2 or 3"),
     "adjacency": _one_of("plain", "normalized", "both"),
-    "layout": _one_of("padded", "sparse"),
-    "degrees": Kind(lambda value: isinstance(value, bool), "True or False"),
+    "layout": _one_of("auto", "padded", "sparse"),
+    "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
+    **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
-    "max_epochs": _COUNT,
-    "patience": _COUNT,
+    "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
+    "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
     "dropout": _SHARE,
+    "label_smoothing": _SHARE,
     "validation_fraction": _SHARE,
     "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number"),
     "weight_decay": Kind(lambda value: _is_real(value) and value >= 0, "a number from 0 up"),
@@ -103,6 +112,14 @@ def _mistake_in_widths(name: str, value: Any) -> str | None:
         wide = [place for place, width in enumerate(value) if width >= WIDEST]
         return f"{name}[{wide[0]}] must be below 2**31; it is larger." if wide else None
     return f"{name} must be the widths of the layers, such as (16, 32), not {as_written(value)}."
+
+
+def _mistake_in_pool(value: Any) -> str | None:
+    several = [value] if isinstance(value, str) else value
+    fine = isinstance(several, Sequence) and len(several) and all(isinstance(one, str) for one in several)
+    if fine and set(several) <= set(POOLS) and len(set(several)) == len(several):
+        return None
+    return f"pool must be one or several of {', '.join(map(repr, POOLS))}, not {as_written(value)}."
 
 
 def _mistake_in_seed(value: Any) -> str | None:
@@ -139,6 +156,7 @@ def mistake_in_device(value: Any) -> str | None:
 OF_THEIR_OWN: dict[str, Callable[[Any], str | None]] = {
     "max_gigabytes": _mistake_in_memory,
     "channels": partial(_mistake_in_widths, "channels"),
+    "pool": _mistake_in_pool,
     "hidden": partial(_mistake_in_widths, "hidden"),
     "random_state": _mistake_in_seed,
     "device": mistake_in_device,
@@ -149,6 +167,7 @@ NUMBERS = {
     "max_epochs",
     "patience",
     "dropout",
+    "label_smoothing",
     "validation_fraction",
     "learning_rate",
     "weight_decay",

@@ -1,7 +1,10 @@
-"""Training, shown on the terminal: a bar, the losses so far, the time left. Gone when training is over."""
+"""Training, shown on the terminal: a bar, the losses so far, the time left; when it is over, a line that stays."""
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bellnet.estimator.base import GraphEstimator
 
 
 class Bar:
@@ -55,3 +58,24 @@ class Bar:
             if record["validation_loss"] is not None:
                 said += f", held out {record['validation_loss']:.3f}"
             self.progress.update(self.task, completed=record["epoch"] + 1, said=said)
+
+
+def told(model: "GraphEstimator", n_graphs: int, seconds: float) -> str:
+    """What happened in a fit, in a line: how long it took, which epoch was kept and how good it was."""
+    kept, name = model.history_[model.kept_epoch_], model._measure_name
+    classes = getattr(model, "classes_", None)
+    what = "numbers" if classes is None else f"{len(classes)} classes"
+    of = "" if model.target == "graph" else f" of {model.target}s"
+    graphs = f"{n_graphs} graph{'s' if n_graphs > 1 else ''}"
+    epochs = f"{len(model.history_)} of {model.max_epochs} epochs"
+    parts = [_figures(kept["loss"], kept[name], name)]
+    if kept["validation_loss"] is not None:
+        parts.append("held out " + _figures(kept["validation_loss"], kept[f"validation_{name}"], name))
+    return (
+        f"learned {what}{of} from {graphs} in {seconds:.0f} s: {epochs}, kept number {model.kept_epoch_} with "
+        f"{', '.join(parts)}"
+    )
+
+
+def _figures(loss: float, score: float | None, name: str) -> str:
+    return f"loss {loss:.3f}" + ("" if score is None else f" and {name} {score:.3f}")

@@ -28,36 +28,47 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     Args:
         target: What has a number: "graph", "node" or "edge".
-        channels: As in `GraphClassifier`, like all that follow.
+        order: As in `GraphClassifier`, like all that follow.
+        channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
+        jump: Whether that is taken after every layer.
+        norm: What is normalised before every activation.
+        residual: Whether layers add their input to their output.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
+        sizes: Whether a channel says the number of nodes.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
         edge: Likewise of the features of edges.
         label: Likewise of the labels of nodes.
         edge_label: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, for large graphs with few edges,
-            and takes means over those.
+        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
+            "auto" takes what is cheaper for the graphs of the fit.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
-        max_epochs: The most times that every graph is seen.
-        patience: For how many epochs none may be as good as the best before training stops.
+        max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
+            is more to see: so many that about 25 million edges and nodes (or pairs of nodes) are seen altogether.
+        patience: For how many epochs none may be as good as the best before training stops; None for a third of
+            max_epochs, and at least five.
         validation_fraction: The share of numbers that is held out.
         random_state: A seed, a random state of numpy, or None for another result each time.
         device: "auto" takes a GPU if there is one; or a device of torch.
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
             half of what there is.
-        verbose: Whether to show progress on the terminal.
+        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
 
     Attributes:
-        history_: A dict for every epoch: its number, the loss, the loss of what was held out.
+        history_: A dict for every epoch: its number, "loss" and "r2", the coefficient of determination, of the numbers
+            that are learned, as they were while learning, "validation_loss" and "validation_r2" of those held out. None
+            where there are none, or where they do not differ.
         kept_epoch_: The epoch whose weights were kept.
+        told_: What happened in the fit, in a line; it is not in files.
+        layout_: What was taken, "padded" or "sparse".
         encoding_: How graphs become channels.
         net_: The network.
 
@@ -68,6 +79,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     (3,)
     """
 
+    _measure_name = "r2"
     target_scaling_: Scaling
     several_outputs_: bool
 
@@ -75,22 +87,27 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self,
         *,
         target: str = "graph",
-        channels: Sequence[int] = (32, 32),
+        order: int = 2,
+        channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
-        pool: str = "max",
+        pool: str | Sequence[str] = "mean",
+        jump: bool = False,
+        norm: str | None = "batch",
+        residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
+        sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
-        layout: str = "padded",
-        dropout: float = 0.0,
-        learning_rate: float = 0.005,
+        layout: str = "auto",
+        dropout: float = 0.1,
+        learning_rate: float = 0.004,
         weight_decay: float = 0.0,
         batch_size: int = 32,
-        max_epochs: int = 30,
-        patience: int = 20,
+        max_epochs: int | str = "auto",
+        patience: int | None = None,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         device: str | torch.device = "auto",
@@ -98,11 +115,16 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         verbose: bool = True,
     ) -> None:
         self.target = target
+        self.order = order
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
+        self.jump = jump
+        self.norm = norm
+        self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
+        self.sizes = sizes
         self.node = node
         self.edge = edge
         self.label = label
@@ -167,6 +189,17 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         rows = torch.from_numpy(numbers.reshape(len(numbers), -1))
         self._refuse_extremes(call, rows)
         self.target_scaling_ = Scaling.fit(rows, keep_binary=False)
+        return self._as_targets(call, numbers)
+
+    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        check_present(call, flat)
+        shape = (len(flat), self._n_outputs()) if self.several_outputs_ else (len(flat),)
+        if flat.shape != shape or flat.dtype.kind not in "biuf":
+            raise DataError(
+                f"{call}: y must hold numbers in the form of those that are learned, an array of shape {shape}, "
+                f"but it is {flat.dtype} of shape {flat.shape}."
+            )
+        rows = torch.from_numpy(flat.astype(np.float64).reshape(len(flat), -1))
         return self.target_scaling_.apply(rows).float(), np.zeros(len(rows), dtype=np.int64)
 
     def _refuse_extremes(self, call: str, rows: Tensor) -> None:
@@ -189,9 +222,16 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     def _n_outputs(self) -> int:
         return len(self.target_scaling_.mean)
 
-    @staticmethod
-    def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return (outputs - targets).square().mean(1)
+
+    @staticmethod
+    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+        outputs, targets = outputs.double(), targets.double()
+        varied = (targets - targets.mean(0)).square().sum(0)
+        if not bool((varied > 0).all()):
+            return None
+        return float((1 - (outputs - targets).square().sum(0) / varied).mean())
 
     def _labels_to_json(self) -> dict[str, Any]:
         return {"scaling": self.target_scaling_.to_json(), "several": self.several_outputs_}

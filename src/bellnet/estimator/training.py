@@ -17,6 +17,10 @@ from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
 from bellnet.estimator.progress import Bar
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+Score = Callable[[Tensor, Tensor], float | None]
+"""How good outputs are beside their targets, all of them at once; None where that cannot be said."""
+Answer = tuple[Tensor, Tensor]
+"""Outputs, and the targets beside them."""
 WARM_UP = 0.1
 """The part of all steps in which the learning rate rises."""
 ASKED_AT_ONCE = 32
@@ -37,7 +41,8 @@ class Schedule:
 class Lesson:
     """What is learned: graphs, and for each label a target, a weight, whether it is held out and whether it is known.
 
-    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is.
+    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is. A
+    batch of several graphs has at most `max_entries`.
     """
 
     graphs: Sequence[Graph]
@@ -49,6 +54,14 @@ class Lesson:
     held: Tensor
     known: Tensor
     loss: Loss
+    score_name: str
+    score: Score
+    max_entries: int = MAX_ENTRIES
+
+    def scored(self, answers: Sequence[Answer]) -> float | None:
+        """The score of the outputs of several batches, every label counting alike."""
+        outputs, targets = map(torch.cat, zip(*answers, strict=True))
+        return self.score(outputs, targets)
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,15 @@ class Outcome:
     kept_epoch: int
 
 
-def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar: Bar) -> Outcome:
+def train(
+    net: nn.Module,
+    lesson: Lesson,
+    schedule: Schedule,
+    *,
+    seed: int,
+    bar: Bar,
+    after_epoch: Callable[[dict[str, Any]], None] | None = None,
+) -> Outcome:
     """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
 
     That is the last epoch as good as the best: whose loss on the labels held out exceeds the least one by no more
@@ -73,6 +94,7 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
         schedule: How long and how fast.
         seed: Chooses the order of the graphs.
         bar: Told of every batch and epoch.
+        after_epoch: Given the record of every epoch, while the network has the weights of that epoch.
     """
     learned = _Part(lesson, lesson.known & ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
@@ -81,14 +103,15 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
     history: list[dict[str, Any]] = []
     least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
     for epoch in range(schedule.max_epochs):
-        total, count = 0.0, 0
+        total, count, answers = 0.0, 0, []
         net.train()
-        for done, losses in enumerate(learned.losses(net), 1):
+        for done, (losses, answer) in enumerate(learned.losses(net), 1):
             optimizer.zero_grad(set_to_none=True)
             losses.mean().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             pace.step()
             total, count = total + float(losses.detach().sum()), count + len(losses)
+            answers.append(answer)
             bar.batch(epoch, done / learned.n_batches)
         if not math.isfinite(total):
             if epoch == 0:
@@ -96,9 +119,19 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
                     f"training diverged: the loss of epoch 0 is {total / count}.\nTake a smaller learning_rate."
                 )
             break
-        validation, error = (None, 0.0) if held is None else held.mean_loss(net)
-        history.append({"epoch": epoch, "loss": total / count, "validation_loss": validation})
+        validation, error, validation_score = (None, 0.0, None) if held is None else held.mean_loss(net)
+        history.append(
+            {
+                "epoch": epoch,
+                "loss": total / count,
+                "validation_loss": validation,
+                lesson.score_name: lesson.scored(answers),
+                f"validation_{lesson.score_name}": validation_score,
+            }
+        )
         bar.epoch(history[-1])
+        if after_epoch is not None:
+            after_epoch(dict(history[-1]))
         if validation is not None and validation < least:
             least, bound = validation, validation + error
         if epoch == 0 or validation is None or validation <= bound:
@@ -108,6 +141,11 @@ def train(net: nn.Module, lesson: Lesson, schedule: Schedule, *, seed: int, bar:
     net.load_state_dict(weights)
     net.eval()
     return Outcome(history, kept)
+
+
+def patience_of(given: int | None, max_epochs: int) -> int:
+    """For how many epochs to wait: so many, or a third of all, and at least five."""
+    return max(5, max_epochs // 3) if given is None else given
 
 
 def _pace(n_steps: int) -> Callable[[int], float]:
@@ -136,28 +174,31 @@ class _Part:
             layout=lesson.layout,
             shuffle=seed is not None,
             seed=seed or 0,
-            max_entries=MAX_ENTRIES,
+            max_entries=lesson.max_entries,
             cache_bytes=KEPT_BYTES,
             device=lesson.targets.device,
         )
         self.n_batches = len(self.loader)
 
-    def losses(self, net: nn.Module) -> Iterator[Tensor]:
-        """For every batch the losses of its labels times their weights.
+    def losses(self, net: nn.Module) -> Iterator[tuple[Tensor, Answer]]:
+        """For every batch the losses of its labels times their weights, and the outputs beside their targets.
 
-        They are not divided by the weights of the batch: a batch of light labels shall say little.
+        Losses are not divided by the weights of the batch: a batch of light labels shall say little.
         """
         for batch, _, within in self.loader:
             places: list[int] = self.places[within.numpy()].tolist()
             labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
             outputs = net(batch, [self.lesson.graphs[place] for place in places])
-            losses = self.lesson.loss(outputs, self.lesson.targets[rows]) * self.lesson.weights[rows]
-            yield losses[self.wanted[rows]]
+            targets, wanted = self.lesson.targets[rows], self.wanted[rows]
+            losses = self.lesson.loss(outputs, targets) * self.lesson.weights[rows]
+            yield losses[wanted], (outputs.detach()[wanted], targets[wanted])
 
     @torch.no_grad()
-    def mean_loss(self, net: nn.Module) -> tuple[float, float]:
-        """The mean loss of all labels in evaluation mode, and its standard error."""
+    def mean_loss(self, net: nn.Module) -> tuple[float, float, float | None]:
+        """The mean loss of all labels in evaluation mode, its standard error, and their score."""
         net.eval()
-        losses = torch.cat(list(self.losses(net))).double()
-        return float(losses.mean()), float(losses.std(correction=0)) / math.sqrt(len(losses))
+        parts, answers = zip(*self.losses(net), strict=True)
+        losses = torch.cat(parts).double()
+        error = float(losses.std(correction=0)) / math.sqrt(len(losses))
+        return float(losses.mean()), error, self.lesson.scored(answers)

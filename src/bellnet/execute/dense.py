@@ -9,19 +9,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute import narrow
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.small import SmallWalk
 from bellnet.execute.unrolled import unroll
 from bellnet.plan import Plan
 
 CHUNK_BYTES = 2**22
 """Graphs are taken through all moves a few at a time, about so many bytes of them."""
 
-SMALL_BYTES = 2**20
-"""A tensor of fewer bytes, once for every swap, is worth fewer operations rather than less memory."""
+SMALL_BYTES, SMALL_ROWS = 2**20, 2**14
+"""Tensors of fewer bytes and rows, once for every swap, are worth fewer operations rather than less memory."""
 
 
 class Dense:
@@ -35,9 +35,11 @@ class Dense:
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 
-    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "DenseWalk":
+    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "SmallWalk | DenseWalk":
         """What runs a plan with so many channels on these values."""
-        return DenseWalk(plan, channels, self.nodes, values)
+        if _is_small(plan, channels, values):
+            return SmallWalk(plan, self.nodes, values)
+        return DenseWalk(plan, channels, self.nodes)
 
     def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple[DenseMoves, Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""
@@ -47,17 +49,13 @@ class Dense:
 
 
 class DenseWalk:
-    """A plan with so many channels, for dense tensors over so many nodes and of such a size.
+    """A plan with so many channels, for large dense tensors over so many nodes."""
 
-    Attributes:
-        is_small: Whether operations count more than what they work on.
-    """
+    is_small = False
 
-    def __init__(self, plan: Plan, channels: tuple[int, int], nodes: Nodes, values: Tensor) -> None:
+    def __init__(self, plan: Plan, channels: tuple[int, int], nodes: Nodes) -> None:
         self.plan, self.nodes = plan, nodes
-        n_bytes = values.numel() * values.element_size() * len(plan.levels[-1].swaps)
-        self.is_small = n_bytes <= SMALL_BYTES and values.numel() < narrow.MANY_ROWS * channels[0]
-        self._code = unroll(plan, channels, together=self.is_small)
+        self._code = unroll(plan, channels)
         self._width = channels[1]
 
     def means(self, values: Tensor) -> Means:
@@ -68,7 +66,7 @@ class DenseWalk:
 
     def views(self, matrices: LevelMatrices, gathered: Tensor) -> Any:
         """The matrices as they are used."""
-        return matrices.by_level(gathered) if self.is_small else matrices.apart(gathered)
+        return matrices.apart(gathered)
 
     def forward(
         self, values: Tensor, matrices: Any, *, bias: Tensor | None, means: Means
@@ -77,9 +75,7 @@ class DenseWalk:
         run, lengths = self._code.forward, self.nodes.lengths
         inside = self.nodes.bits(self.plan.target.axes, values.dtype)
         shape = (len(values), *[lengths[node_set] for node_set in self.plan.target.axes], self._width)
-        chunks = None
-        if not self.is_small:
-            chunks = _chunks(len(values), (values.numel() + prod(shape)) * values.element_size())
+        chunks = _chunks(len(values), (values.numel() + prod(shape)) * values.element_size())
         if chunks is None:
             result, reads = run(values, lengths, matrices, bias, means, inside, None)
             return result, reads
@@ -118,6 +114,15 @@ class DenseWalk:
             there = [values[graphs], *read[first : first + each]]
             run(gradient[graphs], there, lengths, matrices, means.some(graphs), mask, into, *of)
         return result
+
+
+def _is_small(plan: Plan, channels: tuple[int, int], values: Tensor) -> bool:
+    """Whether operations count more than what they work on."""
+    n_swaps, n_rows = len(plan.levels[-1].swaps), values.numel() // max(channels[0], 1)
+    n_bytes = values.numel() * values.element_size()
+    if n_bytes * n_swaps > SMALL_BYTES or n_rows * n_swaps > SMALL_ROWS:
+        return False
+    return values.dtype in (torch.float32, torch.float64) and not values.is_meta
 
 
 def _chunks(n_graphs: int, n_bytes: int) -> list[slice] | None:

@@ -1,6 +1,7 @@
 """How many nodes there are: the length of every node set's axes, and the true counts where axes are padded."""
 
 from math import inf, prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ class Nodes:
     Args:
         lengths: For every node set, the length of its axes.
         counts: (n_sets, batch) integers, the number of nodes of every set in every graph; None without padding.
+
+    Attributes:
+        kept: What walks find out about them.
     """
 
     def __init__(self, lengths: tuple[int, ...], counts: Tensor | None = None) -> None:
@@ -26,6 +30,7 @@ class Nodes:
         self.counts = counts
         self._inside: dict[tuple[tuple[int, ...], torch.dtype], Tensor] = {}
         self._kept_factors: dict[tuple[object, ...], Tensor] = {}
+        self.kept: dict[Any, Any] = {}
 
     def inside(self, sets: tuple[int, ...]) -> Tensor | None:
         """Where a (batch, axes over these sets, 1) tensor has a node in every slot; None if it has them everywhere."""

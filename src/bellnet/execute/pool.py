@@ -8,15 +8,16 @@ kept for the next one. All supports share them, and they go when the last suppor
 import ctypes
 import weakref
 from collections import deque
-from threading import Lock
 
 import torch
 from torch import Tensor
 
+from bellnet.execute.forks import lock_of_threads
+
 LARGE = 2**25
 """The bytes of a tensor from which on its memory is kept; that of smaller ones the C library keeps itself."""
 
-
+CHANGING = lock_of_threads()
 _SLACK = 1.5  # with none, layers of different widths, or graphs of different sizes, take turns in driving blocks out
 
 
@@ -30,7 +31,6 @@ class Pool:
         self._idle: list[Tensor] = []
         self._returned: deque[Tensor] = deque()  # tensors may go in any thread, at any moment
         self._n_bytes = self._most_in_use = 0
-        self._lock = Lock()
 
     def empty(self, n_rows: int, width: int, dtype: torch.dtype) -> Tensor:
         """An (n_rows, width) tensor with any values, whose memory comes back here when all that use it are gone.
@@ -38,7 +38,7 @@ class Pool:
         It is like any other, except that it cannot be made larger in place.
         """
         n_bytes = n_rows * width * dtype.itemsize
-        with self._lock:
+        with CHANGING:
             block = self._take(n_bytes)
         owner = memoryview((ctypes.c_byte * n_bytes).from_address(block.data_ptr()))
         weakref.finalize(owner, _give_back, weakref.ref(self), block).atexit = False

@@ -27,8 +27,6 @@ class Unrolled:
     Args:
         plan: The plan.
         channels: Those of the source and those of the target.
-        together: Whether all swaps of a level are put side by side and mixed by one product. It takes memory for
-            every swap, and saves operations.
 
     Attributes:
         forward: (values, lengths, matrices, bias, means, inside, into), to the result and what was read.
@@ -38,8 +36,8 @@ class Unrolled:
         n_kept: How many tensors were read.
     """
 
-    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
-        writer = _Writer(plan, channels, together=together)
+    def __init__(self, plan: Plan, channels: tuple[int, int]) -> None:
+        writer = _Writer(plan, channels)
         self.forward = writer.forward()
         self.n_kept = len(writer.kept)
         self.backward = writer.backward(to_values=True)
@@ -51,8 +49,8 @@ unroll = lru_cache(maxsize=512)(Unrolled)
 
 
 class _Writer:
-    def __init__(self, plan: Plan, channels: tuple[int, int], *, together: bool) -> None:
-        self.plan, self.together = plan, together
+    def __init__(self, plan: Plan, channels: tuple[int, int]) -> None:
+        self.plan = plan
         self.inside, self.outside = channels
         self.lines: list[str] = []
         self.kept: list[str] = []
@@ -72,7 +70,7 @@ class _Writer:
     def backward(self, *, to_values: bool) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
         names = [f"r{number}" for number in range(len(source.bundles))]
-        self._line(f"{_tuple([*names, *self.kept[len(names) - 1 :]])} = read")
+        self._line(f"{_tuple(names)} = read")
         self._line("if inside is not None:")
         self._line("    gradient = zeroed(gradient, inside)")
         self._read(target, "p", "gradient", self.outside)
@@ -99,7 +97,7 @@ class _Writer:
         ]
         text = f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in [*begin, *self.lines])
         options = "".join(f", {one}" for one in ("symmetric", "hollow") if getattr(self.plan, one))
-        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}{', together' if self.together else ''}"
+        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}"
         return _compiled(name, f"<bellnet {name} of {title}>", text)
 
     # ---- folds
@@ -235,56 +233,32 @@ class _Writer:
         """What was read on a level, times the matrix of every swap, added to what was begun."""
         source, target, swaps = self.levels[level]
         inner, outer = self._widths(level)
-        whole, rank = f"r{source}", len(swaps[0])
-        if self.together and len(swaps) > 1:
-            whole = f"c{level}"
-            others = [f"r{source}.permute({_permutation(swap)})" for swap in swaps[1:]]
-            self._line(f"{whole} = cat({_list([f'r{source}', *others])}, -1)")
-            self.kept.append(whole)
-            inner *= len(swaps)
-        if rank == 0:
+        if not swaps[0]:
             into = ", out=into" if target == 0 else ""
-            product = f"matmul({whole}, {self._matrix(level, 0)}{into})"
+            product = f"matmul(r{source}, {self._matrix(level, 0)}{into})"
             if level == 0:
-                product += f" if bias is None else addmm(bias, {whole}, {self._matrix(level, 0)}{into})"
+                product += f" if bias is None else addmm(bias, r{source}, {self._matrix(level, 0)}{into})"
             self._line(f"z{target} = {product}")
             return
-        matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
-        self._line(f"rows = {whole}.reshape(-1, {inner})")
         assert begun or target  # what is broadcast from lower ranks comes first
+        matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
+        self._line(f"rows = r{source}.reshape(-1, {inner})")
         if begun:
             self._add_product(f"z{target}", "rows", matrices[0], outer)
         else:
             self._line(f"z{target} = {_product('rows', matrices[0], outer)}.view({self._shape(level, outer)})")
-        if not self.together:
-            for number, swap in enumerate(swaps[1:], 1):
-                if inner <= outer:  # of the two sides the narrower one is brought into the other order
-                    self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
-                    self._add_product(f"z{target}", "swapped", matrices[number], outer)
-                else:
-                    product = f"{_product('rows', matrices[number], outer)}.view({self._shape(level, outer)})"
-                    self._line(f"z{target}.add_({product}.permute({_permutation(swap)}))")
+        for number, swap in enumerate(swaps[1:], 1):
+            if inner <= outer:  # of the two sides the narrower one is brought into the other order
+                self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                self._add_product(f"z{target}", "swapped", matrices[number], outer)
+            else:
+                product = f"{_product('rows', matrices[number], outer)}.view({self._shape(level, outer)})"
+                self._line(f"z{target}.add_({product}.permute({_permutation(swap)}))")
 
     def _pull(self, level: int, begun: bool) -> None:
         """The gradient of the matrices of a level, and that of what was read there."""
         source, target, swaps = self.levels[level]
-        inner = self._widths(level)[0]
-        rank = len(swaps[0])
-        if self.together:
-            self._pair(level)
-            back = f"matmul(p{target}, {self._matrix(level, 0)}.mT{', out=into' if source == 0 and rank == 0 else ''})"
-            if len(swaps) == 1:
-                self._line(f"z{source} = {back}" if not begun else f"z{source}.add_({back})")
-            else:
-                parts = [f"q{number}" for number in range(len(swaps))]
-                self._line(f"{', '.join(parts)} = split({back}, {inner}, -1)")
-                parts[1:] = [
-                    f"q{number}.permute({_permutation(_inverse(swap))})" for number, swap in enumerate(swaps[1:], 1)
-                ]
-                self._line(f"z{source}.add_(q0)" if begun else f"z{source} = add(q0, {parts[1]})")
-                for part in parts[1 if begun else 2 :]:
-                    self._line(f"z{source}.add_({part})")
-        elif rank == 0:
+        if not swaps[0]:
             self._pair(level)
             into = ", out=into" if source == 0 else ""
             self._line(f"z{source} = matmul(p{target}, {self._matrix(level, 0)}.mT{into})")
@@ -322,10 +296,6 @@ class _Writer:
         inner, outer = self._widths(level)
         if not swaps[0]:
             self._line(f"{self._matrix(level, 0, of=True)}.addmm_(r{source}.mT, p{target})")
-        elif self.together:
-            read = f"c{level}" if len(swaps) > 1 else f"r{source}"
-            rows, pulled = f"{read}.reshape(-1, {inner * len(swaps)})", f"p{target}.reshape(-1, {outer})"
-            self._line(f"{self._matrix(level, 0, of=True)}.addmm_({rows}.mT, {pulled})")
         else:
             self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
             self._add_pair(level, 0, "rows", "pulled")
@@ -338,14 +308,13 @@ class _Writer:
                     self._add_pair(level, number, "swapped", "pulled")
 
     def _matrix(self, level: int, number: int, *, of: bool = False) -> str:
-        name = f"{'of_' if of else ''}matrices[{level}]"
-        return name if self.together else f"{name}[{number}]"
+        return f"{'of_' if of else ''}matrices[{level}][{number}]"
 
     def _prepare(self, level: int, totals: str, width: int, *, transposed: bool = False) -> list[str]:
         """The matrices of a level, perhaps widened for tall products of such a width."""
-        numbers = range(1 if self.together else len(self.levels[level][2]))
+        numbers = range(len(self.levels[level][2]))
         matrices = [self._matrix(level, number) + (".mT" if transposed else "") for number in numbers]
-        if self.together or not is_narrow(width):
+        if not is_narrow(width):
             return matrices
         n_rows = " * ".join(["b", *[f"lengths[{node_set}]" for node_set in self.plan.levels[level].axis_sets]])
         self._line(f"wide_ones = widen({_list(matrices)}, {n_rows}, {totals})")
@@ -409,7 +378,7 @@ def _compiled(name: str, place: str, text: str) -> Written:
         "widen": widen,
         "zero_": zero_,
         "zeroed": zeroed,
-        **{one: getattr(torch, one) for one in ("add", "addmm", "cat", "matmul", "mm", "split", "split_with_sizes")},
+        **{one: getattr(torch, one) for one in ("add", "addmm", "cat", "matmul", "mm", "split_with_sizes")},
     }
     exec(compile(text, place, "exec"), scope)
     written: Written = scope[name]

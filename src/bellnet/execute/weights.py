@@ -1,11 +1,11 @@
 """Weights in another basis, and constants that are made once."""
 
 from collections.abc import Callable, Hashable
-from threading import Lock
 
 import torch
 from torch import Tensor
 
+from bellnet.execute.forks import lock_of_threads
 from bellnet.plan import Entries
 from bellnet.tensors.keeping import is_transformed, making_constants
 
@@ -25,7 +25,7 @@ def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device
 
 _CONSTANTS: dict[Hashable, Tensor] = {}
 MOST_CONSTANTS = 512
-_CHANGING = Lock()
+CHANGING = lock_of_threads()
 
 
 def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
@@ -40,7 +40,7 @@ def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
     if found is None:
         with making_constants():
             found = make()
-        with _CHANGING:
+        with CHANGING:
             while len(_CONSTANTS) >= MOST_CONSTANTS:
                 del _CONSTANTS[next(iter(_CONSTANTS))]
             _CONSTANTS[place] = found

@@ -1,13 +1,16 @@
 """The paper's experiments: cells of its tables, run, recorded and reported.
 
-A `Cell` says what to run for Tables 1 and 2, a `GraphCell` for Table 3; `run_cells` runs many and appends what they
-measure to `records.jsonl`; `write_report` draws tables and pictures from that file.
+A `Cell` says what to run for Tables 1 and 2, a `GraphCell` for Table 3, a `MethodCell` for the methods beside
+the paper's network there; `run_cells` runs many and appends what they measure to `records.jsonl`; `write_report` draws
+tables and pictures from that file.
 `pip install 'bellnet[experiments]'` brings what they need.
 """
 
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
+from bellnet.experiments.merge import merge_records
+from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
 from bellnet.experiments.records import Records
 from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
 from bellnet.experiments.run import check_extra, run_cells
@@ -16,17 +19,21 @@ from bellnet.experiments.team import is_first
 __all__ = [
     "Cell",
     "GraphCell",
+    "MethodCell",
     "Records",
     "Runnable",
+    "cells_of_methods",
     "cells_of_table1",
     "cells_of_table2",
     "cells_of_table3",
     "check_extra",
     "check_report",
     "is_first",
+    "merge_records",
     "print_tables",
     "quick",
     "quick_graphs",
+    "quick_method",
     "run_cells",
     "tables_of",
     "write_report",

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 
 
 SEEDS = 2**32
+Record = Callable[[dict[str, Any]], None]
+"""Takes what an epoch gave."""
 
 
 class Runnable(Protocol):
-    """A frozen value that says what to run. There are two kinds: `Cell` of matrices, `GraphCell` of graphs."""
+    """A frozen value that says what to run. There are three kinds.
+
+    `Cell` is of matrices, `GraphCell` of graphs and the paper's network, `MethodCell` of graphs and any other method.
+    """
 
     @property
     def table(self) -> str:
@@ -45,8 +50,14 @@ class Runnable(Protocol):
     def to_json(self) -> dict[str, Any]:
         """The fields, as JSON has them."""
 
-    def compute(self) -> dict[str, Any] | None:
-        """The result of a cell that needs no training; None if it does."""
+    def compute(self, record: Record) -> dict[str, Any] | None:
+        """The result of a cell that needs no training by Lightning; None if it does.
+
+        Such a cell that was stopped starts again.
+
+        Args:
+            record: Called after every epoch, if there are any.
+        """
 
     def learner(self) -> "Learner":
         """The network, its data and its optimiser, new. This imports lightning."""

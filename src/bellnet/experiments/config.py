@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from bellnet.experiments.cell import digest, seed_mistakes
+from bellnet.experiments.cell import Record, digest, seed_mistakes
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -159,7 +159,7 @@ class Cell:
         """Whether there is a network; the trivial predictor has none."""
         return self.method != "trivial"
 
-    def compute(self) -> dict[str, Any] | None:
+    def compute(self, record: Record) -> dict[str, Any] | None:
         """The result of the trivial predictor; None for a network."""
         from bellnet.experiments.nets import trivial_errors
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bellnet import data as sets
 from bellnet.errors import OptionError
-from bellnet.experiments.cell import digest, seed_mistakes
+from bellnet.experiments.cell import Record, digest, seed_mistakes
+from bellnet.experiments.from_data_set import FromDataSet
 
 if TYPE_CHECKING:
     from bellnet.experiments.learner import Learner
@@ -45,7 +45,7 @@ TRAINING = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphCell:
+class GraphCell(FromDataSet):
     """What one split adds to a figure of Table 3.
 
     Attributes:
@@ -139,6 +139,11 @@ class GraphCell:
         return f"{self.name}, split {self.split}, {self.layout}, {self.protocol}"
 
     @property
+    def row(self) -> str:
+        """What a table calls the row that it belongs to."""
+        return f"ours, {self.layout}"
+
+    @property
     def is_learned(self) -> bool:
         """Always: there is no trivial predictor here."""
         return True
@@ -148,7 +153,7 @@ class GraphCell:
         fallen = self.rate * self.decay ** (epoch // self.decay_every)
         return max(fallen, min(self.rate, self.last_rate))
 
-    def compute(self) -> dict[str, Any] | None:
+    def compute(self, record: Record) -> dict[str, Any] | None:
         """None: a cell of graphs is always learned."""
         return None
 
@@ -163,13 +168,20 @@ class GraphCell:
         found = record.get("accuracy", record.get("test", record.get("validation")))
         return "" if found is None else f"accuracy {100 * found:.1f} %"
 
-    def parcel(self) -> sets.tu.Parcel:
-        """Its data set, for a machine that has no such folder."""
-        return sets.tu.pack(self.name, self.data)
+    def usual(self) -> "GraphCell":
+        """The authors' set-up for the first split, with the same data set, layout and protocol."""
+        training = asdict(TRAINING[self.name]) if self.name in TRAINING else {}
+        return GraphCell(
+            name=self.name,
+            split=0,
+            layout=self.layout,
+            protocol=self.protocol,
+            **{"epochs": self.epochs, "rate": self.rate, "decay": self.decay, **training},
+        )
 
-    def sent(self, folder: Path | None) -> "GraphCell":
-        """The same cell on another machine, where its data set is in that folder."""
-        return replace(self, data=folder)
+    def settings(self) -> dict[str, Any]:
+        """Everything that can be set, by name, apart from data set and split."""
+        return {name: value for name, value in self._counted().items() if name not in ("name", "split", "table")}
 
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from bellnet import Sparse, data
 from bellnet.errors import DataError
-from bellnet.experiments.graph_cells import GraphCell
 
 Places = tuple[int, ...]
 T = TypeVar("T")
@@ -79,6 +78,32 @@ def _load(
     name: str, folder: Path | None, usual: str | None, *, max_unpacked: float | None, max_ratio: float | None
 ) -> EncodedSet:
     """The same; `usual` is where `tu.load` looks if no folder is named, and so a part of the question."""
+    found = load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
+    return EncodedSet(
+        name=name,
+        graphs=tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack()),
+        sizes=tuple(graph.n for graph in found.graphs),
+        labels=found.labels,
+        n_classes=found.n_classes,
+        splits=found.splits,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSet:
+    """A data set as it was published: its graphs, and for the rest what an `EncodedSet` has."""
+
+    name: str
+    graphs: tuple[data.Graph, ...]
+    labels: Tensor
+    n_classes: int
+    splits: tuple[tuple[Places, Places], ...]
+
+
+def load_graphs(
+    name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
+) -> GraphSet:
+    """A data set, loaded; refused if there are no classes or no splits. The arguments are those of `load_set`."""
     found = data.tu.load(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
     if found.labels is None:
         raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
@@ -88,10 +113,9 @@ def _load(
             f"{name}.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
             "docs/experiments.md says where they come from, and what such a file holds."
         )
-    return EncodedSet(
+    return GraphSet(
         name=name,
-        graphs=tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack()),
-        sizes=tuple(graph.n for graph in found.graphs),
+        graphs=tuple(found.graphs),
         labels=found.labels,
         n_classes=len(found.classes),
         splits=tuple((tuple(train.tolist()), tuple(test.tolist())) for train, test in found.splits),
@@ -107,7 +131,27 @@ class Parts:
     test: Places
 
 
-def parts_of(cell: GraphCell, graphs: EncodedSet) -> Parts:
+class Divided(Protocol):
+    """What of a cell says which graphs are learned from: a `GraphCell` or a `MethodCell`."""
+
+    @property
+    def split(self) -> int:
+        """Which of the published splits."""
+
+    @property
+    def protocol(self) -> str:
+        """Whether training graphs are kept aside."""
+
+    @property
+    def seed(self) -> int:
+        """Of which these are."""
+
+    @property
+    def held_out(self) -> int:
+        """Of how many one is."""
+
+
+def parts_of(cell: Divided, graphs: EncodedSet | GraphSet) -> Parts:
     """The split of a cell; with "nested", one of `held_out` training graphs of every class is kept aside."""
     if cell.split >= len(graphs.splits):
         raise DataError(

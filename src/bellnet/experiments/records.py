@@ -37,7 +37,17 @@ class Records:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record, all of it or nothing. Several processes may do so at once."""
-        line = (json.dumps(record, allow_nan=True) + "\n").encode()
+        self._add([record])
+
+    def take(self, other: "Records") -> int:
+        """Add all records of the cells that are finished there and not here; how many cells these are."""
+        here = self.finished()
+        wanted = other.finished().keys() - here.keys()
+        self._add([record for record in other.read() if record["key"] in wanted])
+        return len(wanted)
+
+    def _add(self, records: Sequence[Mapping[str, Any]]) -> None:
+        line = "".join(json.dumps(record, allow_nan=True) + "\n" for record in records).encode()
         with self._open(os.O_CREAT) as (file, locked):
             if locked:
                 _cut(file)  # whoever has torn it is gone: nobody else is writing now

@@ -13,7 +13,7 @@ from bellnet.experiments.plots import error_against_size, example_outputs, learn
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
 from bellnet.experiments.sound import sound_epochs, sound_results
-from bellnet.experiments.table3 import protocols_table, table3
+from bellnet.experiments.table3 import protocols_table, table3, times_table
 from bellnet.experiments.tables import Table, sizes_table, table1, table2
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def tables_of(directory: Path) -> list[Table]:
     if "table2" in present:
         found += [table2(finished), sizes_table(finished)]
     if "table3" in present:
-        found += [table3(finished), protocols_table(finished, sound_epochs(records))]
+        found += [table3(finished), protocols_table(finished, sound_epochs(records)), times_table(finished)]
     return found
 
 

@@ -1,12 +1,13 @@
 """Records that hold what tables and pictures need; any others are named, so that nothing is drawn from half of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bellnet.errors import BellnetError, DataError
 from bellnet.experiments.config import TABLES, Cell
 from bellnet.experiments.figures import is_amount, is_error, is_number, is_share
 from bellnet.experiments.graph_cells import GraphCell
+from bellnet.experiments.method_cells import MethodCell
 from bellnet.experiments.records import Records
 
 Epochs = dict[str, list[dict[str, Any]]]
@@ -57,7 +58,7 @@ def _mistake(record: Mapping[str, Any]) -> str:
             return f"has no {name}"
     try:
         cell = _cell(record["config"])
-    except (BellnetError, TypeError):
+    except (BellnetError, RecursionError, TypeError):
         return "has a config that is no cell of a table"
     if isinstance(cell, Cell):
         figures, is_possible = _errors(record), is_error
@@ -77,8 +78,20 @@ def _mistake_in_epoch(epoch: Mapping[str, Any], config: Mapping[str, Any]) -> st
         return f"is none of the {cell.epochs} that the cell has"
     if isinstance(cell, Cell):
         return _mistake_in_figure("validation", epoch.get("validation"), is_error)
-    shown = "test" if cell.protocol == "fixed" else "validation"
+    shown = shown_of(cell)
     return _mistake_in_figure(shown, epoch.get(shown), is_share)
+
+
+def shown_of(cell: GraphCell | MethodCell) -> str:
+    """What the curves of a cell of graphs show: the accuracy on test graphs wherever that is recorded."""
+    return "validation" if isinstance(cell, GraphCell) and cell.protocol == "nested" else "test"
+
+
+def cell_of(config: Mapping[str, Any]) -> Cell | GraphCell | MethodCell:
+    """The cell that a record is of."""
+    if config.get("table") in TABLES:
+        return Cell.from_json(config)
+    return MethodCell.from_json(config) if "method" in config else GraphCell.from_json(config)
 
 
 def _mistake_in_figure(name: str, value: Any, is_possible: Callable[[float], bool]) -> str:
@@ -106,9 +119,17 @@ def _is_output(said: list[Any], n: int) -> bool:
     return len(said) == n and all(is_number(value) and is_error(abs(value)) for row in rows for value in row)
 
 
-def _cell(config: Mapping[str, Any]) -> Cell | GraphCell:
-    found = Cell.from_json(config) if config.get("table") in TABLES else GraphCell.from_json(config)
-    several = (value if isinstance(value, list) else [value] for value in config.values())
-    if any(is_number(value) and not is_amount(abs(value)) for values in several for value in values):
+def _cell(config: Mapping[str, Any]) -> Cell | GraphCell | MethodCell:
+    found = cell_of(config)
+    if any(is_number(value) and not is_amount(abs(value)) for value in _values(config)):
         raise DataError("no cell has such a number")
     return found
+
+
+def _values(config: Any) -> Iterator[Any]:
+    """All values of a config, also those of its options."""
+    if isinstance(config, dict | list):
+        for value in config.values() if isinstance(config, dict) else config:
+            yield from _values(value)
+    else:
+        yield config

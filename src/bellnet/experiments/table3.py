@@ -1,16 +1,20 @@
-"""The paper's Table 3, from records: accuracies by protocol, never mixed in one column.
+"""The paper's Table 3, from records: what was run here among the paper's rows, and which accuracy is which.
 
 Three accuracies are in use for these data sets, and they cannot be compared. *Last epoch*: their number is chosen
 beforehand; this is the paper's. *Best averaged epoch*: the one in which the mean over the test sets of all splits is
-largest, which looks at the test sets. *Nested*: graphs kept aside from each training set choose the epoch.
+largest, which looks at the test sets. *Nested*: graphs kept aside from each training set choose the epoch, or whatever
+else a method lets one choose. A figure says which it is by its row or by its column.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
 
-from bellnet.experiments.graph_cells import LAYOUTS, SEED, SETS, SPLITS, TRAINING, GraphCell
+from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS, GraphCell
+from bellnet.experiments.method_cells import MethodCell
+from bellnet.experiments.methods import NAMES, method
+from bellnet.experiments.sound import cell_of
 from bellnet.experiments.tables import MISSING, Finished, Table
 
 TITLES = ("MUTAG", "PTC", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-B", "IMDB-M")
@@ -38,20 +42,29 @@ OTHERS3 = {
 }  # fmt: skip
 """The other methods of the paper's Table 3, with its figures."""
 
+OURS = tuple(f"ours, {layout}" for layout in LAYOUTS)
+"""The rows of the paper's network."""
+
 Epochs = Mapping[str, Sequence[Mapping[str, Any]]]
 Place = tuple[str, str, str]
+"""Data set, row, protocol."""
+
+
+def rows_here() -> tuple[str, ...]:
+    """The rows that can be run here: the paper's network in either layout, then the other methods."""
+    return (*OURS, *(method(name).title for name in NAMES))
 
 
 @dataclass(frozen=True)
 class Chosen:
     """What a set-up gave: its cell, whatever the split, and the final records of its splits in order.
 
-    `left_out` are the other set-ups for the same data set, layout and protocol, and how many records each has.
+    `left_out` are the other set-ups for the same data set, row and protocol, and how many records each has.
     """
 
-    cell: GraphCell
+    cell: GraphCell | MethodCell
     records: tuple[Mapping[str, Any], ...]
-    left_out: Mapping[GraphCell, int]
+    left_out: Mapping[GraphCell | MethodCell, int]
 
     def of_splits(self) -> str:
         """How many splits there are, where some are missing."""
@@ -63,51 +76,48 @@ class Chosen:
 
     def best_averaged(self, epochs: Epochs) -> str:
         """The same for the epoch whose mean is largest, the first if there are several. This looks at the test sets."""
-        curves = [{epoch["epoch"]: epoch["test"] for epoch in epochs.get(record["key"], ())} for record in self.records]
+        curves = [
+            {epoch["epoch"]: epoch["test"] for epoch in epochs.get(record["key"], ()) if "test" in epoch}
+            for record in self.records
+        ]
         common = sorted(set.intersection(*map(set, curves)))
         if not common:
             return MISSING
         best = max(common, key=lambda epoch: fmean(curve[epoch] for curve in curves))
         return f"{_percent([curve[best] for curve in curves])}, epoch {best + 1}{self.of_splits()}"
 
+    def seconds(self) -> str:
+        """The mean time of a split."""
+        return f"{fmean(record['seconds'] for record in self.records):.3g}{self.of_splits()}"
+
     def notes(self) -> list[str]:
-        """What to know: that this is not the authors' set-up, and what else was run and is not shown."""
-        what = f"{self.cell.name}, {self.cell.layout}, {self.cell.protocol}"
+        """What to know: that this is not the usual set-up, and what else was run and is not shown."""
+        layout = self.cell.layout if isinstance(self.cell, GraphCell) else self.cell.method
+        what = f"{self.cell.name}, {layout}, {self.cell.protocol}"
         changes = _changes(self.cell)
-        return [f"{what}: {changes}. Not the authors' set-up."] * bool(changes) + [
+        whose = "authors'" if isinstance(self.cell, GraphCell) else "usual"
+        return [f"{what}: {changes}. Not the {whose} set-up."] * bool(changes) + [
             f"{what}: {count} record{'s' * (count > 1)} with {_changes(cell) or 'the usual set-up'} "
             f"{'are' if count > 1 else 'is'} not shown; run another set-up with another --out."
             for cell, count in self.left_out.items()
         ]
 
 
-def usual_setup(cell: GraphCell) -> GraphCell:
-    """The authors' set-up for the data set, layout and protocol of a cell."""
-    training = asdict(TRAINING[cell.name]) if cell.name in TRAINING else {}
-    return GraphCell(
-        name=cell.name,
-        split=0,
-        layout=cell.layout,
-        protocol=cell.protocol,
-        seed=SEED,
-        **{"epochs": cell.epochs, "rate": cell.rate, "decay": cell.decay, **training},
-    )
-
-
 def choose_setups(finished: Finished) -> dict[Place, Chosen]:
-    """For each data set, layout and protocol one set-up; records of different set-ups are never mixed.
+    """For each data set, row and protocol one set-up; records of different set-ups are never mixed.
 
-    It is the authors' if there is a record of it, otherwise the one with the most epochs, then the most splits. No
-    figure has a say in this, nor has the order of the records.
+    It is the usual one (for the paper's network the authors') if there is a record of it, otherwise the one with the
+    most epochs, then the most splits. No figure has a say in this, nor has the order of the records.
     """
-    found: dict[GraphCell, dict[int, Mapping[str, Any]]] = {}
+    found: dict[GraphCell | MethodCell, dict[int, Mapping[str, Any]]] = {}
     for record in finished:
         if record["config"]["table"] == "table3":
-            cell = GraphCell.from_json(record["config"])
+            cell = cell_of(record["config"])
+            assert isinstance(cell, GraphCell | MethodCell)
             found.setdefault(replace(cell, split=0), {})[cell.split] = record
-    by_place: dict[Place, list[GraphCell]] = {}
+    by_place: dict[Place, list[GraphCell | MethodCell]] = {}
     for cell in sorted(found, key=lambda cell: (*_weight(cell, found[cell]), cell.key), reverse=True):
-        by_place.setdefault((cell.name, cell.layout, cell.protocol), []).append(cell)
+        by_place.setdefault((cell.name, cell.row, cell.protocol), []).append(cell)
     return {
         place: Chosen(
             best,
@@ -119,18 +129,24 @@ def choose_setups(finished: Finished) -> dict[Place, Chosen]:
 
 
 def table3(finished: Finished) -> Table:
-    """Table 3 in the paper's shape: the accuracy after the last epoch, beside the paper's figures."""
+    """Table 3 in the paper's shape, with what was run here before the paper's own rows."""
     chosen = choose_setups(finished)
-    rows = [
-        (f"ours, {layout}", *(_accuracy(chosen.get((name, layout, "fixed"))) for name in SETS)) for layout in LAYOUTS
-    ]
+
+    def accuracies(row: str, protocol: str) -> list[str]:
+        return [_accuracy(chosen.get((name, row, protocol))) for name in SETS]
+
+    rows = [(row, *accuracies(row, "fixed")) for row in OURS]
+    nested = [row for row in rows_here() if any(place[1:] == (row, "nested") for place in chosen)]
+    rows += [(f"{row}, nested", *accuracies(row, "nested")) for row in nested]
     rows += [("the paper", *PAPER3), *((name, *figures) for name, figures in OTHERS3.items())]
-    fixed = [found for (_, _, protocol), found in chosen.items() if protocol == "fixed"]
     notes = [
         "Ours: accuracy on the test graphs after a number of epochs chosen beforehand, mean and population standard "
-        "deviation over the splits. The other rows are the paper's figures.",
+        "deviation over the splits.",
+        *["Nested: run here, on the same splits; whatever is chosen is chosen within the training graphs."]
+        * bool(nested),
+        "The other rows are the paper's figures.",
         "Sparse networks are other functions than dense ones: they have values on edges and nodes only.",
-        *(note for found in fixed for note in found.notes()),
+        *(note for found in chosen.values() for note in found.notes()),
     ]
     return Table("Table 3: accuracy in percent", ("method", *TITLES), tuple(rows), tuple(notes))
 
@@ -140,14 +156,17 @@ def protocols_table(finished: Finished, epochs: Epochs) -> Table:
     chosen = choose_setups(finished)
     rows = []
     for name, title, paper in zip(SETS, TITLES, PAPER3, strict=True):
-        for layout in LAYOUTS:
-            fixed, nested = (chosen.get((name, layout, protocol)) for protocol in ("fixed", "nested"))
+        for row in rows_here():
+            fixed, nested = (chosen.get((name, row, protocol)) for protocol in PROTOCOLS)
             if fixed or nested:
-                best = fixed.best_averaged(epochs) if fixed else MISSING
-                rows.append((title, layout, _accuracy(fixed), paper, _accuracy(nested), best))
+                # The paper's network looks at test graphs in its fixed runs alone, other methods have no such runs.
+                seen = fixed if row in OURS else nested
+                best = MISSING if seen is None else seen.best_averaged(epochs)
+                beside = paper if row in OURS else MISSING
+                rows.append((title, row, _accuracy(fixed), beside, _accuracy(nested), best))
     head = (
         "data set",
-        "layout",
+        "method",
         "last epoch",
         "last epoch, the paper",
         "nested",
@@ -155,15 +174,32 @@ def protocols_table(finished: Finished, epochs: Epochs) -> Table:
     )
     notes = (
         "Three ways to measure, which cannot be compared: the last epoch, their number being chosen beforehand (the "
-        "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch; the best "
-        "averaged epoch, which is chosen by the test graphs themselves and therefore too good.",
-        *(note for found in chosen.values() for note in found.notes()),
+        "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch (best does so "
+        "by itself; for kernels, cross-validation within the training graphs chooses their options); the best averaged "
+        "epoch, which is chosen by the test graphs themselves and therefore too good.",
     )
     return Table("Table 3: which accuracy is which", head, tuple(rows), notes)
 
 
-def _weight(cell: GraphCell, splits: Mapping[int, Any]) -> tuple[bool, int, int]:
-    return cell == usual_setup(cell), cell.epochs, len(splits)
+def times_table(finished: Finished) -> Table:
+    """How long a split takes, a row for each method and protocol that was run."""
+    chosen = choose_setups(finished)
+    rows = []
+    for row in rows_here():
+        for protocol in PROTOCOLS:
+            found = [chosen.get((name, row, protocol)) for name in SETS]
+            if any(found):
+                rows.append((f"{row}, {protocol}", *(MISSING if one is None else one.seconds() for one in found)))
+    notes = (
+        "Training and testing of one split on one thread, mean over the splits. Ours (dense, sparse): by the clock, "
+        "and since runs share a machine with others an upper bound. The other methods: time of the processor; for "
+        "kernels that of all matrices, which the splits share, is counted in each.",
+    )
+    return Table("Table 3: seconds for a split", ("method", *TITLES), tuple(rows), notes)
+
+
+def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, int]:
+    return not _changes(cell), cell.epochs, len(splits)
 
 
 def _accuracy(found: Chosen | None) -> str:
@@ -175,7 +211,11 @@ def _percent(parts: Sequence[float]) -> str:
     return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
 
 
-def _changes(cell: GraphCell) -> str:
-    """What differs from the authors' set-up, in words."""
-    usual, here = asdict(usual_setup(cell)), asdict(cell)
-    return ", ".join(f"{name}={here[name]} instead of {usual[name]}" for name in usual if here[name] != usual[name])
+def _changes(cell: GraphCell | MethodCell) -> str:
+    """What differs from the usual set-up, in words."""
+    usual, here = cell.usual().settings(), cell.settings()
+    return ", ".join(
+        f"{name}={here.get(name)} instead of {usual.get(name)}"
+        for name in {**usual, **here}
+        if here.get(name) != usual.get(name)
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from bellnet.errors import DataError
-from bellnet.experiments.cell import Runnable
+from bellnet.experiments.cell import Record, Runnable
 from bellnet.experiments.figures import is_amount, is_error, is_number
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
@@ -46,10 +46,17 @@ def run_cell(
     done = records.finished().get(cell.key)
     if done is not None:
         return done
-    result = cell.compute()
+
+    def record(epoch: dict[str, Any]) -> None:
+        line = {"kind": EPOCH, "key": cell.key, **epoch}
+        records.append(line)
+        if report is not None:
+            report(cell, line)
+
+    result = cell.compute(record)
     if result is None:
         with _quiet():
-            result = _learned(cell, records, report or (lambda cell, epoch: None), note or (lambda cell, words: None))
+            result = _learned(cell, records, record, note or (lambda cell, words: None))
     final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
     records.append(final)
     return final
@@ -72,13 +79,8 @@ def follow(team: Team) -> None:
             _fit(trainer, learner, *team.tell())
 
 
-def _learned(cell: Runnable, records: Records, report: Report, note: Note) -> dict[str, Any]:
+def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> dict[str, Any]:
     from bellnet.experiments.checkpoints import find_start
-
-    def record(epoch: dict[str, Any]) -> None:
-        line = {"kind": EPOCH, "key": cell.key, **epoch}
-        records.append(line)
-        report(cell, line)
 
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
@@ -111,7 +113,7 @@ def _learned(cell: Runnable, records: Records, report: Report, note: Note) -> di
 
 
 def _trainer(
-    cell: Runnable, learner: "Learner", place: Path, record: Callable[[dict[str, Any]], None]
+    cell: Runnable, learner: "Learner", place: Path, record: Record
 ) -> "tuple[Trainer, ModelCheckpoint | None]":
     """What trains a cell, and what keeps its best epoch, if that counts."""
     from lightning.pytorch import Trainer

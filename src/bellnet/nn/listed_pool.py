@@ -1,5 +1,8 @@
 """Pooling of listed tuples: one value for each orbit and graph."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -8,24 +11,34 @@ from bellnet.nn.listed import sums_by_graph, tuples_by_graph
 from bellnet.tensors import Sparse, Support
 
 
-def pool_listed(x: Sparse, sets: tuple[int, ...], reduce: str, *, unlisted: bool) -> Tensor:
-    """(*batch, n_orbits * channels): each orbit of a sparse tensor reduced.
+class _Places(NamedTuple):
+    """Where the tuples of an orbit stand, themselves a support, and how many every graph has listed and altogether."""
+
+    rows: Tensor
+    support: Support
+    listed: Tensor
+    every: Tensor
+
+
+def pool_listed(x: Sparse, sets: tuple[int, ...], reductions: Sequence[str], *, unlisted: bool) -> Tensor:
+    """(*batch, n_orbits * reductions * channels): each orbit of a sparse tensor reduced.
 
     Args:
         x: The tensor.
         sets: The node set of every slot, by number.
-        reduce: "max", "sum" or "mean".
+        reductions: Some of "max", "sum" and "mean".
         unlisted: Whether tuples that are not listed count, as zeros.
     """
     orbits = x.support.once(("orbits", sets), lambda: _places_by_orbit(x.support, sets))
-    pooled = []
-    for pattern, places in zip(partitions(sets), orbits, strict=True):
-        values = x.values.index_select(0, places)
-        support = Support(x.index[:, places], x.support.counts, x.support.slots)
-        listed = tuples_by_graph(support)
-        every = _n_tuples(x.support, sets, pattern).unsqueeze(-1)
-        pooled.append(_reduce(values, support, listed, every if unlisted else listed, reduce))
-    result = torch.cat(pooled, -1)
+    values = [x.values.index_select(0, orbit.rows) for orbit in orbits]
+    result = torch.cat(
+        [
+            _reduce(part, orbit.support, orbit.listed, orbit.every if unlisted else orbit.listed, reduce)
+            for reduce in reductions
+            for part, orbit in zip(values, orbits, strict=True)
+        ],
+        -1,
+    )
     return result if x.support.counts.is_batch else result.squeeze(0)
 
 
@@ -42,7 +55,7 @@ def _reduce(values: Tensor, support: Support, listed: Tensor, counted: Tensor, r
     return torch.where(counted > listed, largest.clamp(min=0), largest).masked_fill(listed == 0, 0)
 
 
-def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[Tensor]:
+def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[_Places]:
     """For every equality pattern, in canonical order, where its tuples stand."""
     orbits = []
     for pattern in partitions(sets):
@@ -52,7 +65,10 @@ def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[Tensor]:
                 if sets[other] == sets[slot]:
                     agree = support.nodes[other] == support.nodes[slot]
                     matches &= agree if pattern[other] == block else ~agree
-        orbits.append(matches.nonzero().flatten())
+        rows = matches.nonzero().flatten()
+        part = Support(support.index[:, rows], support.counts, support.slots)
+        every = _n_tuples(support, sets, pattern).unsqueeze(-1)
+        orbits.append(_Places(rows, part, tuples_by_graph(part), every))
     return orbits
 
 

@@ -1,7 +1,9 @@
 """The paper's two networks: stacks of equivariant layers, to a tensor over nodes or to a vector."""
 
 from collections.abc import Sequence
+from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
@@ -100,12 +102,14 @@ class InvariantNet(nn.Module):
         channels: The channels of the input and after each equivariant layer.
         out_channels: The length of the vector that comes out.
         hidden: The widths of the fully connected layers before the last.
-        reduce: What is taken of each orbit: "max", "sum" or "mean".
+        reduce: What is taken of each orbit: "max", "sum" or "mean", or several of them: ("mean", "max").
         pool_over: "all" tuples of nodes, or those that are "listed" in a `Sparse`; see `InvariantPool`.
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
         norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
         dropout: The probability to drop a channel of a graph, or a hidden unit, after every activation.
         residual: Whether layers between equal numbers of channels add their input to their output.
+        jump: Whether every equivariant layer is pooled and the fully connected ones see all of that, in place of what
+            the last layer leaves.
         bias: As in `EquivariantLinear`, like all that follow.
         basis: What the weights are coefficients of.
         normalize: Whether sums are divided by the number of their terms.
@@ -125,12 +129,13 @@ class InvariantNet(nn.Module):
         out_channels: int,
         *,
         hidden: Sequence[int] = (),
-        reduce: str = "max",
+        reduce: str | Sequence[str] = "max",
         pool_over: str = "all",
         activation: MakesActivation = "relu",
         norm: str | None = None,
         dropout: float = 0.0,
         residual: bool = False,
+        jump: bool = False,
         bias: bool = True,
         basis: str = "diagram",
         normalize: str = "mean",
@@ -161,9 +166,16 @@ class InvariantNet(nn.Module):
         )
         self.blocks = options.stack(axes, channels)
         self.pool = InvariantPool(" ".join(axes), reduce, over=pool_over, max_maps=max_maps)
-        self.head = options.fully_connected([self.pool.n_orbits * channels[-1], *widths, self.out_channels])
+        self.jump = jump
+        pooled = self.pool.growth * (sum(channels[1:]) if jump else channels[-1])
+        self.head = options.fully_connected([pooled, *widths, self.out_channels])
 
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
         """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
-        result: Tensor = self.head(self.pool(self.blocks(x)))
-        return result
+        if not self.jump:
+            return cast(Tensor, self.head(self.pool(self.blocks(x))))
+        pooled = []
+        for block in self.blocks:
+            x = block(x)
+            pooled.append(self.pool(x))
+        return cast(Tensor, self.head(torch.cat(pooled, -1)))

@@ -48,6 +48,14 @@ class EntryNorm(NotScripted, nn.Module):
             self.register_buffer("running_var", torch.ones(channels))
         self._reception = Reception(call, Spec(self.axes, ()), self.channels)
 
+    def reset_parameters(self) -> None:
+        """Forget what was learned and seen: factors one, shifts zero."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+        if self.over == "batch":
+            nn.init.zeros_(self.running_mean)
+            nn.init.ones_(self.running_var)
+
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
         """Normalise the entries of (*batch, one axis for each slot, channels)."""
         if isinstance(x, Sparse):
@@ -70,9 +78,20 @@ class EntryNorm(NotScripted, nn.Module):
         return self._scaled(centred * torch.rsqrt(variance + self.eps)[graphs], x.values.dtype)
 
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
+        if self._is_plain_batch(tensor, inside):
+            entries = tensor.reshape(-1, self.channels)
+            moments, learned = (self.running_mean, self.running_var), (self.weight, self.bias)
+            pace = self.momentum, self.eps
+            return torch.batch_norm(entries, *learned, *moments, self.training, *pace, False).view(tensor.shape)
         wide = _widened(tensor)
         mean, variance = self._statistics(wide, inside)
         return self._scaled((wide - mean) * torch.rsqrt(variance + self.eps), tensor.dtype)
+
+    def _is_plain_batch(self, tensor: Tensor, inside: Tensor | None) -> bool:
+        """Whether torch's own batch normalisation does the same, which takes a quarter of the time."""
+        if self.over != "batch" or inside is not None or tensor.dtype not in (torch.float32, torch.float64):
+            return False
+        return tensor.dtype == self.weight.dtype and tensor.shape[:-1].numel() > 1
 
     def _scaled(self, normalised: Tensor, dtype: torch.dtype) -> Tensor:
         """The learned factors applied to what came from entries of a type."""

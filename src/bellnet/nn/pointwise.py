@@ -1,6 +1,7 @@
 """What acts on every entry alone: activations, and dropout that does not depend on the numbering of nodes."""
 
 from collections.abc import Callable
+from math import isfinite
 
 import torch
 from torch import Tensor, nn
@@ -60,7 +61,10 @@ class Pointwise(NotScripted, nn.Module):
 def _keeps_zeros(module: nn.Module) -> bool:
     """Whether nothing but zeros can come of zeros, and nobody else has the tensors in hand."""
     watched = module._forward_hooks or module._forward_pre_hooks or _global_forward_hooks or _global_forward_pre_hooks
-    return type(module) in KEEPING_ZEROS and not watched and not getattr(module, "inplace", False)
+    if type(module) not in KEEPING_ZEROS or watched or getattr(module, "inplace", False):
+        return False
+    own = vars(module)  # somebody may have given it another forward, or an infinite factor
+    return "forward" not in own and isfinite(own.get("negative_slope", own.get("alpha", 1)))
 
 
 def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:
@@ -101,7 +105,7 @@ class ChannelDropout(NotScripted, nn.Module):
             return x
         if isinstance(x, Sparse):
             kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
-            return x.with_values(x.values * (kept[x.support.graphs] if len(kept) > 1 else kept))
+            return x.with_values(x.values * (kept.index_select(0, x.support.graphs) if len(kept) > 1 else kept))
         values = x.peek()[0] if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - self.n_axes - 1]
         kept = self._kept(values, (*batch, *[1] * self.n_axes, values.shape[-1]))

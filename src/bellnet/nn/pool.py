@@ -1,9 +1,12 @@
 """Invariant pooling: one value for each orbit of the entries of a tensor, for every channel."""
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor, nn
 
 from bellnet.combinatorics import partitions
-from bellnet.errors import TensorError
+from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.execute import Orbit, pool_orbits
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
@@ -14,17 +17,20 @@ from bellnet.plan import MOST_MAPS, Fold, refuse_giants
 from bellnet.spec import Spec, parse_shape
 from bellnet.tensors import Padded, Sparse
 
+REDUCTIONS = ("max", "sum", "mean")
+
 
 class InvariantPool(NotScripted, nn.Module):
     """The maximum, sum or mean over each orbit: the entries whose indices have one equality pattern.
 
     For "n n" the orbits are the diagonal and the off-diagonal. Channels are multiplied by the number of orbits,
     Bell(k) for one node set; orbits come in canonical order (coincident indices first), each with all its channels.
+    Several of maximum, sum and mean stand side by side, all orbits of the first before those of the second.
     An orbit without entries (the off-diagonal of a single node) gives zero. Padding is not seen.
 
     Args:
         spec: The node set of every slot, for instance "n n".
-        reduce: "max", "sum" or "mean".
+        reduce: "max", "sum" or "mean", or several of them: ("mean", "max").
         over: For a `Sparse`, "all" counts the tuples that are not listed as zeros, so that the result is that of the
             dense tensor; "listed" leaves them out.
         max_maps: A spec with more orbits is refused; they are the maps of "n n ->".
@@ -34,11 +40,13 @@ class InvariantPool(NotScripted, nn.Module):
     tensor([5., 7.])
     """
 
-    def __init__(self, spec: str, reduce: str = "max", *, over: str = "all", max_maps: int = MOST_MAPS) -> None:
+    def __init__(
+        self, spec: str, reduce: str | Sequence[str] = "max", *, over: str = "all", max_maps: int = MOST_MAPS
+    ) -> None:
         super().__init__()
         self.axes = parse_shape(spec)
         call = f'InvariantPool("{" ".join(self.axes)}")'
-        self.reduce = check_choice(call, "reduce", reduce, ("max", "sum", "mean"))
+        self.reduce = _check_reduce(call, reduce)
         self.over = check_choice(call, "over", over, ("all", "listed"))
         refuse_giants(Spec(self.axes, ()), max_maps=max_maps)
         self._reception = Reception(call, Spec(self.axes, ()), None)
@@ -46,18 +54,28 @@ class InvariantPool(NotScripted, nn.Module):
 
     @property
     def n_orbits(self) -> int:
-        """By how much the number of channels grows."""
+        """The number of orbits."""
         return len(self._orbits)
 
+    @property
+    def growth(self) -> int:
+        """By how much the number of channels grows: a value for every orbit, and for each of several reductions."""
+        return len(self._orbits) * len(self._reductions)
+
+    @property
+    def _reductions(self) -> tuple[str, ...]:
+        return (self.reduce,) if isinstance(self.reduce, str) else self.reduce
+
     def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
-        """From (*batch, one axis for each slot, channels) to (*batch, n_orbits * channels)."""
+        """From (*batch, one axis for each slot, channels) to (*batch, growth * channels)."""
         if isinstance(x, Sparse):
             check_sparse(self._reception.call, x, self.axes, None)
             self._check_dtype(x.values)
-            return pool_listed(x, self._reception.source_sets, self.reduce, unlisted=self.over == "all")
+            return pool_listed(x, self._reception.source_sets, self._reductions, unlisted=self.over == "all")
         given = self._reception.receive(x)
         self._check_dtype(given.tensor)
-        pooled = pool_orbits(given.tensor, given.nodes, self._orbits, self.reduce)
+        parts = [pool_orbits(given.tensor, given.nodes, self._orbits, reduce) for reduce in self._reductions]
+        pooled = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
         return pooled.reshape(*given.batch, pooled.shape[-1])
 
     def _check_dtype(self, tensor: Tensor) -> None:
@@ -70,7 +88,17 @@ class InvariantPool(NotScripted, nn.Module):
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
         over = "" if self.over == "all" else f', over="{self.over}"'
-        return f'"{" ".join(self.axes)}", reduce="{self.reduce}"{over}, n_orbits={self.n_orbits}'
+        return f'"{" ".join(self.axes)}", reduce={as_written(self.reduce)}{over}, n_orbits={self.n_orbits}'
+
+
+def _check_reduce(call: str, reduce: object) -> str | tuple[str, ...]:
+    """One reduction, or several, each once."""
+    if isinstance(reduce, str) or not isinstance(reduce, Sequence):
+        return check_choice(call, "reduce", reduce, REDUCTIONS)
+    several = tuple(check_choice(call, f"reduce[{place}]", one, REDUCTIONS) for place, one in enumerate(reduce))
+    if not several or len(set(several)) < len(several):
+        raise OptionError(f"{call}: reduce must name each of max, sum and mean once at most, not {as_written(reduce)}.")
+    return several
 
 
 def _orbit(pattern: tuple[int, ...], sets: tuple[int, ...]) -> Orbit:

@@ -1,0 +1,122 @@
+"""Networks over triples of nodes: what they tell apart, what they refuse, and that files carry them."""
+
+import numpy as np
+import pytest
+import torch
+
+from bellnet.data import generated
+from bellnet.errors import OptionError, SizesError
+from bellnet.estimator import cost, load, triples
+from bellnet.estimator.labels import count_labels
+from tests.estimator.small import classifier, leaves, regressor
+from tests.estimator.test_cost import Largest, path_graph
+from tests.estimator.test_files import changed
+
+SOLVES = {"channels": (16, 16), "hidden": (32,), "batch_size": 4, "max_epochs": 30, "learning_rate": 0.005}
+
+
+def skip_links(count):
+    graphs, labels = generated.skip_links(count, n=9, skips=(2, 3))
+    return graphs, labels.numpy()
+
+
+def test_order_3_tells_skip_links_apart_which_all_look_alike_to_order_2():
+    graphs, labels = skip_links(32)
+    assert classifier(order=3, **SOLVES).fit(graphs[:16], labels[:16]).score(graphs[16:], labels[16:]) == 1
+    said = classifier(order=2, **{**SOLVES, "max_epochs": 3}).fit(graphs, labels).predict_proba(graphs)
+    assert np.ptp(said, axis=0).max() < 1e-6
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+def test_order_3_says_the_same_of_a_graph_alone_and_among_others(make, target, tmp_path):
+    graphs = leaves(8)[0]
+    labels = [np.full(count, graph.n % 2) for graph, count in zip(graphs, count_labels(graphs, target), strict=True)]
+    model = make(order=3, target=target, dropout=0.1).fit(
+        graphs, [*map(int, np.ravel(labels))] if target == "graph" else labels
+    )
+    say = getattr(model, "predict_proba", model.predict)
+    for graph, found in zip(graphs, say(graphs), strict=True):
+        np.testing.assert_allclose(say([graph])[0], found, rtol=1e-9, atol=1e-12)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.order == 3
+    for one, other in zip(getattr(again, "predict_proba", again.predict)(graphs), say(graphs), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_file_from_before_there_were_orders_has_order_2(tmp_path):
+    graphs, labels = leaves()
+    model = classifier().fit(graphs, labels)
+    model.save(tmp_path / "model")
+
+    def older(described):
+        described["version"] = 4
+        del described["options"]["order"]
+
+    changed(tmp_path / "model", older)
+    again = load(tmp_path / "model")
+    assert again.order == 2
+    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
+
+
+@pytest.mark.parametrize("order", [1, 4, 2.0, True, "3", None])
+def test_other_orders_are_refused(order):
+    with pytest.raises(OptionError, match=r"GraphClassifier\.fit\(graphs, y\): order must be 2 or 3, not "):
+        classifier(order=order).fit(*leaves())
+
+
+def test_triples_of_listed_pairs_are_refused():
+    with pytest.raises(OptionError) as refusal:
+        classifier(order=3, layout="sparse").fit(*leaves())
+    assert str(refusal.value) == (
+        "GraphClassifier.fit(graphs, y): order=3 holds all triples of nodes, and layout='sparse' only edges and nodes; "
+        "leave out one of them."
+    )
+
+
+@pytest.mark.parametrize("target", ["graph", "node", "edge"])
+def test_triples_that_would_take_too_much_are_refused_before_they_are_made(target):
+    graphs = [path_graph(400), path_graph(5)]
+    labels = [np.full(count, place) for place, count in enumerate(count_labels(graphs, target))]
+    model = regressor(target=target, order=3, channels=(16, 16), pool="mean", max_gigabytes=1)
+    with Largest() as largest, pytest.raises(SizesError) as caught:
+        model.fit(graphs, [0, 1] if target == "graph" else labels)
+    assert largest.entries < 10**7
+    assert str(caught.value) == (
+        "GraphRegressor.fit(graphs, y): a training step on 1 graph of 400 nodes would take about 19 GB of memory, but "
+        "1 GB is the most that it may take: order=3 holds all triples of nodes.\n"
+        "With order=2 only pairs are held. Fewer channels take less, and max_gigabytes=19 allows it."
+    )
+
+
+def test_predictions_by_triples_that_would_take_too_much_are_refused():
+    graphs, labels = leaves()
+    model = classifier(order=3, max_gigabytes=1, channels=(16, 16), max_epochs=1).fit(graphs, labels)
+    with Largest() as largest, pytest.raises(SizesError) as caught:
+        model.predict([*graphs, path_graph(400)])
+    assert largest.entries < 10**7
+    assert str(caught.value) == (
+        "GraphClassifier.predict(graphs): predictions for 1 graph of 400 nodes would take about 25 GB of memory, but "
+        "1 GB is the most that they may take: order=3 holds all triples of nodes.\n"
+        "In a model that is fitted with order=2 only pairs are held. set_params(max_gigabytes=25) allows it."
+    )
+
+
+def test_batches_of_triples_have_as_many_entries_as_those_of_pairs(monkeypatch):
+    assert cost.largest_batch([41] * 99, 32, 3) == (7, 41)
+    assert cost.largest_batch([41] * 99, 32, 2) == (32, 41)
+    graphs, labels = leaves()
+    model = classifier(order=3)
+    sizes = []
+    monkeypatch.setattr(cost, "MAX_ENTRIES", 3 * 16**3)
+    forward = triples.TripleNet.forward
+    monkeypatch.setattr(triples.TripleNet, "forward", lambda net, x: sizes.append(shape(x)) or forward(net, x))
+    model.fit(graphs, labels).predict(graphs)
+    assert max(count * n**3 for count, n in sizes) <= 3 * 16**3
+    assert max(count for count, _ in sizes) > 3
+
+
+def shape(batch):
+    values = batch if isinstance(batch, torch.Tensor) else batch.values
+    return values.shape[0], values.shape[1]
