@@ -279,3 +279,23 @@ def _repeated(out):
             if (record["key"], record["epoch"]) in seen:
                 yield record
             seen.add((record["key"], record["epoch"]))
+
+
+def test_a_search_connects_once_and_hands_all_its_trainings_to_the_cluster(tmp_path, monkeypatch):
+    from bellnet.experiments import search
+
+    given = []
+
+    @contextmanager
+    def connected(address):
+        given.append(f"connected to {address}")
+        yield
+
+    def run_cells(cells, directory, *, jobs, ray, show):
+        given.append((jobs, ray))
+        return [{"config": cell.to_json(), "accuracy": 0.5} for cell in cells]
+
+    monkeypatch.setattr(search, "connected", connected)
+    monkeypatch.setattr(search, "run_cells", run_cells)
+    search.search(tmp_path, search.Plan(trials=2, names=("MUTAG",)), ray="head:6379", show=False)
+    assert given == ["connected to head:6379", (None, "head:6379"), (None, "head:6379")]
