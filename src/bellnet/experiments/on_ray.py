@@ -132,7 +132,8 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
     """
     import ray
 
-    if ray.cluster_resources().get("CPU", 0) < 1:
+    resources: Callable[[], dict[str, float]] = ray.cluster_resources
+    if resources().get("CPU", 0) < 1:
         display.note("The cluster has no processor. Cells wait until a machine with one joins it.")
     work: Any = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_work)
     parcels: dict[str, Any] = {}
