@@ -1,6 +1,7 @@
 """Cells on a Ray cluster: what workers are given and send back, and whatever dies, the same table as without."""
 
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -12,13 +13,16 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bellnet.data import tu
 from bellnet.errors import DataError, MissingExtraError, OptionError
 from bellnet.experiments import Records, on_ray, run_cells
+from bellnet.experiments.display import Display
 from bellnet.experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
+from bellnet.experiments.train import checkpoints
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -129,6 +133,67 @@ def test_where_there_is_no_cluster_it_is_said_how_to_start_one(tmp_path, monkeyp
         "Start one with `ray start --head` on this machine and `ray start --address=HOST:PORT` on others, or use "
         "--ray local."
     )
+
+
+@pytest.fixture
+def no_cluster(monkeypatch):
+    """Ray without a cluster: tasks run when they are asked, and those of seed 1 lose their worker at once."""
+    ray = pytest.importorskip("ray")
+
+    def stream(luggage):
+        dead = ray.exceptions.WorkerCrashedError()
+        return iter([(BEGUN, None), dead]) if luggage.cell.seed == 1 else on_ray._work(luggage)
+
+    def get(message):
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    monkeypatch.setattr(ray, "remote", lambda **options: lambda work: SimpleNamespace(remote=stream))
+    monkeypatch.setattr(ray, "wait", lambda streams, num_returns: (streams[:1], streams[1:]))
+    monkeypatch.setattr(ray, "get", get)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 2.0})
+    return ray
+
+
+def test_a_cell_that_kills_its_workers_is_given_up_when_the_others_are_done(no_cluster, tmp_path, capsys):
+    deadly, other, records = small(epochs=1, seed=1), small(epochs=1), Records(tmp_path)
+    with Display([deadly, other], show=False) as display, pytest.raises(DataError) as caught:
+        on_ray.run_on_ray([deadly, other], records, display, jobs=1)
+    assert str(caught.value).startswith(
+        f"3 workers have died, one after the other, while they ran\n  - {deadly.title}: The worker died unexpectedly"
+    )
+    assert str(caught.value).endswith(
+        "\nEverything else is done, and what these had recorded is kept. Mostly such a cell needs more memory than a "
+        "machine has: run the same command again where there is more."
+    )
+    said = f"{deadly.title}: the worker that ran it has died; it is sent to another one.\n"
+    assert capsys.readouterr().err == said * 2
+    assert list(records.finished()) == [other.key]
+    assert (checkpoints(tmp_path, other) / "last.ckpt").is_file()
+
+
+def test_a_cluster_without_a_processor_is_waited_for_with_a_word(no_cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(no_cluster, "cluster_resources", lambda: {"memory": 1.0})
+    with Display([], show=False) as display:
+        on_ray.run_on_ray([], Records(tmp_path), display)
+    assert capsys.readouterr().err == ("The cluster has no processor. Cells wait until a machine with one joins it.\n")
+
+
+def test_machines_that_lack_packages_are_told_what_they_need(no_cluster, tmp_path, monkeypatch):
+    lacking = no_cluster.exceptions.RayTaskError("_work", "a trace\nModuleNotFoundError: No module named 'torch'", None)
+    monkeypatch.setattr(no_cluster, "get", lambda message: _raise(lacking))
+    with Display([small()], show=False) as display, pytest.raises(DataError) as caught:
+        on_ray.run_on_ray([small()], Records(tmp_path), display)
+    assert str(caught.value) == (
+        f"{small().title} cannot begin on the cluster: ModuleNotFoundError: No module named 'torch'\n"
+        f"Its machines need Python {platform.python_version()} and the packages of "
+        "'bellnet[experiments,graphs,ray]'; bellnet itself is sent to them."
+    )
+
+
+def _raise(reason):
+    raise reason
 
 
 COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "20", "--silent", "--data")
@@ -279,3 +344,23 @@ def _repeated(out):
             if (record["key"], record["epoch"]) in seen:
                 yield record
             seen.add((record["key"], record["epoch"]))
+
+
+def test_a_search_connects_once_and_hands_all_its_trainings_to_the_cluster(tmp_path, monkeypatch):
+    from bellnet.experiments import search
+
+    given = []
+
+    @contextmanager
+    def connected(address):
+        given.append(f"connected to {address}")
+        yield
+
+    def run_cells(cells, directory, *, jobs, ray, show):
+        given.append((jobs, ray))
+        return [{"config": cell.to_json(), "accuracy": 0.5} for cell in cells]
+
+    monkeypatch.setattr(search, "connected", connected)
+    monkeypatch.setattr(search, "run_cells", run_cells)
+    search.search(tmp_path, search.Plan(trials=2, names=("MUTAG",)), ray="head:6379", show=False)
+    assert given == ["connected to head:6379", (None, "head:6379"), (None, "head:6379")]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bellnet.commands.command import INTERRUPTED, OK, Command, count, from_zero, make_directory, positive
+from bellnet.commands.command import INTERRUPTED, OK, Command, count, declare_ways, from_zero, make_directory, positive
 from bellnet.commands.graph_files import declare_bound
 from bellnet.commands.names import harmless
 from bellnet.commands.streams import complain
@@ -200,17 +200,7 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
     parser.add_argument(
         "--seed", metavar="N", type=from_zero, default=seed, help=f"of everything random (default {seed})"
     )
-    parser.add_argument(
-        "--jobs",
-        metavar="N",
-        type=count,
-        help="cells at a time (default 1; with --ray one for each processor)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="run cells on a Ray cluster: HOST:PORT, or auto where this machine belongs to one; local starts one here",
-    )
+    declare_ways(parser, "cells")
     parser.add_argument(
         "--devices",
         metavar="N",

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from bellnet.commands.command import INTERRUPTED, OK, Command, count, make_directory
+from bellnet.commands.command import INTERRUPTED, OK, Command, count, declare_ways, make_directory
 from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
 
@@ -17,7 +17,7 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trials", metavar="N", type=count, default=17, help="recipes to try altogether (default 17)")
     parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
-    parser.add_argument("--jobs", metavar="N", type=count, default=1, help="trainings at a time (default 1)")
+    declare_ways(parser, "trainings")
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -44,7 +44,7 @@ def _run_search(arguments: argparse.Namespace) -> int:
     make_directory(arguments.out)
     plan = Plan(trials=arguments.trials, repeats=arguments.repeats, names=tuple(arguments.sets), data=arguments.data)
     try:
-        search(arguments.out, plan, jobs=arguments.jobs, show=not arguments.silent)
+        search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
     except KeyboardInterrupt:
         complain(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.")
         return INTERRUPTED

@@ -36,8 +36,9 @@ TRIES = 3
 """So many workers may die of a cell, one after the other, before an epoch is over."""
 KEEP_EVERY = 20.0
 """Seconds between the checkpoints that a worker sends; what a death costs is at most what was done since."""
+# What Ray prints of its workers would stand between the tables; whatever counts is said here.
+_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
 # Ray gives 127.0.0.1 the address of the machine, except where it is told that there is no cluster beyond it.
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}
 _ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
@@ -131,6 +132,9 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
     """
     import ray
 
+    resources: Callable[[], dict[str, float]] = ray.cluster_resources
+    if resources().get("CPU", 0) < 1:
+        display.note("The cluster has no processor. Cells wait until a machine with one joins it.")
     work: Any = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_work)
     parcels: dict[str, Any] = {}
     waiting = [_Task(cell) for cell in reversed(cells)]

@@ -7,6 +7,7 @@ that its sampler proposes.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bellnet.errors import DataError
 from bellnet.experiments.cell import Record, digest
 from bellnet.experiments.from_data_set import FromDataSet
+from bellnet.experiments.on_ray import connected
 from bellnet.experiments.run import run_cells
 from bellnet.extras import require
 
@@ -203,22 +205,26 @@ class Plan:
         ]
 
 
-def search(directory: Path, plan: Plan, *, jobs: int = 1, show: bool = True) -> "Study":
+def search(
+    directory: Path, plan: Plan, *, jobs: int | None = None, ray: str | None = None, show: bool = True
+) -> "Study":
     """Run a study until it has so many trials, from where it was stopped.
 
     Args:
         directory: Where the study and the records are.
         plan: What is compared.
-        jobs: How many trainings run at a time.
+        jobs: How many trainings run at a time, as in `run_cells`.
+        ray: The address of a Ray cluster on which they run, or "local" for one of this process.
         show: Whether to show what is running.
     """
     study = _study(directory, plan)
-    while sum(trial.value is not None for trial in study.trials) < plan.trials:
-        recipe = _waiting(study)
-        if recipe is None:
-            recipe = study.ask(_distributions()).params  # it is waiting from now on, even if this is stopped
-        found = run_cells(plan.cells(recipe), directory, jobs=jobs, show=show)
-        study.add_trial(_trial(recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
+    with nullcontext() if ray is None else connected(ray):  # once for all trials
+        while sum(trial.value is not None for trial in study.trials) < plan.trials:
+            recipe = _waiting(study)
+            if recipe is None:
+                recipe = study.ask(_distributions()).params  # it is waiting from now on, even if this is stopped
+            found = run_cells(plan.cells(recipe), directory, jobs=jobs, ray=ray, show=show)
+            study.add_trial(_trial(recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
     return study
 
 
