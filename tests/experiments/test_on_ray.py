@@ -362,5 +362,5 @@ def test_a_search_connects_once_and_hands_all_its_trainings_to_the_cluster(tmp_p
 
     monkeypatch.setattr(search, "connected", connected)
     monkeypatch.setattr(search, "run_cells", run_cells)
-    search.search(tmp_path, search.Plan(trials=2, names=("MUTAG",)), ray="head:6379", show=False)
+    search.run_search(tmp_path, search.SearchPlan(trials=2, names=("MUTAG",)), ray="head:6379", show=False)
     assert given == ["connected to head:6379", (None, "head:6379"), (None, "head:6379")]

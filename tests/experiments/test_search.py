@@ -6,9 +6,19 @@ from bellnet.commands import search as command
 from bellnet.estimator import GraphClassifier, cost
 from bellnet.experiments import Records
 from bellnet.experiments.methods import method
-from bellnet.experiments.search import SETS, SPACE, Plan, SearchCell, beginning, one_change_each, options, search, table
+from bellnet.experiments.search import (
+    SETS,
+    SPACE,
+    SearchCell,
+    SearchPlan,
+    beginning,
+    one_change_each,
+    options,
+    run_search,
+    search_table,
+)
 
-PLAN = Plan(trials=4, repeats=2, names=("MUTAG", "PTC_MR"))
+PLAN = SearchPlan(trials=4, repeats=2, names=("MUTAG", "PTC_MR"))
 
 
 class Computed(list):
@@ -51,33 +61,33 @@ def test_every_recipe_is_one_of_the_classifier():
 
 
 def test_the_study_has_the_mean_over_sets_and_draws(computed, tmp_path):
-    study = search(tmp_path, PLAN, show=False)
+    study = run_search(tmp_path, PLAN, show=False)
     assert len(study.trials) >= PLAN.trials
     first = study.trials[0]
     assert first.params == beginning()
     assert first.value == pytest.approx(0.5 + 48 / 200 + 0.005)
     assert len(computed) == PLAN.trials * PLAN.repeats * len(PLAN.names)
-    assert table(list(Records(tmp_path).finished().values())).count("\n") == 1 + PLAN.trials
+    assert search_table(list(Records(tmp_path).finished().values())).count("\n") == 1 + PLAN.trials
 
 
 @pytest.mark.parametrize("stop_after", [0, 1, 5, 15])
 def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(computed, tmp_path, stop_after):
-    whole = search(tmp_path / "whole", PLAN, show=False)
+    whole = run_search(tmp_path / "whole", PLAN, show=False)
     expected = {tuple(trial.params.items()): trial.value for trial in whole.trials if trial.value is not None}
     computed.clear()
     computed.stop_after = stop_after
     with pytest.raises(KeyboardInterrupt):
-        search(tmp_path / "stopped", PLAN, show=False)
+        run_search(tmp_path / "stopped", PLAN, show=False)
     computed.stop_after = None
-    again = search(tmp_path / "stopped", PLAN, show=False)
+    again = run_search(tmp_path / "stopped", PLAN, show=False)
     assert {tuple(trial.params.items()): trial.value for trial in again.trials if trial.value is not None} == expected
     assert len(computed) == len(set(computed)) == PLAN.trials * PLAN.repeats * len(PLAN.names)
 
 
 def test_a_search_that_is_done_computes_nothing(computed, tmp_path):
-    search(tmp_path, PLAN, show=False)
+    run_search(tmp_path, PLAN, show=False)
     computed.clear()
-    search(tmp_path, PLAN, show=False)
+    run_search(tmp_path, PLAN, show=False)
     assert computed == []
 
 

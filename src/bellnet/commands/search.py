@@ -35,20 +35,21 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_search(arguments: argparse.Namespace) -> int:
-    from bellnet.experiments import Records, check_extra
-    from bellnet.experiments.search import Plan, search, table
+    from bellnet.experiments import Records, SearchPlan, check_extra, run_search, search_table
 
     check_extra("bellnet search")
     if arguments.data is not None and not arguments.data.exists():
         raise OptionError(f"--data: there is no folder {arguments.data}.\nIt must hold NAME.zip and splits/NAME.json.")
     make_directory(arguments.out)
-    plan = Plan(trials=arguments.trials, repeats=arguments.repeats, names=tuple(arguments.sets), data=arguments.data)
+    plan = SearchPlan(
+        trials=arguments.trials, repeats=arguments.repeats, names=tuple(arguments.sets), data=arguments.data
+    )
     try:
-        search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
+        run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
     except KeyboardInterrupt:
         complain(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.")
         return INTERRUPTED
-    print(table(list(Records(arguments.out).finished().values())))
+    print(search_table(list(Records(arguments.out).finished().values())))
     return OK
 
 

@@ -14,6 +14,7 @@ from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick
 from bellnet.experiments.records import Records
 from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
 from bellnet.experiments.run import check_extra, run_cells
+from bellnet.experiments.search import SearchPlan, run_search, search_table
 from bellnet.experiments.team import is_first
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "MethodCell",
     "Records",
     "Runnable",
+    "SearchPlan",
     "cells_of_methods",
     "cells_of_table1",
     "cells_of_table2",
@@ -35,6 +37,8 @@ __all__ = [
     "quick_graphs",
     "quick_method",
     "run_cells",
+    "run_search",
+    "search_table",
     "tables_of",
     "write_report",
 ]

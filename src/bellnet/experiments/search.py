@@ -14,6 +14,7 @@ from statistics import fmean
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+from bellnet import data as sets
 from bellnet.errors import DataError
 from bellnet.experiments.cell import Record, digest
 from bellnet.experiments.from_data_set import FromDataSet
@@ -99,10 +100,9 @@ class SearchCell(FromDataSet):
         import numpy as np
         from sklearn.model_selection import train_test_split
 
-        from bellnet.data import tu
         from bellnet.estimator import GraphClassifier
 
-        found = tu.load(self.name, data=self.data)
+        found = sets.tu.load(self.name, data=self.data)
         if found.splits is None:
             raise DataError(f"bellnet search needs the splits of {self.name}: splits/{self.name}.json.")
         places = np.random.default_rng(self.repeat).permutation(found.splits[0][0])[: self.graphs]
@@ -175,7 +175,7 @@ def one_change_each() -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SearchPlan:
     """What is compared.
 
     Args:
@@ -205,8 +205,8 @@ class Plan:
         ]
 
 
-def search(
-    directory: Path, plan: Plan, *, jobs: int | None = None, ray: str | None = None, show: bool = True
+def run_search(
+    directory: Path, plan: SearchPlan, *, jobs: int | None = None, ray: str | None = None, show: bool = True
 ) -> "Study":
     """Run a study until it has so many trials, from where it was stopped.
 
@@ -228,7 +228,7 @@ def search(
     return study
 
 
-def _study(directory: Path, plan: Plan) -> "Study":
+def _study(directory: Path, plan: SearchPlan) -> "Study":
     """The study of a directory, begun if there is none."""
     require("optuna", extra="search", call="bellnet search")
     import optuna
@@ -271,7 +271,7 @@ def _of(found: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float]
     return [each[what] for each in found if each["config"]["name"] == name]
 
 
-def table(records: Sequence[Mapping[str, Any]]) -> str:
+def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     """All recipes that were measured, the best first, as a table in markdown."""
     by_recipe: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
