@@ -1,5 +1,7 @@
 """The search for a recipe: what it compares, and that it goes on from where it was stopped."""
 
+from pathlib import Path
+
 import pytest
 
 from bellnet.commands import search as command
@@ -98,3 +100,9 @@ def test_the_command_knows_the_sets_without_torch():
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():
     assert method("best").most_epochs == cost.MOST_EPOCHS
     assert method("best").epochs(method("best").usual()) == cost.MOST_EPOCHS
+
+
+def test_the_page_shows_the_study_of_the_repository():
+    place = Path(__file__).parents[2]
+    found = table(list(Records(place / "results" / "search").finished().values()))
+    assert found in (place / "docs" / "classifier.md").read_text()

@@ -23,15 +23,16 @@ from bellnet.estimator.weights import LEAST, flat_weights
 class GraphClassifier(ClassifierMixin, GraphEstimator):
     """A scikit-learn classifier for lists of graphs, or for the nodes or edges of graphs.
 
-    The network is the paper's: equivariant layers from pairs of nodes to pairs of nodes, then for graphs the maximum
-    over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A part of the
+    The network is the paper's, made deeper: equivariant layers from pairs of nodes to pairs of nodes, then for graphs the
+    mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A part of the
     labels is held out; training stops when for a while no epoch was as good there as the best so far, and the last
     epoch that was is kept.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
         order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
-            many times more memory and time as a graph has nodes; for layout="padded".
+            many times more memory and time as a graph has nodes; for layout="padded", and without norm, residual and
+            jump.
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
