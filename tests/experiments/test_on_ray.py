@@ -152,6 +152,7 @@ def no_cluster(monkeypatch):
     monkeypatch.setattr(ray, "remote", lambda **options: lambda work: SimpleNamespace(remote=stream))
     monkeypatch.setattr(ray, "wait", lambda streams, num_returns: (streams[:1], streams[1:]))
     monkeypatch.setattr(ray, "get", get)
+    monkeypatch.setattr(ray, "cancel", lambda stream, force: None)
     monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 2.0})
     return ray
 
