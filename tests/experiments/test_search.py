@@ -104,5 +104,5 @@ def test_table_3_knows_how_many_epochs_the_classifier_may_take():
 
 def test_the_page_shows_the_study_of_the_repository():
     place = Path(__file__).parents[2]
-    found = table(list(Records(place / "results" / "search").finished().values()))
+    found = search_table(list(Records(place / "results" / "search").finished().values()))
     assert found in (place / "docs" / "classifier.md").read_text()

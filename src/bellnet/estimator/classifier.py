@@ -23,10 +23,10 @@ from bellnet.estimator.weights import LEAST, flat_weights
 class GraphClassifier(ClassifierMixin, GraphEstimator):
     """A scikit-learn classifier for lists of graphs, or for the nodes or edges of graphs.
 
-    The network is the paper's, made deeper: equivariant layers from pairs of nodes to pairs of nodes, then for graphs the
-    mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A part of the
-    labels is held out; training stops when for a while no epoch was as good there as the best so far, and the last
-    epoch that was is kept.
+    The network is the paper's, made deeper: equivariant layers from pairs of nodes to pairs of nodes, then for graphs
+    the mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A
+    part of the labels is held out; training stops when for a while no epoch was as good there as the best so far, and
+    the last epoch that was is kept.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
