@@ -19,6 +19,7 @@ from torch import Tensor
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.cost import (
+    Held,
     affordable_epochs,
     allowed_bytes,
     cheaper_layout,
@@ -328,13 +329,14 @@ class GraphEstimator(ABC, BaseEstimator):
             widths = [0, *map(int, self.channels)]
         batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
         n_entries = batch[0] * batch[1] ** int(self.order)
+        held = Held(self.dropout, self.norm, bool(self.residual), bool(self.jump), padded=batch[0] > 1)
         if learning:
             pooled = self.target == "graph" and "max" in self.pool
-            step = training_bytes(n_entries, widths, maximum=pooled, dropout=self.dropout)
+            step = training_bytes(n_entries, widths, maximum=pooled, held=held)
             needed = step + kept_bytes(sizes, encoding.channels, torch.float32)
             check_training(call, batch, needed, allowed, order=self.order)
         else:
-            check_prediction(call, batch, prediction_bytes(n_entries, widths), allowed, order=self.order)
+            check_prediction(call, batch, prediction_bytes(n_entries, widths, held), allowed, order=self.order)
 
     def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
         """Refuse known labels that differ between the two directions of an edge without direction."""

@@ -13,6 +13,7 @@ batches of graphs of 30) the estimate was 0.93 to 1.57 times the peak.
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
+from typing import NamedTuple
 
 import torch
 
@@ -56,23 +57,47 @@ def affordable_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
     return max(FEWEST_EPOCHS, min(MOST_EPOCHS, ENTRIES_SEEN // max(entries, 1)))
 
 
-def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, dropout: float) -> int:
+class Held(NamedTuple):
+    """What of a network decides how often a step holds the output of a layer.
+
+    Attributes:
+        dropout: The probability to drop a channel.
+        norm: What is normalised before every activation, if anything is.
+        residual: Whether layers add their input to their output.
+        jump: Whether every layer is pooled.
+        padded: Whether a batch has several graphs, so that what is normalised is apart from padding.
+    """
+
+    dropout: float
+    norm: str | None
+    residual: bool
+    jump: bool
+    padded: bool
+
+    def times(self) -> int:
+        """How many tensors of the size of its output every layer leaves for the gradient."""
+        normalised = 0 if self.norm is None else 1 if self.norm == "batch" and not self.padded else 4
+        return 1 + (self.dropout > 0) + normalised + self.residual + self.jump
+
+
+def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, held: Held) -> int:
     """The most memory that a training step takes beyond what is kept, in single precision.
 
     Args:
         n_entries: The number of pairs of nodes in a batch, padding included; or of triples.
         widths: The channels of everything that is held for all of those, beginning with the input.
         maximum: Whether a maximum over all of them is taken at the end.
-        dropout: The probability to drop a channel.
+        held: How much of it is held.
     """
     given, *layers = widths
     passing = max(2.5 * max(layers), (3.5 if maximum else 0) * layers[-1])
-    return round(4 * n_entries * (2 * given + sum(layers) * (2 if dropout else 1) + passing))
+    return round(4 * n_entries * (2 * given + sum(layers) * held.times() + passing))
 
 
-def prediction_bytes(n_entries: int, widths: Sequence[int]) -> int:
-    """The same for predictions, in double precision."""
-    return 8 * n_entries * (2 * widths[0] + max(before + 2 * after for before, after in pairwise(widths)))
+def prediction_bytes(n_entries: int, widths: Sequence[int], held: Held) -> int:
+    """The same for predictions, in double precision; nothing is left for a gradient."""
+    passing = 2 if held.norm is None else 5
+    return 8 * n_entries * (2 * widths[0] + max(before + passing * after for before, after in pairwise(widths)))
 
 
 def kept_bytes(sizes: Sequence[int], channels: int, dtype: torch.dtype) -> int:

@@ -28,6 +28,8 @@ from bellnet.experiments.team import joined, membership, this_team
 from bellnet.experiments.train import checkpoints, follow, run_cell
 
 EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
+GRACE = 5
+"""Seconds that a process has to end by itself."""
 
 
 def check_extra(call: str) -> None:
@@ -213,7 +215,10 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         for process in left:
             process.terminate()
         for process in left:
-            process.join()
+            process.join(GRACE)
+            if process.is_alive():  # Lightning takes that signal for itself, and what waits does not see it
+                process.kill()
+                process.join()
         meeting.cleanup()
 
 
