@@ -115,7 +115,7 @@ def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0)
     pairs = torch.randint(n, (n * WITHIN * classes // 2, 2), generator=generator).sort(1).values
     is_within = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     is_kept = is_within | (torch.rand(len(pairs), generator=generator) < ACROSS / (WITHIN * (classes - 1)))
-    linked = pairs[is_kept & (pairs[:, 0] != pairs[:, 1])].unique(dim=0)
+    linked = torch.unique(pairs[is_kept & (pairs[:, 0] != pairs[:, 1])], dim=0)
     chance = torch.where(labels[:, None] == torch.arange(words) % classes, OFTEN, SELDOM)
     return replace(undirected(n, linked), node_features=chance.bernoulli(generator=generator)), labels
 
