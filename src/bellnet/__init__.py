@@ -55,15 +55,18 @@ __all__ = [
 ]
 
 _OF_TENSORS = ("Padded", "Sparse")
-_PARTS = ("data", "execute", "extras", "files", "nn", "tensors", "testing")
+_WITHOUT_TORCH = ("extras", "files")
+_PARTS = (*_WITHOUT_TORCH, "data", "execute", "nn", "tensors", "testing")
 
 if not TYPE_CHECKING:  # to a type checker the module would have whatever one asks for
 
     def __getattr__(name: str) -> object:
+        if name not in __all__ and name not in _PARTS:
+            raise AttributeError(f"module 'bellnet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        if name not in _WITHOUT_TORCH:
+            import_module("bellnet.extras").import_torch()
         if name in _PARTS:
             return import_module(f"bellnet.{name}")
-        if name not in __all__:
-            raise AttributeError(f"module 'bellnet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         found = getattr(import_module("bellnet.tensors" if name in _OF_TENSORS else "bellnet.nn"), name)
         globals()[name] = found
         return found

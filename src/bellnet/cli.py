@@ -32,6 +32,7 @@ from bellnet.commands import (
     own_streams,
 )
 from bellnet.errors import BellnetError, OptionError
+from bellnet.extras import import_torch
 from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _run(given: Sequence[str], output: Output, ready: Callable[[], None] | None)
                 return BAD_INPUT
             name = f"bellnet {parsed.command}"
             if parsed.uses_torch:
-                _import_torch()
+                import_torch()
             if ready is not None:
                 ready()
             code: int = parsed.run(parsed)
@@ -91,13 +92,6 @@ def _run(given: Sequence[str], output: Output, ready: Callable[[], None] | None)
     finally:
         warnings.formatwarning = usual
     return BAD_INPUT
-
-
-def _import_torch() -> None:
-    # Torch mentions on import that there is no NumPy, which no command needs that does not ask for it by itself.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Failed to initialize NumPy", UserWarning)
-        import torch  # noqa: F401
 
 
 def _refusal(reason: OSError, output: Output) -> str:

@@ -1,5 +1,6 @@
 """Optional packages: asked for where they are used, and a message with the remedy where they are missing."""
 
+import warnings
 from importlib import import_module
 
 from bellnet.errors import MissingExtraError
@@ -21,3 +22,10 @@ def require(package: str, *, extra: str, call: str) -> None:
         raise MissingExtraError(
             f"{call} needs {package}, which is not installed.\nInstall it: pip install 'bellnet[{extra}]'"
         ) from reason
+
+
+def import_torch() -> None:
+    """Import torch without what it says of a NumPy that is missing: whoever needs NumPy asks for it by itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Failed to initialize NumPy", UserWarning)
+        import_module("torch")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bellnet as bn
 from bellnet.data import Encoding, Graph, as_graphs, to_dense, to_networkx, to_padded, to_pyg, undirected
-from bellnet.errors import DataError, OptionError
+from bellnet.errors import DataError, OptionError, SizesError
 from tests.data.strategies import graphs, relabelled
 
 MOLECULE = Graph(
@@ -260,3 +260,19 @@ def test_a_stored_encoding_of_a_wrong_value_is_refused():
 def test_as_graphs_of_an_encoded_batch_gives_the_edges_back():
     graph = undirected(3, [(0, 1), (1, 1)])
     assert as_graphs(to_padded([graph]).values.squeeze(-1)) == [graph]
+
+
+@pytest.mark.parametrize(
+    ("call", "make"),
+    [("Encoding.encode(graphs)", lambda graph, **bound: to_padded([graph], **bound)), ("to_dense(graph)", to_dense)],
+)
+def test_all_pairs_of_nodes_that_would_not_fit_are_refused_by_a_bound_that_can_be_raised(call, make):
+    with pytest.raises(SizesError) as found:
+        make(undirected(3_000_000, [(0, 1)]))
+    words = str(found.value)
+    assert words.startswith(f"{call}: a tensor of ")
+    assert "3000000 x 3000000 x 1 numbers would take 36,000,000,000,000 bytes; this machine has " in words
+    assert 'layout="sparse"' in words
+    with pytest.raises(SizesError, match="would take 360,000 bytes; max_gigabytes allows 359,000"):
+        make(undirected(300, [(0, 1)]), max_gigabytes=359e-6)
+    make(undirected(300, [(0, 1)]), max_gigabytes=361e-6)

@@ -6,6 +6,7 @@ from itertools import combinations
 import networkx as nx
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 import bellnet as bn
 from bellnet.data import generated, to_networkx, to_padded
@@ -140,3 +141,64 @@ def test_a_wrong_number_of_nodes_is_named(nodes):
 def test_a_wrong_skip_is_named(skip):
     with pytest.raises(OptionError, match="every skip must be"):
         generated.skip_links(n=11, skips=(2, skip))
+
+
+def test_citations_are_a_function_of_their_seed():
+    graph, labels = generated.citations(50, seed=5)
+    again, labels_again = generated.citations(50, seed=5)
+    other, _ = generated.citations(50, seed=6)
+    assert graph == again
+    assert torch.equal(labels, labels_again)
+    assert graph != other
+
+
+@pytest.mark.parametrize(("n", "classes"), [(2, 2), (11, 3), (1000, 7)])
+def test_subjects_have_equally_many_papers(n, classes):
+    graph, labels = generated.citations(n, classes=classes)
+    counts = labels.bincount(minlength=classes)
+    assert graph.n == len(labels) == n
+    assert len(counts) == classes
+    assert counts.max() - counts.min() <= 1
+
+
+def test_papers_cite_five_of_their_subject_and_one_of_another():
+    graph, labels = generated.citations(2000, classes=4)
+    source, target = graph.edge_index
+    is_within = labels[source] == labels[target]
+    assert abs(is_within.sum() / graph.n - 5) < 0.3
+    assert abs((~is_within).sum() / graph.n - 1) < 0.15
+    assert not (source == target).any()
+
+
+def test_words_are_more_frequent_in_their_subject():
+    graph, labels = generated.citations(2000, classes=4, words=10)
+    is_own = labels[:, None] == torch.arange(10) % 4
+    assert set(graph.node_features.unique().tolist()) == {0, 1}
+    assert abs(graph.node_features[is_own].mean() - 0.2) < 0.02
+    assert abs(graph.node_features[~is_own].mean() - 0.08) < 0.01
+
+
+def test_the_papers_around_a_paper_say_more_than_its_own_words():
+    graph, labels = generated.citations()
+    own = graph.node_features
+    around = own.index_add(0, graph.edge_index[0], own[graph.edge_index[1]])
+    is_known = torch.arange(graph.n) < 80
+    first, second = (
+        LogisticRegression().fit(seen[is_known], labels[is_known]).score(seen[~is_known], labels[~is_known])
+        for seen in (own, around)
+    )
+    assert 0.35 < first < second - 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n": 3}, "n must be a whole number from 4 up, not 3"),
+        ({"n": 40.0}, "n must be a whole number from 4 up, not 40.0"),
+        ({"classes": 1}, "classes must be a whole number from 2 up, not 1"),
+        ({"words": -1}, "words must be a whole number from 0 up, not -1"),
+    ],
+)
+def test_wrong_numbers_of_papers_subjects_and_words_are_named(options, words):
+    with pytest.raises(OptionError, match=f"generated.citations: {words}"):
+        generated.citations(**options)

@@ -16,6 +16,7 @@ def to_padded(
     *,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
+    max_gigabytes: float | None = None,
     node: Given = None,
     edge: Given = None,
     label: Given = None,
@@ -30,6 +31,7 @@ def to_padded(
         graphs: Graphs of any kind that `as_graph` takes.
         dtype: The type of the values.
         device: Where the values are.
+        max_gigabytes: What would take more is refused; the memory of the machine if None.
         node: The name or names of the attributes that are node features, see `as_graph`.
         edge: Likewise of the edge features.
         label: Likewise of the node labels.
@@ -41,7 +43,7 @@ def to_padded(
     torch.Size([2, 3, 3, 2])
     """
     known = read("to_padded(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
-    return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device)
+    return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device, max_gigabytes=max_gigabytes)
 
 
 def to_sparse(

@@ -243,6 +243,7 @@ class Encoding:
         layout: Literal["padded"] = "padded",
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
     ) -> Padded: ...
     @overload
     def encode(
@@ -261,6 +262,7 @@ class Encoding:
         layout: str,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
     ) -> Padded | Sparse: ...
     def encode(
         self,
@@ -269,6 +271,7 @@ class Encoding:
         layout: str = "padded",
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
     ) -> Padded | Sparse:
         """The graphs as one tensor.
 
@@ -278,6 +281,7 @@ class Encoding:
                 "sparse" for a `Sparse` that lists the edges and, for every node v, (v, v).
             dtype: The type of the values.
             device: Where the values are.
+            max_gigabytes: A padded batch that would take more is refused; the memory of the machine if None.
         """
         if layout not in LAYOUTS:
             raise OptionError(f"Encoding.encode(graphs): layout must be 'padded' or 'sparse', not {layout!r}.")
@@ -286,13 +290,14 @@ class Encoding:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
             self._check(graph, number)
-        return (self._padded if layout == "padded" else self._sparse)(known, dtype, device)
+        if layout == "sparse":
+            return self._sparse(known, dtype, device)
+        longest = max(graph.n for graph in known)
+        shape = len(known), longest, longest, self.channels
+        check_room_for("Encoding.encode(graphs)", shape, dtype, max_gigabytes)
+        return self._padded(known, torch.zeros(shape, dtype=dtype), device)
 
-    def _padded(self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None) -> Padded:
-        longest = max(graph.n for graph in graphs)
-        shape = len(graphs), longest, longest, self.channels
-        check_room_for("Encoding.encode(graphs)", shape, dtype)
-        values = torch.zeros(shape, dtype=dtype)
+    def _padded(self, graphs: list[Graph], values: Tensor, device: torch.device | str | None) -> Padded:
         edges, nodes = _edges_and_diagonal(graphs)
         self._write_edges(values, graphs, tuple(edges))
         self._write_nodes(values, graphs, tuple(nodes))

@@ -1,7 +1,8 @@
-"""Graphs to classify that need no download, made from a seed, with classes that need more than degrees.
+"""Graphs to learn from that need no download, made from a seed.
 
-Every set comes as graphs and labels. Classes take turns, sizes are drawn alike for all classes, and the nodes are
-renumbered at random, so nothing but the structure tells the classes apart. What it takes to do so:
+`citations` is one graph whose nodes have labels. The others are sets of graphs with a label each: classes take turns,
+sizes are drawn alike for all classes, and the nodes are renumbered at random, so nothing but the structure tells the
+classes apart. What it takes to do so:
 
 | set | classes | degrees alone | colour refinement, and networks of order 2 | order 3 |
 |---|---|---|---|---|
@@ -11,6 +12,7 @@ renumbered at random, so nothing but the structure tells the classes apart. What
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -19,6 +21,11 @@ from bellnet.data.graph import Graph, undirected
 from bellnet.errors import OptionError
 
 Edges = list[tuple[int, int]]
+
+WITHIN, ACROSS = 5, 1
+"""With how many papers of its own subject, and of others, a paper of `citations` is linked, on average."""
+OFTEN, SELDOM = 0.2, 0.08
+"""How probable a word is in a paper of the subject that it belongs to, and in any other."""
 
 
 def leaf_pairs(count: int = 200, *, nodes: tuple[int, int] = (8, 16), seed: int = 0) -> tuple[list[Graph], Tensor]:
@@ -80,6 +87,37 @@ def skip_links(
         return lambda n, generator: _cycle(range(n)) + [(node, (node + skip) % n) for node in range(n)]
 
     return _make("skip_links", [kind(skip) for skip in skips], count, (n, n), seed, least=5)
+
+
+def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0) -> tuple[Graph, Tensor]:
+    """One graph of papers that cite each other, with words as features and subjects as labels of its nodes.
+
+    A paper is linked with five others of its subject and with one of another, on average, and every subject has words
+    of its own, which are a little more frequent in its papers. So the words of a paper say little, and those of the
+    papers around it more: a stochastic block model with noisy features. Subjects have equally many papers.
+
+    Args:
+        n: The number of papers, at least as many as subjects.
+        classes: The number of subjects, at least 2.
+        words: The number of words; feature k is 1 in papers with word k, which belongs to subject k modulo `classes`.
+        seed: Where the random numbers come from.
+
+    >>> graph, labels = citations(100)
+    >>> graph.node_features.shape, labels.bincount().tolist()
+    (torch.Size([100, 60]), [25, 25, 25, 25])
+    """
+    for name, value, least in (("classes", classes, 2), ("n", n, classes), ("words", words, 0)):
+        if type(value) is not int or value < least:
+            raise OptionError(f"generated.citations: {name} must be a whole number from {least} up, not {value!r}.")
+    generator = torch.Generator().manual_seed(seed)
+    labels = (torch.arange(n) % classes)[torch.randperm(n, generator=generator)]
+    # Any two papers are drawn alike; of pairs of one subject all are kept, of others so many that the averages hold.
+    pairs = torch.randint(n, (n * WITHIN * classes // 2, 2), generator=generator).sort(1).values
+    is_within = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    is_kept = is_within | (torch.rand(len(pairs), generator=generator) < ACROSS / (WITHIN * (classes - 1)))
+    linked = torch.unique(pairs[is_kept & (pairs[:, 0] != pairs[:, 1])], dim=0)
+    chance = torch.where(labels[:, None] == torch.arange(words) % classes, OFTEN, SELDOM)
+    return replace(undirected(n, linked), node_features=chance.bernoulli(generator=generator)), labels
 
 
 def _make(

@@ -9,6 +9,7 @@ from bellnet.data.graph import Graph, is_symmetric
 from bellnet.data.kinds.numbers import as_features
 from bellnet.errors import DataError
 from bellnet.extras import require
+from bellnet.tensors.room import check_room_for
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,17 +43,20 @@ def from_scipy(matrix: object) -> Graph:
     return _from_entries(int(shape[0]), index, as_features(values).unsqueeze(-1), weights=True)
 
 
-def to_dense(graph: Graph) -> Tensor:
+def to_dense(graph: Graph, *, max_gigabytes: float | None = None) -> Tensor:
     """The array (n, n), or (n, n, features) if edges have several features.
 
     Node features and labels have no place in it, and an edge whose features are all zero looks like no edge.
+
+    Args:
+        graph: The graph.
+        max_gigabytes: What would take more is refused; the memory of the machine if None.
     """
-    if graph.edge_features is None:
-        values = torch.zeros(graph.n, graph.n)
-        values[graph.edge_index[0], graph.edge_index[1]] = 1
-        return values
-    values = torch.zeros(graph.n, graph.n, graph.edge_features.shape[1], dtype=graph.edge_features.dtype)
-    values[graph.edge_index[0], graph.edge_index[1]] = graph.edge_features
+    features = torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
+    shape = (graph.n, graph.n, features.shape[1])
+    check_room_for("to_dense(graph)", shape, features.dtype, max_gigabytes)
+    values = torch.zeros(shape, dtype=features.dtype)
+    values[graph.edge_index[0], graph.edge_index[1]] = features
     return values.squeeze(-1)
 
 
