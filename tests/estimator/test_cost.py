@@ -129,6 +129,42 @@ def test_what_is_named_as_enough_for_the_weights_is_enough():
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"norm": None, "residual": False, "jump": False, "dropout": 0.0},
+        {"norm": None, "residual": True, "jump": True, "dropout": 0.2},
+        {"norm": "batch", "residual": True, "jump": False, "dropout": 0.1},
+        {"norm": "graph", "residual": False, "jump": True, "dropout": 0.0},
+        {"norm": "channels", "residual": True, "jump": False, "dropout": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("sizes", [(60, 60, 59, 58), (120,)], ids=["padded", "alone"])
+def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(options, sizes):
+    graphs = [path_graph(n) for n in sizes]
+    widths, pool = (24, 24, 24, 24), ("mean", "max")
+    model = classifier(channels=widths, pool=pool, layout="padded", max_epochs=1, **options)
+    model.fit([path_graph(4), path_graph(5)] * 4, [0, 1] * 4)
+    batch = model.encoding_.encode(graphs)
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        result = model.net_.train()(batch, graphs)
+    assert result.requires_grad
+    estimate = cost.training_bytes(
+        len(sizes) * max(sizes) ** 2,
+        [model.encoding_.channels, *widths],
+        maximum=True,
+        held=cost.Held(**options, padded=len(sizes) > 1),
+    )
+    assert 0.3 * estimate < sum(kept.values()) < estimate
+
+
+@pytest.mark.parametrize(
     ("sizes", "batch_size", "expected"),
     [
         ([10, 20], 32, (2, 20)),

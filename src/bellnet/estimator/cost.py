@@ -1,13 +1,16 @@
 """What the padded layout costs in memory, said before it is paid.
 
 Tensors over all pairs of nodes decide it, and of those how many numbers each pair has at the peak: the input twice
-(encoded and scaled); what every layer leaves for the gradient, once, or twice with dropout; and what stands in the
-memory for a moment. The last was measured, on a CPU: a maximum over all pairs takes three and a half times the width of
-the last layer while it is differentiated, everything else two and a half times that of the widest. Without gradients it
-is the input of a layer and twice its output. For 25 fits and predictions (single graphs of 800 to 2000 nodes, batches
-of 32 graphs of about 100; all targets, several widths) the estimate was 0.78 to 1.25 times the peak. With order 3
-triples of nodes take the place of pairs, with the same factors: for 14 fits and predictions (a graph of 100 nodes, or
-batches of graphs of 30) the estimate was 0.93 to 1.57 times the peak.
+(encoded and scaled); what every layer leaves for the gradient (`Held`); and what stands in the memory for a moment. The
+last was measured, on a CPU: a maximum over all pairs takes three and a half times the width of the last layer while it
+is differentiated, everything else two and a half times that of the widest. Without gradients it is the input of a layer
+and twice its output, five times if that is normalised.
+
+For 25 fits and predictions of plain networks (single graphs of 800 to 2000 nodes, batches of 32 graphs of about 100;
+all targets, several widths) the estimate was 0.78 to 1.25 times the peak, for 11 with norms, residuals or jumps (graphs of
+600 nodes, batches of graphs of 100) 0.85 to 1.94 times. With order 3 triples of nodes take the place of pairs, with the
+same factors: for 14 fits and predictions of plain networks (a graph of 100 nodes, batches of graphs of 30) it was 0.93
+to 1.57 times the peak.
 """
 
 from collections.abc import Sequence
