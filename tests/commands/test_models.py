@@ -454,7 +454,8 @@ def test_a_data_set_is_found_by_its_name_in_the_usual_folder(capsys, tmp_path, t
     assert (code, len(json.loads(printed))) == (0, 6)
 
 
-def test_a_data_set_of_the_collection_is_downloaded_by_its_name(capsys, tmp_path, tu_folder):
+def test_a_data_set_of_the_collection_is_downloaded_by_its_name(capsys, tmp_path, tu_folder, monkeypatch):
+    monkeypatch.delenv("BELLNET_DATA", raising=False)
     packed = tmp_path / "packed.zip"
     with zipfile.ZipFile(packed, "w") as zipped:
         for file in tu_folder.iterdir():

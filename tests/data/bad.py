@@ -288,6 +288,13 @@ def _one_less(file: Path) -> Path:
     return file
 
 
+def _deep_drawing() -> str:
+    key = '<key id="d" for="all" yfiles.type="nodegraphics"><default>C</default></key>'
+    drawing = "<y>" * 10_000 + "</y>" * 10_000
+    graph = f'<graph edgedefault="directed"><node id="a"><data key="d">{drawing}</data></node></graph>'
+    return f"<graphml>{key}{graph}</graphml>"
+
+
 def _graphml(place: Path, labels: str | bytes | None = None, graph: str | None = None):
     nx.write_graphml(nx.path_graph(2), place / "a.graphml")
     nx.write_graphml(nx.path_graph(3), place / "b.graphml")
@@ -372,6 +379,7 @@ TABLES: dict[str, Callable[[Path], object]] = {
     "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
     "splits of more graphs": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
     "splits that overlap": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [1]}]}'),
+    "GraphML nested beyond measure": lambda place: _graphml(place, graph=_deep_drawing()),
     "no GraphML": lambda place: graphml.load(place),
     "no folder of GraphML": lambda place: graphml.load(place / "nowhere"),
     "GraphML that is cut": lambda place: _graphml(place, graph="<graphml><graph>"),

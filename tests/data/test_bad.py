@@ -9,7 +9,7 @@ from tests.data.tu.small import write_zip
 from tests.messages.sites import LIBRARY, raise_sites, site_of
 
 WORDS = words_of_cases()
-TESTED_ELSEWHERE = {"data/synthetic.py", "data/generated.py", "data/tu/fetch.py"}
+TESTED_ELSEWHERE = {"data/synthetic.py", "data/generated.py", "data/tu/fetch.py", "data/tu/parcel.py"}
 
 
 @pytest.mark.parametrize("name", CASES)

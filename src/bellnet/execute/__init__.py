@@ -6,6 +6,17 @@ from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbits import Orbit, pool_orbits
+from bellnet.execute.transforms import wants_plain
 from bellnet.execute.weights import change_of_basis
 
-__all__ = ["Dense", "Engine", "Layout", "Nodes", "Orbit", "Supports", "change_of_basis", "pool_orbits"]
+__all__ = [
+    "Dense",
+    "Engine",
+    "Layout",
+    "Nodes",
+    "Orbit",
+    "Supports",
+    "change_of_basis",
+    "pool_orbits",
+    "wants_plain",
+]

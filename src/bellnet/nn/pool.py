@@ -1,5 +1,6 @@
 """Invariant pooling: one value for each orbit of the entries of a tensor, for every channel."""
 
+import json
 from collections.abc import Sequence
 
 import torch
@@ -88,7 +89,7 @@ class InvariantPool(NotScripted, nn.Module):
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
         over = "" if self.over == "all" else f', over="{self.over}"'
-        return f'"{" ".join(self.axes)}", reduce={as_written(self.reduce)}{over}, n_orbits={self.n_orbits}'
+        return f'"{" ".join(self.axes)}", reduce={json.dumps(self.reduce)}{over}, n_orbits={self.n_orbits}'
 
 
 def _check_reduce(call: str, reduce: object) -> str | tuple[str, ...]:

@@ -128,10 +128,9 @@ class OneSidedProducts(TorchDispatchMode):
         tensors = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
         touched = [one for one in tensors if id(one) in known]
         name = function.overloadpacket.__name__.rstrip("_")
-        # The first argument of these two is only added.
-        factors = (
-            touched if not name.startswith(("addmm", "baddbmm")) else [one for one in touched if one is not args[0]]
-        )
+        # The first argument of these two is only added, and what the result is written into is no factor.
+        others = [(kwargs or {}).get("out"), args[0] if name.startswith(("addmm", "baddbmm")) else None]
+        factors = [one for one in touched if not any(one is other for other in others)]
         if name in self.BILINEAR and (len(factors) > 1 or name == "pow"):
             self.two_sided.append(str(function))
         if touched:
