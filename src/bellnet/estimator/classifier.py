@@ -31,8 +31,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     Args:
         target: What has a class: "graph", "node" or "edge".
         order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
-            many times more memory and time as a graph has nodes; for layout="padded", and without norm, residual and
-            jump.
+            many times more memory and time as a graph has nodes; for layout="padded".
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
