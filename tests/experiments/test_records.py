@@ -195,3 +195,14 @@ def test_two_writers_that_are_killed_leave_whole_lines(tmp_path):
     for name in "ab":
         assert [epoch["epoch"] for epoch in epochs[name]] == list(range(len(epochs[name])))
         assert len(epochs[name]) >= 20
+
+
+def test_an_interrupt_while_the_disk_is_waited_for_takes_nothing_back(tmp_path, monkeypatch):
+    def interrupted(file):
+        raise KeyboardInterrupt
+
+    records = Records(tmp_path)
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        records.append({"kind": "epoch", "key": "a", "epoch": 0})
+    assert [record["key"] for record in records.read()] == ["a"]

@@ -56,8 +56,8 @@ class Records:
                 while line:
                     line = line[os.write(file, line) :]
                 os.fsync(file)
-            except BaseException:
-                if locked:
+            except BaseException as reason:
+                if locked and (line or isinstance(reason, OSError)):  # what is whole stays, whoever interrupts
                     os.ftruncate(file, before)
                 raise
 
