@@ -50,7 +50,7 @@ format: $(VENV)/.with-dev  ## fix what can be fixed: import order, formatting
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.with-draw $(VENV)/.with-pyg  ## run the benchmarks, on two threads (make bench ARGS=...)
+bench: $(VENV)/.with-draw $(VENV)/.with-estimator $(VENV)/.with-pyg  ## run the benchmarks, on two threads (make bench ARGS=...)
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.with-docs  ## build the documentation into site/

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks import compiled, construction, padded, paper, supports, tiny
+from benchmarks import compiled, construction, layouts, padded, paper, supports, tiny
 from benchmarks.cases import CASES, QUICK_CASES, Case
 from benchmarks.goals import Verdict, verdicts
 from benchmarks.imports import time_imports
@@ -51,6 +51,7 @@ QUESTIONS = {
     "padded": Question(padded.measure_padded, padded.LEGEND),
     "construction": Question(construction.measure_construction, construction.LEGEND),
     "compiled": Question(compiled.measure_compiled, compiled.LEGEND),
+    "layouts": Question(layouts.measure_layouts, layouts.LEGEND),
     "supports": Question(supports.measure_supports, supports.LEGEND),
 }
 """What is measured beside the dense cases and listed tuples, by the name that `--only` takes."""
