@@ -1,19 +1,26 @@
 """One training on several processes: whose graphs are whose, and that a team learns what one process learns."""
 
 import json
+import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Timer
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, run_cells
+from bellnet.experiments import Records, run, run_cells
+from bellnet.experiments.run import FAILED
 from bellnet.experiments.team import membership, this_team
 from bellnet.experiments.train import run_cell
 from tests.experiments.graphs import tiny, write_set
@@ -179,6 +186,109 @@ def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
 def _table(printed):
     """What is printed of accuracies; how long it took is another matter."""
     return printed.partition("Table 3: seconds")[0].rstrip()
+
+
+class _Actor:
+    """A process of a team that is not started, but plays its part: the error that it tells of, the code that it gets.
+
+    As with a real one, its connections end first; it has its code when somebody has waited for it.
+    """
+
+    def __init__(self, line, error=None, code=None, late=False):
+        self.line, self.error, self.code, self.late = Connection(os.dup(line.fileno())), error, code, late
+        self.sentinel, self.life = os.pipe()
+        self.exitcode = None
+
+    def start(self):
+        if self.error is not None:
+            self.line.send((FAILED, self.error))
+        if self.code is not None:
+            Timer(0.1, self.terminate).start() if self.late else self.terminate()
+
+    def terminate(self):
+        if not self.line.closed:
+            self.line.close()
+            os.close(self.life)
+
+    def join(self, timeout=None):
+        select.select([self.sentinel], [], [])
+        self.exitcode = self.code
+
+    def is_alive(self):
+        return False
+
+
+CLOSED = RuntimeError("[pair.cc:553] Connection closed by peer [127.0.0.1]:1")
+LATE = {"code": -9, "late": True}
+# Of the one that leads, and of the one that follows.
+KILLED = {
+    "follows, and the other one fails first": ({"error": CLOSED}, LATE),
+    "follows, and the other one fails then": ({"error": CLOSED}, {"code": -9}),
+    "follows, and the other one does not know yet": ({}, {"code": -9}),
+    "follows, and the other one ends as well": ({"code": 1}, {"code": -9}),
+    "leads, and the other one fails first": (LATE, {"error": CLOSED}),
+    "leads, and the other one fails then": ({"code": -9}, {"error": CLOSED}),
+    "leads, and the other one does not know yet": ({"code": -9}, {}),
+    "leads, and the other one ends as well": ({"code": -9}, {"code": 1}),
+}
+
+
+@pytest.fixture
+def play(monkeypatch, tmp_path):
+    """What is raised when the two processes of a team play these parts."""
+
+    def play(leader, follower):
+        parts = {"_work": leader, "_help": follower}
+        actors = SimpleNamespace(
+            Pipe=multiprocessing.Pipe, Process=lambda target, args, daemon: _Actor(args[0], **parts[target.__name__])
+        )
+        monkeypatch.setattr(multiprocessing, "get_context", lambda method: actors)
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            run_cells([small()], tmp_path, devices=2, show=False)
+        return caught.value
+
+    return play
+
+
+@pytest.mark.parametrize("which", KILLED)
+def test_a_process_that_was_killed_is_named_and_not_the_error_of_the_one_it_left(which, play):
+    raised = play(*KILLED[which])
+    assert isinstance(raised, DataError)
+    assert str(raised) == (
+        f"The process that ran {small().title} ended with code -9 before it was done.\n"
+        "What it had recorded is kept. Run the same command again to go on from there."
+    )
+
+
+@pytest.mark.parametrize("error", [DataError("the disk is full"), RuntimeError("shapes do not fit")], ids=repr)
+@pytest.mark.parametrize("leads", [True, False])
+def test_an_error_of_a_process_that_has_lost_nobody_is_raised_as_it_is(error, leads, play, monkeypatch):
+    monkeypatch.setattr(run, "GRACE", 0.01)
+    raised = play(*({"error": error}, {}) if leads else ({}, {"error": error}))
+    assert repr(raised) == repr(error)
+
+
+@pytest.mark.parametrize("error", [KeyError("weight"), SystemExit(1)], ids=repr)
+def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_are_ended(error, monkeypatch):
+    ours, theirs = multiprocessing.Pipe()
+    ours.send("the end")
+    left = []
+
+    @contextmanager
+    def joined(store):
+        yield this_team()
+        left.append(theirs.poll())
+
+    def follow(team):
+        raise error
+
+    for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
+        monkeypatch.setattr(run, name, stand_in)
+    run._help(theirs, 1, 2, Path("store"))
+    assert left == [False], "it has not waited for the end"
+    assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
+    if ours.poll():
+        assert repr(ours.recv()) == repr((FAILED, error))
 
 
 PROGRAM = """
