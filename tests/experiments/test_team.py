@@ -1,13 +1,11 @@
 """One training on several processes: whose graphs are whose, and that a team learns what one process learns."""
 
-import json
 import multiprocessing
 import os
 import select
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -18,8 +16,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
 from bellnet.experiments import Records, run, run_cells
+from bellnet.experiments.display import Display
 from bellnet.experiments.run import FAILED
 from bellnet.experiments.team import membership, this_team
 from bellnet.experiments.train import run_cell
@@ -164,11 +164,10 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
 
 
 @pytest.mark.slow
-def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
-    command = ["table3", "--data", data, "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
-    alone = subprocess.run(
-        [sys.executable, "-m", "bellnet.cli", *command, tmp_path / "one"], capture_output=True, text=True, check=True
-    )
+def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path, capsys):
+    command = ["table3", "--data", str(data), "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
+    assert main([*command, str(tmp_path / "one")]) == 0
+    alone = capsys.readouterr().out
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     together = subprocess.run(
         [*torchrun, "-m", "bellnet.cli", *command, tmp_path / "two"],
@@ -177,7 +176,7 @@ def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
         env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
     )
     assert together.returncode == 0, together.stderr
-    assert _table(together.stdout) == _table(alone.stdout)
+    assert _table(together.stdout) == _table(alone)
     one, two = ([*Records(tmp_path / name).epochs().values()] for name in ("one", "two"))
     assert len(Records(tmp_path / "two").read()) == 3
     _close(two[0], one[0], FIGURES["fixed"])
@@ -291,35 +290,16 @@ def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_
         assert repr(ours.recv()) == repr((FAILED, error))
 
 
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from bellnet.experiments import Cell, run_cells
-if __name__ == "__main__":
-    run_cells([Cell.from_json(json.loads(sys.argv[1]))], Path(sys.argv[2]), devices=2, show=False)
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the processes in /proc")
-def test_a_process_of_a_team_that_dies_is_reported_and_none_is_left(tmp_path):
-    cell = small(epochs=5000)
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, program, json.dumps(cell.to_json()), tmp_path / "out"], stderr=subprocess.PIPE, text=True
-    )
-    while not Records(tmp_path / "out").read():
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
-    members = [pid for pid in _children(process.pid) if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
-    assert len(members) == 2
-    os.kill(members[0], signal.SIGKILL)  # the one that follows was started first
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1
-    assert f"{DataError.__name__}: The process that ran {cell.title} ended with code -9 before it was done." in said
-    assert not [pid for pid in members if Path(f"/proc/{pid}").exists()]
+def test_a_process_of_a_team_that_dies_is_reported_and_none_is_left(tmp_path, monkeypatch):
+    cell, members, strangers = small(epochs=5000), [], multiprocessing.active_children()
 
+    def kill(display, cell, epoch):
+        if not members:
+            members.extend(process for process in multiprocessing.active_children() if process not in strangers)
+            os.kill(members[0].pid, signal.SIGKILL)
 
-def _children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    monkeypatch.setattr(Display, "epoch", kill)
+    with pytest.raises(DataError, match=f"The process that ran {cell.title} ended with code -9 before it was done."):
+        run_cells([cell], tmp_path, devices=2, show=False)
+    assert [process.is_alive() for process in members] == [False, False]
