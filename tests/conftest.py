@@ -19,6 +19,11 @@ settings.load_profile("repeatable")  # pytest --hypothesis-profile=search looks 
 torch.set_num_threads(1)
 
 
+def pytest_collection_modifyitems(items):
+    """What takes long comes first, so that at the end no worker waits for another one."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(autouse=True)
 def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)

@@ -1,39 +1,35 @@
 """One run at a time in a directory: the second is refused, and a process that was killed keeps nobody out."""
 
 import errno
+import multiprocessing
 import os
 import platform
-import subprocess
-import sys
 
 import pytest
 
 from bellnet.errors import OptionError
-from bellnet.experiments import Records, run_cells, write_report
+from bellnet.experiments import run_cells, write_report
 from bellnet.experiments.alone import alone
+from tests.experiments.processes import killed, started
 from tests.experiments.small import SMALL, small
 
-HOLDER = """
-import sys
-from pathlib import Path
-from bellnet.experiments.alone import alone
-with alone(Path(sys.argv[1])) as is_alone:
-    print(is_alone, flush=True)
-    sys.stdin.read()
-"""
 TRIVIAL = small(method="trivial")
+
+
+def _hold(directory, line):
+    with alone(directory) as is_alone:
+        line.send(is_alone)
+        line.recv()
 
 
 @pytest.fixture
 def holder(tmp_path):
-    """Another process that runs in the directory until its input ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "True\n"
+    """Another process that runs in the directory until it is killed."""
+    ours, theirs = multiprocessing.Pipe()
+    process, _ = started(_hold, tmp_path, theirs)
+    assert ours.recv() is True
     yield process
-    process.kill()
-    process.communicate()
+    killed(process)
 
 
 def _refused(directory, pid):
@@ -65,8 +61,7 @@ def test_a_holder_that_has_not_said_its_name_yet_is_another_process(tmp_path):
 
 
 def test_a_process_that_was_killed_keeps_nobody_out(tmp_path, holder):
-    holder.kill()
-    holder.wait()
+    killed(holder)
     assert str(holder.pid) in (tmp_path / ".lock").read_text()
     assert len(run_cells([TRIVIAL], tmp_path, show=False)) == 1
 
@@ -84,13 +79,6 @@ def test_other_directories_are_free_and_a_report_needs_no_lock(tmp_path):
         run_cells([TRIVIAL], tmp_path / "two", show=False)
     with alone(tmp_path / "two"):
         assert write_report(tmp_path / "two")
-
-
-@pytest.mark.slow
-def test_processes_of_one_run_do_not_keep_each_other_out(tmp_path):
-    cells = [small(epochs=1), small(epochs=1, seed=1)]
-    assert len(run_cells(cells, tmp_path, jobs=2, show=False)) == 2
-    assert len(Records(tmp_path).read()) == 4
 
 
 def test_a_file_system_without_locks_is_used_with_a_word_of_warning(tmp_path, monkeypatch, capsys):

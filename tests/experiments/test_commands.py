@@ -23,6 +23,7 @@ from tests.experiments.graphs import write_set
 
 def test_table1_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
     command = ["table1", "--quick", "--out", str(tmp_path), "--task", "trace", "--layers", "1", "--silent"]
+    command += ["--epochs", "1"]
     assert main([*command, "--method", "trivial"]) == 0
     assert "1 of 39 cells have been run." in capsys.readouterr().out
     assert main([*command, "--method", "trivial", "hartford"]) == 0
@@ -226,16 +227,18 @@ def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
     assert commands.OTHER_METHODS == NAMES
 
 
-def _start(directory, jobs):
-    """A run of four cells in a group of processes of its own, when it has recorded its first epoch."""
-    command = ["table1", "--quick", "--task", "singular", "--method", "hartford", "--out", directory]
+COMMAND = ["table1", "--quick", "--task", "trace", "diagonal", "--layers", "1", "--method", "hartford", "--epochs", "4"]
+
+
+def _start(directory, jobs, *, records=1):
+    """A run of two cells in a group of processes of its own, when it has so many records."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bellnet.cli", *command, "--jobs", jobs],
+        [sys.executable, "-m", "bellnet.cli", *COMMAND, "--out", directory, "--jobs", jobs],
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    while not Records(directory).read():
+    while len(Records(directory).read()) < records:
         assert process.poll() is None
         time.sleep(0.05)
     return process
@@ -255,20 +258,9 @@ def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(tmp_path, j
 
 
 @pytest.mark.slow
-def test_no_process_outlives_the_one_that_was_killed(tmp_path):
-    process = _start(tmp_path, "2")
-    process.kill()
-    process.communicate(timeout=60)
-    while _is_there(process.pid):
-        time.sleep(0.05)
-    assert Records(tmp_path).read()
-
-
-@pytest.mark.slow
 def test_a_file_that_no_longer_fits_stops_all_processes_with_words(tmp_path):
-    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "2", "--method", "hartford", "--jobs", "2"]
     ended = subprocess.run(
-        [sys.executable, "-m", "bellnet.cli", *command, "--silent", "--out", tmp_path],
+        [sys.executable, "-m", "bellnet.cli", *COMMAND, "--jobs", "2", "--silent", "--out", tmp_path],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         capture_output=True,
         text=True,
@@ -282,20 +274,18 @@ def test_a_file_that_no_longer_fits_stops_all_processes_with_words(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_command_that_was_killed_gives_the_table_of_an_undisturbed_one(tmp_path, capsys):
-    command = ["table1", "--quick", "--task", "trace", "--layers", "1", "2", "--method", "hartford", "--jobs", "2"]
-    assert main([*command, "--silent", "--out", str(tmp_path / "whole")]) == 0
+def test_a_command_that_was_killed_leaves_no_process_and_gives_the_table_of_an_undisturbed_one(tmp_path, capsys):
+    assert main([*COMMAND, "--silent", "--out", str(tmp_path / "whole")]) == 0
     killed = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-m", "bellnet.cli", *command, "--silent", "--out", killed])
-    while len(Records(killed).read()) < 3:
-        assert process.poll() is None
-        time.sleep(0.05)
+    process = _start(killed, "2", records=3)
     process.kill()
-    process.wait()
+    process.communicate(timeout=60)
+    while _is_there(process.pid):
+        time.sleep(0.05)
     assert not Records(killed).finished()
     for path in killed.glob("checkpoints/*/last.ckpt"):  # and the disk has lost a part
         path.write_bytes(path.read_bytes()[:1000])
-    assert main([*command, "--silent", "--out", str(killed)]) == 0
+    assert main([*COMMAND, "--silent", "--out", str(killed)]) == 0
     assert "last.ckpt is cut off or damaged; it goes on after epoch " in capsys.readouterr().err
     assert tables_of(killed) == tables_of(tmp_path / "whole")
 

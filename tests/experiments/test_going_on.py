@@ -4,11 +4,10 @@ import errno
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -18,6 +17,7 @@ from bellnet.errors import DataError
 from bellnet.experiments import Records, run_cells
 from bellnet.experiments.train import checkpoints, run_cell
 from tests.experiments.graphs import tiny, write_set
+from tests.experiments.processes import ended, run_one, started
 from tests.experiments.small import small
 
 EPOCHS = 6
@@ -330,23 +330,19 @@ def test_a_full_disk_is_said_and_keeps_the_checkpoint_before(
     assert _given(tmp_path, cell) == undisturbed["matrices"]
 
 
-LIMITED = """
-import json, resource, signal, sys
-from pathlib import Path
-from bellnet.experiments import Cell, Records, run_cells
+def _run_limited(cell, directory, after, limit, end):
+    """In a process of its own: after that epoch files may not be longer, or only the records may be, by a few bytes."""
+    append = Records.append
 
-append, after, limit = Records.append, int(sys.argv[3]), int(sys.argv[4])
+    def counting(records, record):
+        append(records, record)
+        if record["kind"] == "epoch" and record["epoch"] == after:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit or records.path.stat().st_size + 9,) * 2)
 
-def counting(records, record):
-    append(records, record)
-    if record["kind"] == "epoch" and record["epoch"] == after:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit or records.path.stat().st_size + 9,) * 2)
-
-Records.append = counting
-if sys.argv[5] == "killed":
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-run_cells([Cell.from_json(json.loads(sys.argv[1]))], Path(sys.argv[2]), show=False)
-"""
+    Records.append = counting
+    if end == "killed":
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    run_one(cell, directory)
 
 
 @pytest.mark.slow
@@ -358,16 +354,12 @@ def test_a_cell_that_ends_within_a_checkpoint_goes_on_with_the_one_before(
     cell = cells["matrices"]
     folder = _stop(cell, tmp_path)
     limit = ((folder / "last.ckpt").stat().st_size - 1) * kept // 1000
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, json.dumps(cell.to_json()), tmp_path, str(STOPPED), str(limit), end],
-        capture_output=True,
-        text=True,
-    )
+    code, said = ended(*started(_run_limited, cell, tmp_path, STOPPED, limit, end))
     if end == "killed":
-        assert ended.returncode == -signal.SIGXFSZ
+        assert code == -signal.SIGXFSZ
     else:
-        assert ended.returncode == 1
-        assert "ckpt cannot be written: File too large.\n" in ended.stderr
+        assert code == 1
+        assert "ckpt cannot be written: File too large.\n" in said
     said, run = _go_on(cell, tmp_path, capsys)
     assert said == ""
     assert run == [4, 5]
@@ -383,12 +375,8 @@ def test_a_cell_that_ends_within_a_line_of_its_records_goes_on(end, cells, undis
     records = Records(tmp_path)
     for number in range(200):
         records.append({"kind": "epoch", "key": "another", "epoch": number, "filler": "x" * 500})
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, json.dumps(cell.to_json()), tmp_path, "2", "0", end],
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == (-signal.SIGXFSZ if end == "killed" else 1)
+    code, _ = ended(*started(_run_limited, cell, tmp_path, 2, None, end))
+    assert code == (-signal.SIGXFSZ if end == "killed" else 1)
     assert records.path.read_bytes().endswith(b"\n") == (end == "refused")
     said, run = _go_on(cell, tmp_path, capsys)
     assert (said, run) == ("", [3, 4, 5])

@@ -1,10 +1,5 @@
 """Running cells of Table 3: what the networks are, what is measured, and going on after being killed."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -17,16 +12,7 @@ from bellnet.experiments.graph_data import load_set
 from bellnet.experiments.graph_net import graph_net
 from bellnet.testing import relabel
 from tests.experiments.graphs import tiny, write_set
-
-PROGRAM = """
-import json
-import sys
-from dataclasses import replace
-from pathlib import Path
-from bellnet.experiments import GraphCell, run_cells
-cell = GraphCell.from_json(json.loads(sys.argv[1]))
-run_cells([replace(cell, data=Path(sys.argv[2]))], Path(sys.argv[3]), show=False)
-"""
+from tests.experiments.processes import killed, run_one, started
 
 
 @pytest.fixture(scope="module")
@@ -174,12 +160,11 @@ def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(data, tmp
     (whole,) = run_cells([replace(cell, data=data)], tmp_path / "whole", show=False)
     directory = tmp_path / "killed"
     records = Records(directory)
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, json.dumps(cell.to_json()), data, directory])
+    process, _ = started(run_one, cell, directory, data)
     while len(records.epochs().get(cell.key, ())) < 5:
-        assert process.poll() is None
+        assert process.is_alive()
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed(process)
     assert not records.finished()
     (resumed,) = run_cells([replace(cell, data=data)], directory, show=False)
     numbers = [record["epoch"] for record in records.read() if record["kind"] == "epoch"]
@@ -187,11 +172,3 @@ def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(data, tmp
     assert _figures(resumed) == _figures(whole)
     curves = [Records(place).epochs()[cell.key] for place in (tmp_path / "whole", directory)]
     assert _without_time(curves[0]) == _without_time(curves[1])
-
-
-@pytest.mark.slow
-def test_cells_side_by_side_give_what_they_give_in_turn(data, tmp_path):
-    cells = [tiny(data=data, layout=layout, split=split) for layout in ("dense", "sparse") for split in (0, 1)]
-    together = run_cells(cells, tmp_path / "together", jobs=2, show=False)
-    in_turn = run_cells(cells, tmp_path / "in turn", show=False)
-    assert [_figures(record) for record in together] == [_figures(record) for record in in_turn]

@@ -104,7 +104,7 @@ def test_options_that_only_the_papers_network_has_are_refused_for_others(tmp_pat
 @pytest.mark.slow
 def test_a_command_that_was_killed_gives_the_table_of_an_undisturbed_one(data, tmp_path):
     command = ["table3", "--data", str(data), "--set", "MUTAG", "--split", "0", "1", "--epochs", "12"]
-    command += ["--method", "gin", "wl", "--silent", "--out"]
+    command += ["--method", "gin", "wl", "faithful", "--silent", "--out"]
     assert main([*command, str(tmp_path / "whole")]) == 0
     killed = tmp_path / "killed"
     command[1:1] = ["--jobs", "2"]

@@ -2,28 +2,23 @@
 
 import errno
 import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
+from itertools import count
 
 import pytest
 
 from bellnet.errors import DataError
 from bellnet.experiments import Records
+from tests.experiments.processes import killed, started
 
-WRITER = """
-import sys
-from pathlib import Path
-from bellnet.experiments import Records
-records = Records(Path(sys.argv[1]))
-number = 0
-while True:
-    records.append({"kind": "epoch", "key": sys.argv[2], "epoch": number, "filler": "x" * 500})
-    number += 1
-    if number == 20:
-        print("ready", flush=True)
-"""
+
+def _write(directory, name, line):
+    records = Records(directory)
+    for number in count():
+        records.append({"kind": "epoch", "key": name, "epoch": number, "filler": "x" * 500})
+        if number == 20:
+            line.send("ready")
 
 
 def _epoch(number, **more):
@@ -180,15 +175,11 @@ def test_of_an_epoch_that_was_run_twice_the_last_counts(tmp_path):
 
 
 def test_two_writers_that_are_killed_leave_whole_lines(tmp_path):
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], stdout=subprocess.PIPE) for name in "ab"
-    ]
+    ours, theirs = multiprocessing.Pipe()
+    writers = [started(_write, tmp_path, name, theirs)[0] for name in "ab"]
+    assert [ours.recv() for _ in writers] == ["ready", "ready"]
     for writer in writers:
-        assert writer.stdout.readline() == b"ready\n"
-    for writer in writers:
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
+        killed(writer)
     records = Records(tmp_path)
     records.repair()
     epochs = records.epochs()

@@ -1,19 +1,26 @@
 """One training on several processes: whose graphs are whose, and that a team learns what one process learns."""
 
-import json
+import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Timer
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, run_cells
+from bellnet.experiments import Records, run, run_cells
+from bellnet.experiments.display import Display
+from bellnet.experiments.run import FAILED
 from bellnet.experiments.team import membership, this_team
 from bellnet.experiments.train import run_cell
 from tests.experiments.graphs import tiny, write_set
@@ -157,11 +164,10 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
 
 
 @pytest.mark.slow
-def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
-    command = ["table3", "--data", data, "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
-    alone = subprocess.run(
-        [sys.executable, "-m", "bellnet.cli", *command, tmp_path / "one"], capture_output=True, text=True, check=True
-    )
+def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path, capsys):
+    command = ["table3", "--data", str(data), "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
+    assert main([*command, str(tmp_path / "one")]) == 0
+    alone = capsys.readouterr().out
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     together = subprocess.run(
         [*torchrun, "-m", "bellnet.cli", *command, tmp_path / "two"],
@@ -170,7 +176,7 @@ def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path):
         env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
     )
     assert together.returncode == 0, together.stderr
-    assert _table(together.stdout) == _table(alone.stdout)
+    assert _table(together.stdout) == _table(alone)
     one, two = ([*Records(tmp_path / name).epochs().values()] for name in ("one", "two"))
     assert len(Records(tmp_path / "two").read()) == 3
     _close(two[0], one[0], FIGURES["fixed"])
@@ -181,35 +187,119 @@ def _table(printed):
     return printed.partition("Table 3: seconds")[0].rstrip()
 
 
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from bellnet.experiments import Cell, run_cells
-if __name__ == "__main__":
-    run_cells([Cell.from_json(json.loads(sys.argv[1]))], Path(sys.argv[2]), devices=2, show=False)
-"""
+class _Actor:
+    """A process of a team that is not started, but plays its part: the error that it tells of, the code that it gets.
+
+    As with a real one, its connections end first; it has its code when somebody has waited for it.
+    """
+
+    def __init__(self, line, error=None, code=None, late=False):
+        self.line, self.error, self.code, self.late = Connection(os.dup(line.fileno())), error, code, late
+        self.sentinel, self.life = os.pipe()
+        self.exitcode = None
+
+    def start(self):
+        if self.error is not None:
+            self.line.send((FAILED, self.error))
+        if self.code is not None:
+            Timer(0.1, self.terminate).start() if self.late else self.terminate()
+
+    def terminate(self):
+        if not self.line.closed:
+            self.line.close()
+            os.close(self.life)
+
+    def join(self, timeout=None):
+        select.select([self.sentinel], [], [])
+        self.exitcode = self.code
+
+    def is_alive(self):
+        return False
+
+
+CLOSED = RuntimeError("[pair.cc:553] Connection closed by peer [127.0.0.1]:1")
+LATE = {"code": -9, "late": True}
+# Of the one that leads, and of the one that follows.
+KILLED = {
+    "follows, and the other one fails first": ({"error": CLOSED}, LATE),
+    "follows, and the other one fails then": ({"error": CLOSED}, {"code": -9}),
+    "follows, and the other one does not know yet": ({}, {"code": -9}),
+    "follows, and the other one ends as well": ({"code": 1}, {"code": -9}),
+    "leads, and the other one fails first": (LATE, {"error": CLOSED}),
+    "leads, and the other one fails then": ({"code": -9}, {"error": CLOSED}),
+    "leads, and the other one does not know yet": ({"code": -9}, {}),
+    "leads, and the other one ends as well": ({"code": -9}, {"code": 1}),
+}
+
+
+@pytest.fixture
+def play(monkeypatch, tmp_path):
+    """What is raised when the two processes of a team play these parts."""
+
+    def play(leader, follower):
+        parts = {"_work": leader, "_help": follower}
+        actors = SimpleNamespace(
+            Pipe=multiprocessing.Pipe, Process=lambda target, args, daemon: _Actor(args[0], **parts[target.__name__])
+        )
+        monkeypatch.setattr(multiprocessing, "get_context", lambda method: actors)
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            run_cells([small()], tmp_path, devices=2, show=False)
+        return caught.value
+
+    return play
+
+
+@pytest.mark.parametrize("which", KILLED)
+def test_a_process_that_was_killed_is_named_and_not_the_error_of_the_one_it_left(which, play):
+    raised = play(*KILLED[which])
+    assert isinstance(raised, DataError)
+    assert str(raised) == (
+        f"The process that ran {small().title} ended with code -9 before it was done.\n"
+        "What it had recorded is kept. Run the same command again to go on from there."
+    )
+
+
+@pytest.mark.parametrize("error", [DataError("the disk is full"), RuntimeError("shapes do not fit")], ids=repr)
+@pytest.mark.parametrize("leads", [True, False])
+def test_an_error_of_a_process_that_has_lost_nobody_is_raised_as_it_is(error, leads, play, monkeypatch):
+    monkeypatch.setattr(run, "GRACE", 0.01)
+    raised = play(*({"error": error}, {}) if leads else ({}, {"error": error}))
+    assert repr(raised) == repr(error)
+
+
+@pytest.mark.parametrize("error", [KeyError("weight"), SystemExit(1)], ids=repr)
+def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_are_ended(error, monkeypatch):
+    ours, theirs = multiprocessing.Pipe()
+    ours.send("the end")
+    left = []
+
+    @contextmanager
+    def joined(store):
+        yield this_team()
+        left.append(theirs.poll())
+
+    def follow(team):
+        raise error
+
+    for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
+        monkeypatch.setattr(run, name, stand_in)
+    run._help(theirs, 1, 2, Path("store"))
+    assert left == [False], "it has not waited for the end"
+    assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
+    if ours.poll():
+        assert repr(ours.recv()) == repr((FAILED, error))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the processes in /proc")
-def test_a_process_of_a_team_that_dies_is_reported_and_none_is_left(tmp_path):
-    cell = small(epochs=5000)
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, program, json.dumps(cell.to_json()), tmp_path / "out"], stderr=subprocess.PIPE, text=True
-    )
-    while not Records(tmp_path / "out").read():
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
-    members = [pid for pid in _children(process.pid) if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
-    assert len(members) == 2
-    os.kill(members[0], signal.SIGKILL)  # the one that follows was started first
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1
-    assert f"{DataError.__name__}: The process that ran {cell.title} ended with code -9 before it was done." in said
-    assert not [pid for pid in members if Path(f"/proc/{pid}").exists()]
+def test_a_process_of_a_team_that_dies_is_reported_and_none_is_left(tmp_path, monkeypatch):
+    cell, members, strangers = small(epochs=5000), [], multiprocessing.active_children()
 
+    def kill(display, cell, epoch):
+        if not members:
+            members.extend(process for process in multiprocessing.active_children() if process not in strangers)
+            os.kill(members[0].pid, signal.SIGKILL)
 
-def _children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    monkeypatch.setattr(Display, "epoch", kill)
+    with pytest.raises(DataError, match=f"The process that ran {cell.title} ended with code -9 before it was done."):
+        run_cells([cell], tmp_path, devices=2, show=False)
+    assert [process.is_alive() for process in members] == [False, False]

@@ -8,13 +8,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -162,7 +162,14 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(cells))
     workers: dict[Connection, tuple[BaseProcess, Runnable]] = {}
-    others: list[BaseProcess] = []
+    others: dict[Connection, BaseProcess] = {}
+
+    def start(target: Callable[..., None], *given: Any) -> tuple[Connection, BaseProcess]:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=target, args=(theirs, *given), daemon=True)
+        process.start()
+        theirs.close()
+        return ours, process
 
     def hand_out(line: Connection, process: BaseProcess) -> None:
         if waiting:
@@ -179,39 +186,39 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
     try:
         store = Path(meeting.name) / "store"
         for rank in range(1, devices if cells else 1):
-            others.append(context.Process(target=_help, args=(rank, devices, store), daemon=True))
-            others[-1].start()
+            line, process = start(_help, rank, devices, store)
+            others[line] = process
         for _ in range(jobs):
-            ours, theirs = context.Pipe()
-            worker = context.Process(target=_work, args=(theirs, directory, devices, store), daemon=True)
-            worker.start()
-            theirs.close()
-            hand_out(ours, worker)
+            hand_out(*start(_work, directory, devices, store))
         while workers:
-            for line in wait([*workers, *(other.sentinel for other in others)]):
-                if not isinstance(line, Connection):
-                    raise _died(next(iter(workers.values()))[1], _gone(others) or others[0])
-                process, cell = workers[line]
+            for line in cast(list[Connection], wait([*workers, *others])):
+                if line in others and not workers:
+                    break
+                # A team has one cell at a time, and whoever helps is with the process that has it.
+                process, cell = workers[line] if line in workers else next(iter(workers.values()))
+                team = [process, *others.values()] if others else []
                 try:
                     what, value = line.recv()
                 except (EOFError, OSError):
-                    raise _died(cell, process) from None
+                    gone = others.get(line, process)
+                    gone.join()
+                    raise _died(cell, _gone(team, 0) or gone) from None
                 if what == EPOCH:
                     display.epoch(cell, value)
                 elif what == NOTE:
                     display.note_of(cell, value)
                 elif what == FAILED:
-                    # If another one of the team is gone, that is why; a connection may end before its process does.
-                    wait([other.sentinel for other in others], timeout=1 if others else 0)
-                    gone = _gone(others)
-                    raise value if gone is None else _died(cell, gone)
+                    # What torch says of a connection that has ended is said for want of a process that is gone.
+                    lost = _gone(team, GRACE) if team and isinstance(value, RuntimeError) else None
+                    raise value if lost is None else _died(cell, lost)
                 else:
                     display.end(cell, value)
                     hand_out(line, process)
-        for other in others:
+        for line, other in others.items():
+            line.close()
             other.join()  # the first of the team has told them that this was all
     finally:
-        left = [*others, *(process for process, _ in workers.values())]
+        left = [*others.values(), *(process for process, _ in workers.values())]
         for process in left:
             process.terminate()
         for process in left:
@@ -222,8 +229,13 @@ def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, 
         meeting.cleanup()
 
 
-def _gone(processes: Sequence[BaseProcess]) -> BaseProcess | None:
-    return next((process for process in processes if not process.is_alive()), None)
+def _gone(team: Sequence[BaseProcess], timeout: float) -> BaseProcess | None:
+    """The process of a team that is gone, if there is one so soon: one that was killed before one that ended itself."""
+    ending = wait([process.sentinel for process in team], timeout)
+    gone = [process for process in team if process.sentinel in ending]
+    for process in gone:
+        process.join()  # what it had open is closed a moment before it has a code
+    return min(gone, key=lambda process: process.exitcode or 0, default=None)
 
 
 def _died(cell: Runnable, process: BaseProcess) -> DataError:
@@ -242,11 +254,22 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _help(rank: int, size: int, store: Path) -> None:
+def _help(line: Connection, rank: int, size: int, store: Path) -> None:
     """Runs in a process of its own: trains what the first process of its team names."""
     _begin(rank, size)
     with joined(store) as team:
-        follow(team)
+        try:
+            follow(team)
+        except (Exception, SystemExit) as reason:
+            if isinstance(reason, Exception):  # otherwise the first process is gone, which tells for itself
+                line.send((FAILED, reason))
+            _stay(line)
+
+
+def _stay(line: Connection) -> None:
+    """Wait for the end that all of a team are brought to at once: none of them fails because another one has failed."""
+    with suppress(EOFError):
+        line.recv()
 
 
 def _begin(rank: int, size: int) -> None:
@@ -279,6 +302,6 @@ def _work(line: Connection, directory: Path, devices: int, store: Path) -> None:
             except Exception as reason:
                 line.send((FAILED, reason))
                 if team.size > 1:
-                    line.recv()  # which does not end, but the processes do, all of them at once
+                    _stay(line)
                 return
             line.send((DONE, done))
