@@ -34,7 +34,7 @@ class Moves(Protocol):
 def run_plain(plan: Plan, moves: Moves, values: Tensor, *, weight: Tensor, bias: Tensor | None, means: Means) -> Tensor:
     """Run a plan; means by lengths are not taken, since the weights are used as they are."""
     read = means.scaled(_read(plan.source, moves, values), values.dtype)
-    if plan.symmetric:  # swaps that a symmetry makes equal are missing from some reads of a level
+    if plan.has_gaps:  # swaps that a symmetry makes equal are missing from some reads of a level
         weight = torch.cat([weight, torch.zeros_like(weight[:1])])
     folds: dict[tuple[int, int], Tensor] = {}
     for level, (source, target) in enumerate(zip(plan.source.levels, plan.target.levels, strict=True)):

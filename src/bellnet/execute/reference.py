@@ -6,7 +6,7 @@ simple that it can be believed. It is what every executor is compared with.
 """
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import permutations, product
 
 import torch
 from torch import Tensor
@@ -38,7 +38,7 @@ def basis_tensors(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> Tensor
     lengths = tuple(sizes[name] for name in plan.spec.slots)
     sets = sum(plan.spec.set_numbers, ())
     tensors = [indicator(d.partition, lengths, sets, exact=basis == "orbit") for d in plan.diagrams]
-    return torch.stack(tensors)
+    return _averaged(torch.stack(tensors), plan, 1 + len(plan.spec.source))
 
 
 def bias_tensors(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> Tensor:
@@ -46,7 +46,21 @@ def bias_tensors(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> Tensor:
     lengths = tuple(sizes[name] for name in plan.spec.target)
     sets = plan.spec.set_numbers[1]
     tensors = [indicator(partition, lengths, sets, exact=basis == "orbit") for partition in plan.biases]
-    return torch.stack(tensors)
+    return _averaged(torch.stack(tensors), plan, 1)
+
+
+def _averaged(tensors: Tensor, plan: Plan, first: int) -> Tensor:
+    """The average over all exchanges of unordered target slots, whose axes begin at the first."""
+    for group in plan.spec.unordered_targets:
+        orders = list(permutations(group))
+        exchanged = []
+        for order in orders:
+            axes = list(range(tensors.ndim))
+            for slot, other in zip(group, order, strict=True):
+                axes[first + slot] = first + other
+            exchanged.append(tensors.permute(axes))
+        tensors = sum(exchanged) / len(orders)
+    return tensors
 
 
 def n_terms(plan: Plan, sizes: Mapping[str, int]) -> list[int]:

@@ -12,8 +12,9 @@ from bellnet.tensors import Support
 
 def check_declared(call: str, plan: Plan, tensor: Tensor) -> None:
     """Refuse a (batch, *axes, channels) tensor that is not symmetric or not hollow although it was declared so."""
+    groups = plan.declared.groups
     for one, other in _pairs(plan):
-        if plan.symmetric:
+        if groups[one] == groups[other]:
             exchanged = tensor.transpose(one + 1, other + 1)
             _refuse_asymmetric(call, plan, (one, other), tensor, exchanged)
         if plan.hollow:
@@ -22,9 +23,10 @@ def check_declared(call: str, plan: Plan, tensor: Tensor) -> None:
 
 def check_declared_listed(call: str, plan: Plan, values: Tensor, support: Support) -> None:
     """The same for values (tuples, channels) on the tuples of a support."""
+    groups = plan.declared.groups
     for one, other in _pairs(plan):
         nodes = support.nodes
-        if plan.symmetric:
+        if groups[one] == groups[other]:
             order = list(range(len(nodes)))
             order[one], order[other] = other, one
             places = support.places(nodes[order])
@@ -47,7 +49,7 @@ def _refuse_asymmetric(call: str, plan: Plan, slots: tuple[int, int], tensor: Te
     raise DeclarationError(
         f"{call} was told that its inputs are symmetric, but exchanging slots {slots[0]} and {slots[1]} "
         f"of node set {plan.spec.source[slots[0]]!r} changes this one by up to {worst:.3g}.\n"
-        "Leave out symmetric=True to use all maps, or symmetrise the input: "
+        f"Leave out {'symmetric=True' if plan.symmetric else 'the braces'} to use all maps, or symmetrise the input: "
         "(x + x.transpose(-2, -3)) / 2 for order 2."
     )
 

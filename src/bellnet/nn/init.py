@@ -60,9 +60,12 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
 
     On every orbit of the output the diagonals of the source share the variance, and each gives every component its
     share; a component that can be placed in several ways divides it among those. A map that stands for several, which
-    a declared symmetry makes alike, has the shares of all of them.
+    a declared symmetry makes alike, has the shares of all of them. Over unordered slots of the target it stands for the
+    average of several that are not alike, and an average of m such has the m-th part of their second moment.
     """
     groups, diagonals = plan.declared.groups, _count_diagonals(plan)
+    order = len(plan.spec.source)
+    of_source = (*groups[:order], *range(order, len(groups)))
     shares: dict[tuple[Axes, Axes], float] = {}
     found = []
     for diagram in plan.diagrams:
@@ -77,7 +80,8 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
         if (diagonal, orbit) not in shares:
             shares[diagonal, orbit] = _share_of_diagonal(plan, diagonals, diagonal, orbit)
         placings = prod(map(perm, orbit, rank))
-        found.append(orbit_size(diagram.partition, groups) * (shares[diagonal, orbit] / placings))
+        n_alike, n_all = (orbit_size(diagram.partition, exchanged) for exchanged in (of_source, groups))
+        found.append(n_all * (n_all // n_alike) * (shares[diagonal, orbit] / placings))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError, TensorError, as_written
-from bellnet.execute import Dense, Engine, Layout, change_of_basis
+from bellnet.execute import Dense, Engine, Layout, Supports, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight
@@ -15,6 +15,7 @@ from bellnet.nn.listed import ListedReception
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.room import check_room
 from bellnet.nn.scripting import NotScripted
+from bellnet.nn.unordered import averaged, averaged_listed
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
@@ -28,7 +29,8 @@ class EquivariantLinear(NotScripted, nn.Module):
     nodes.
 
     Args:
-        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u".
+        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u". Braces stand around
+            slots that may be exchanged: "{n n} -> {n n}" takes symmetric matrices to symmetric matrices.
         in_channels: The number of channels of the input.
         out_channels: The number of channels of the output.
         bias: Whether to add the constant maps, one for each equality pattern of the target.
@@ -87,7 +89,8 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._listed_reception = ListedReception(self._reception)
         self._keeps_sizes = set(self.spec.target) == set(self.spec.source)
         self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
-        self._bias_plan = plan(Spec((), self.spec.target), max_maps=max_maps)
+        self._bias_plan = plan(self.spec.constants(), max_maps=max_maps)
+        self._unordered = self.spec.unordered_targets
         self._entries: tuple[Entries, Entries] = ((), ())
         if self.basis == "orbit":
             self._entries = orbit_to_diagram(self.plan), orbit_to_diagram(self._bias_plan)
@@ -208,7 +211,12 @@ class EquivariantLinear(NotScripted, nn.Module):
         if self.basis == "orbit":
             weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
             bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
-        return self._engine(layout, tensor, weight, bias)
+        result = self._engine(layout, tensor, weight, bias)
+        if not self._unordered:
+            return result
+        if isinstance(layout, Supports):
+            return averaged_listed(self._call, result, layout.target, self._unordered)
+        return averaged(result, self._unordered)
 
     def _check_values(self, tensor: Tensor, weight: Tensor) -> None:
         if tensor.device == weight.device and tensor.dtype == weight.dtype:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from functools import lru_cache
-from math import comb, floor, log10, perm, prod
+from itertools import product
+from math import comb, factorial, floor, log10, perm, prod
+from operator import add
 from textwrap import shorten
 
 from bellnet.combinatorics import bell, partitions_of_number, stirling2
 from bellnet.errors import OptionError, SpecError, as_written
+from bellnet.plan.declare import Declared
 from bellnet.spec import Spec
 
 MOST_MAPS = 50_000
@@ -15,6 +18,7 @@ MOST_MAPS = 50_000
 MOST_SLOTS = 500
 MOST_COUNTED_SLOTS = 300  # of one node set on one side; symmetric inputs of so many slots have 10^15 invariant maps
 MOST_PRINTED = 10**15
+MOST_STATES = 512  # more are not gone through one by one
 MOST_CHARACTERS = 80
 
 
@@ -26,6 +30,8 @@ def count_maps(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> 
     >>> count_maps(spec), count_maps(spec, symmetric=True, hollow=True)
     (15, 6)
     """
+    if spec.unordered:
+        return _count_orbits(Declared.of(spec, symmetric=symmetric, hollow=hollow))
     source, target = Counter(spec.source), Counter(spec.target)
     return prod(_count(source[name], target[name], symmetric, hollow) for name in spec.node_sets)
 
@@ -62,6 +68,36 @@ def _count(source: int, target: int, symmetric: bool, hollow: bool) -> int:
     if not (symmetric or hollow):
         return bell(source + target)
     return sum(stirling2(target, blocks) * _ways(source, blocks, symmetric, hollow) for blocks in range(target + 1))
+
+
+def _count_orbits(declared: Declared) -> int:
+    """The number of orbits of diagrams: for each node set the ways to write the sizes of its groups as sums of parts.
+
+    A part is a block: how many of its slots are in each group. Where that are very many, some number that is not larger.
+    """
+    total = 1
+    for node_set in dict.fromkeys(declared.sets):
+        slots = [slot for slot, other in enumerate(declared.sets) if other == node_set]
+        sizes = Counter(declared.groups[slot] for slot in slots)
+        if prod(size + 1 for size in sizes.values()) > MOST_STATES:
+            total *= max(1, bell(min(len(slots), MOST_COUNTED_SLOTS)) // prod(map(factorial, sizes.values())))
+            continue
+        apart = tuple(group in declared.apart for group in sizes)
+        total *= _vector_partitions(tuple(sizes.values()), apart)
+    return total
+
+
+def _vector_partitions(sizes: tuple[int, ...], apart: tuple[bool, ...]) -> int:
+    """The multisets of non-zero vectors that add up to sizes; of what is apart a part has at most one."""
+    sums = list(product(*(range(size + 1) for size in sizes)))
+    ways = dict.fromkeys(sums, 0) | {sums[0]: 1}
+    for part in sums[1:]:
+        if sum(number for number, alone in zip(part, apart, strict=True) if alone) <= 1:
+            for before in sums:  # ascending, so that a part may be taken again
+                after = tuple(map(add, before, part))
+                if after in ways:
+                    ways[after] += ways[before]
+    return ways[sizes]
 
 
 def _ways(slots: int, blocks: int, symmetric: bool, hollow: bool) -> int:

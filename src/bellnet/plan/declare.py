@@ -1,7 +1,8 @@
-"""What a declared symmetry of the input leaves of the diagrams.
+"""What a declared symmetry of the input, or of the result, leaves of the diagrams.
 
 On inputs that do not change when slots of one node set are exchanged, diagrams that differ by such an exchange of
-source slots are the same map, so one of each orbit remains. On hollow inputs, zero wherever two slots of one node set
+source slots are the same map, so one of each orbit remains. Results that do not change are averages over exchanges, and
+diagrams that differ by an exchange of target slots have the same average. On hollow inputs, zero wherever two slots of one node set
 coincide, a diagram that reads such a diagonal is zero, so it goes.
 """
 
@@ -30,15 +31,20 @@ class Declared:
 
     @classmethod
     def of(cls, spec: Spec, *, symmetric: bool, hollow: bool) -> "Declared":
-        """What declarations about the source say of the slots.
+        """What declarations about the source, and unordered slots, say of the slots.
 
         >>> Declared.of(Spec(("u", "i", "u"), ("u",)), symmetric=True, hollow=False).groups
         (0, 1, 0, 3)
+        >>> Declared.of(Spec(("n", "n"), ("n", "n"), unordered=((2, 3),)), symmetric=False, hollow=False).groups
+        (0, 1, 2, 2)
         """
         source, target = spec.set_numbers
-        firsts = tuple(source.index(node_set) for node_set in source) if symmetric else tuple(range(len(source)))
-        groups = firsts + tuple(range(len(source), len(spec.slots)))
-        return cls(source + target, groups, frozenset(range(len(source)) if hollow else ()))
+        groups = list(range(len(spec.slots)))
+        for group in spec.unordered:
+            groups[group[0] : group[-1] + 1] = [group[0]] * len(group)
+        if symmetric:
+            groups[: len(source)] = [source.index(node_set) for node_set in source]
+        return cls(source + target, tuple(groups), frozenset(range(len(source)) if hollow else ()))
 
     def partitions(self) -> tuple[Partition, ...]:
         """The first diagram of every orbit, in canonical order, without those that are zero.

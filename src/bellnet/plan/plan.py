@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bellnet.combinatorics import Partition, partitions
+from bellnet.combinatorics import Partition
 from bellnet.plan.cost import Cost, count_cost
 from bellnet.plan.count import MOST_MAPS, refuse_giants
 from bellnet.plan.declare import Declared
@@ -66,7 +66,19 @@ class Plan:
 
     def __str__(self) -> str:
         names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
-        return show_plan(self.spec, self.levels, self.n_maps, self.n_biases, names)
+        shown = show_plan(self.spec, self.levels, self.n_maps, self.n_biases, names)
+        return f"{shown}\n{self._saved()}" if self.spec.unordered else shown
+
+    def _saved(self) -> str:
+        """What unordered slots save of maps and of products, one of which each swap takes."""
+        ordered = build(Spec(self.spec.source, self.spec.target), self.symmetric, self.hollow, frozenset(), frozenset())
+        here, there = (sum(len(level.swaps) for level in one.levels) for one in (self, ordered))
+        return f"  unordered slots: {self.n_maps:,} of {ordered.n_maps:,} maps, {here} of {there} products"
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some level lacks a combination of swap, read and write."""
+        return any(None in row for level in self.levels for plane in level.index for row in plane)
 
     @property
     def declared(self) -> Declared:
@@ -116,7 +128,8 @@ def build(
         for diagram in (Diagram(partition, source, target) for partition in chosen)
         if diagram.read.blocks not in absent_reads and diagram.write.blocks not in absent_writes
     )
-    biases = tuple(pattern for pattern in partitions(spec.target) if pattern not in absent_writes)
+    constants = Declared.of(spec.constants(), symmetric=False, hollow=False).partitions()
+    biases = tuple(pattern for pattern in constants if pattern not in absent_writes)
     read_patterns = tuple(dict.fromkeys(diagram.read.blocks for diagram in diagrams))
     levels = group_by_rank(diagrams, len(spec.node_sets))
     return Plan(

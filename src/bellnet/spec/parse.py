@@ -6,19 +6,23 @@ from bellnet.errors import SpecError
 from bellnet.spec.doubts import is_one_letter_repeated, say_doubts
 from bellnet.spec.spec import NAME, Shape, Spec
 
-WORD = re.compile(r"[^\s,]+")
+WORD = re.compile(r"[{}]|[^\s,{}]+")
 EXAMPLE = 'Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".'
+UNORDERED = 'Braces stand in a map, around slots of one node set that may be exchanged: "{n n} -> {n n}".'
 
 
 def parse_spec(text: str | Spec) -> Spec:
     """Read "n n -> n": the node set of every source slot, an arrow, the node set of every target slot.
 
-    Several tensors have commas between them; one without slots is a vector for each graph.
+    Several tensors have commas between them; one without slots is a vector for each graph. Braces stand around slots
+    that may be exchanged.
 
     >>> parse_spec("u u i -> i")
     Spec(source=('u', 'u', 'i'), target=('i',))
     >>> parse_spec("n n, -> n")
     Spec(source=(('n', 'n'), ()), target=('n',))
+    >>> parse_spec("{n n} -> n")
+    Spec(source=('n', 'n'), target=('n',), unordered=((0, 1),))
     """
     if isinstance(text, Spec):
         return text
@@ -29,10 +33,11 @@ def parse_spec(text: str | Spec) -> Spec:
     if len(arrows) > 1:
         raise _mistake(text, arrows[1], 2, "there is a second arrow", EXAMPLE)
     arrow = arrows[0]
-    sides = _shapes(text, 0, arrow), _shapes(text, arrow + 2, len(text))
+    groups: list[tuple[int, ...]] = []
+    sides = _shapes(text, 0, arrow, groups), _shapes(text, arrow + 2, len(text), groups)
     source, target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
     say_doubts(*sides)
-    return Spec(source, target)
+    return Spec(source, target, tuple(groups))
 
 
 def parse_shape(text: str) -> Shape:
@@ -72,22 +77,54 @@ def _require_text(text: object) -> None:
         raise SpecError(f"A spec is a string, but this is a {type(text).__name__}: {text!r}.\n{EXAMPLE}")
 
 
-def _shapes(text: str, start: int, stop: int) -> tuple[Shape, ...]:
-    """The shapes between two places of a text, with commas between them."""
+def _shapes(text: str, start: int, stop: int, groups: list[tuple[int, ...]] | None = None) -> tuple[Shape, ...]:
+    """The shapes between two places of a text, with commas between them.
+
+    Groups in braces are added to those that are given, numbered from the number of slots before; None has no braces.
+    """
     commas = [place for place in range(start, stop) if text[place] == ","]
     starts, stops = [start, *(comma + 1 for comma in commas)], [*commas, stop]
-    return tuple(_names(text, *place) for place in zip(starts, stops, strict=True))
+    before = len(NAME.findall(text, 0, start))
+    shapes = []
+    for place in zip(starts, stops, strict=True):
+        shapes.append(_names(text, *place, before, groups))
+        before += len(shapes[-1])
+    return tuple(shapes)
 
 
-def _names(text: str, start: int, stop: int) -> tuple[str, ...]:
-    names = []
+def _names(text: str, start: int, stop: int, before: int, groups: list[tuple[int, ...]] | None) -> tuple[str, ...]:
+    names: list[str] = []
+    opened: tuple[int, int] | None = None  # where a brace was opened, and after how many names
     for word in WORD.finditer(text, start, stop):
-        valid = NAME.match(word.group())
-        if valid is None or valid.end() < len(word.group()):
-            at = 0 if valid is None else valid.end()
-            raise _mistake(text, word.start() + at, 1, *_reason(text, word.group(), at))
-        names.append(word.group())
+        at = word.start()
+        if word.group() in "{}" and groups is None:
+            raise _mistake(text, at, 1, "braces have no place here", UNORDERED)
+        if word.group() == "{":
+            if opened is not None:
+                raise _mistake(text, at, 1, "there is a brace inside of braces", UNORDERED)
+            opened = at, len(names)
+        elif word.group() == "}":
+            if opened is None:
+                raise _mistake(text, at, 1, "this brace was not opened", UNORDERED)
+            if len(names) - opened[1] < 2:
+                raise _mistake(text, opened[0], at + 1 - opened[0], "fewer than two slots are in braces", UNORDERED)
+            groups.append(tuple(range(before + opened[1], before + len(names))))
+            opened = None
+        else:
+            names.append(_name(text, word))
+            if opened is not None and names[-1] != names[opened[1]]:
+                raise _mistake(text, at, len(names[-1]), "slots of different node sets are in braces", UNORDERED)
+    if opened is not None:
+        raise _mistake(text, opened[0], 1, "this brace is not closed", UNORDERED)
     return tuple(names)
+
+
+def _name(text: str, word: re.Match[str]) -> str:
+    valid = NAME.match(word.group())
+    if valid is None or valid.end() < len(word.group()):
+        at = 0 if valid is None else valid.end()
+        raise _mistake(text, word.start() + at, 1, *_reason(text, word.group(), at))
+    return word.group()
 
 
 def _reason(text: str, word: str, at: int) -> tuple[str, str]:

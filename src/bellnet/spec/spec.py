@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import count
 
 from bellnet.combinatorics import canonical
 from bellnet.errors import SpecError
@@ -11,7 +12,11 @@ NAME = re.compile(r"[^\W\d]\w*")
 Shape = tuple[str, ...]
 """The node set of every slot of one tensor."""
 
+Groups = tuple[tuple[int, ...], ...]
+"""Groups of slots that may be exchanged."""
+
 ONE = 'Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).'
+GROUPS = "Give the numbers of slots that may be exchanged, source slots first, for instance unordered=((0, 1),)."
 SEVERAL = 'Several tensors are a tuple of such tuples: Spec(source=(("n", "n"), ("n",)), target=("n",)).'
 
 
@@ -22,10 +27,13 @@ class Spec:
     Args:
         source: The names of the slots of one tensor, or for a collection a tuple of such tuples, two or more.
         target: The same for what comes out.
+        unordered: Groups of slots, numbered through all tensors, source slots first; exchanging those of a group
+            changes nothing. In a text they have braces around them.
 
     Attributes:
         sources: One shape for each tensor that goes in.
         targets: One shape for each tensor that comes out.
+        unordered: The groups.
 
     >>> spec = Spec(source=("u", "i"), target=("u",))
     >>> str(spec), spec.node_sets
@@ -35,21 +43,30 @@ class Spec:
     >>> several = Spec(source=(("n", "n"), ("n",), ()), target=(("n", "n"), ("n",)))
     >>> str(several), several.sources
     ('n n, n, -> n n, n', (('n', 'n'), ('n',), ()))
+    >>> str(Spec(("n", "n"), ("n",), unordered=((0, 1),)))
+    '{n n} -> n'
     """
 
     sources: tuple[Shape, ...]
     targets: tuple[Shape, ...]
+    unordered: Groups
 
-    def __init__(self, source: Shape | tuple[Shape, ...], target: Shape | tuple[Shape, ...]) -> None:
+    def __init__(
+        self, source: Shape | tuple[Shape, ...], target: Shape | tuple[Shape, ...], unordered: Groups = ()
+    ) -> None:
         object.__setattr__(self, "sources", _shapes("source", source))
         object.__setattr__(self, "targets", _shapes("target", target))
+        object.__setattr__(self, "unordered", _groups(unordered, (*self.sources, *self.targets)))
 
     def __repr__(self) -> str:
         source, target = (shapes[0] if len(shapes) == 1 else shapes for shapes in (self.sources, self.targets))
-        return f"Spec(source={source!r}, target={target!r})"
+        groups = f", unordered={self.unordered!r}" if self.unordered else ""
+        return f"Spec(source={source!r}, target={target!r}{groups})"
 
     def __str__(self) -> str:
-        return f"{text_of(self.sources)} -> {text_of(self.targets)}".strip()
+        n_source = sum(map(len, self.sources))
+        of_source, of_target = text_of(self.sources, self.unordered), text_of(self.targets, self.unordered, n_source)
+        return f"{of_source} -> {of_target}".strip()
 
     @property
     def is_single(self) -> bool:
@@ -73,7 +90,25 @@ class Spec:
 
     def pair(self, source: int, target: int) -> "Spec":
         """The spec of the maps from one of the sources to one of the targets."""
-        return Spec(self.sources[source], self.targets[target])
+        return self._part([source], len(self.sources) + target)
+
+    def constants(self, target: int = 0) -> "Spec":
+        """The spec of the constant maps to one of the targets, which need no source."""
+        return self._part([], len(self.sources) + target)
+
+    def _part(self, sources: list[int], target: int) -> "Spec":
+        """The spec between some of its tensors, which are numbered sources first."""
+        shapes, starts = (*self.sources, *self.targets), [0]
+        for shape in shapes:
+            starts.append(starts[-1] + len(shape))
+        kept = [slot for one in (*sources, target) for slot in range(starts[one], starts[one + 1])]
+        groups = tuple(tuple(map(kept.index, group)) for group in self.unordered if group[0] in kept)
+        return Spec(shapes[sources[0]] if sources else (), shapes[target], groups)
+
+    @property
+    def unordered_targets(self) -> Groups:
+        """The groups among the slots of the one target, numbered from its first slot."""
+        return self.constants().unordered
 
     @property
     def slots(self) -> Shape:
@@ -107,9 +142,15 @@ class Spec:
         return tuple(dict.fromkeys(name for shape in self.targets for name in shape if name not in known))
 
 
-def text_of(shapes: tuple[Shape, ...]) -> str:
-    """Shapes as they are written on one side of an arrow."""
-    return ", ".join(" ".join(shape) for shape in shapes).strip(" ")
+def text_of(shapes: tuple[Shape, ...], unordered: Groups = (), start: int = 0) -> str:
+    """Shapes as they are written on one side of an arrow; their slots are numbered from `start`."""
+    first, last = {group[0] for group in unordered}, {group[-1] for group in unordered}
+    numbers = count(start)
+    words = [
+        [f"{'{' * (slot in first)}{name}{'}' * (slot in last)}" for name, slot in zip(shape, numbers)]
+        for shape in shapes
+    ]
+    return ", ".join(map(" ".join, words)).strip(" ")
 
 
 def _shapes(side: str, given: object) -> tuple[Shape, ...]:
@@ -128,3 +169,26 @@ def _shapes(side: str, given: object) -> tuple[Shape, ...]:
         if NAME.fullmatch(str(name)) is None or str(name) != name:
             raise SpecError(f"{call}: {name!r} is not the name of a node set.\n{ONE}")
     return shapes
+
+
+def _groups(given: object, shapes: tuple[Shape, ...]) -> Groups:
+    """The groups in order, if each has neighbouring slots of one tensor and one node set."""
+    of_slot = [(number, name) for number, shape in enumerate(shapes) for name in shape]
+    groups = given if isinstance(given, tuple) else None
+    for group in groups or ():
+        fits = (
+            isinstance(group, tuple)
+            and len(group) > 1
+            and all(type(slot) is int and 0 <= slot < len(of_slot) for slot in group)
+            and group == tuple(range(group[0], group[0] + len(group)))
+            and len({of_slot[slot] for slot in group}) == 1
+        )
+        groups = groups if fits else None
+        if groups is None:
+            break
+    if groups is None or len({slot for group in groups for slot in group}) < sum(map(len, groups)):
+        raise SpecError(
+            f"Spec(source, target, unordered): unordered must be groups of neighbouring slots of one tensor and one "
+            f"node set, not {given!r}.\n{GROUPS}"
+        )
+    return tuple(sorted(groups))
