@@ -83,37 +83,39 @@ Write node set names separated by spaces around one arrow, for instance "n n -> 
     Case(
         "commas",
         SpecError,
-        lambda: EquivariantLinear("n,n -> n", 1, 1),
+        lambda: InvariantPool("n,n"),
         """\
 This spec cannot be read: slots are separated by spaces, not commas.
 
-    n,n -> n
+    n,n
      ^
-Write "n n -> n".""",
+Write "n n".""",
     ),
     Case(
-        "several tensors",
+        "a mistake in one of several tensors",
         SpecError,
-        lambda: plan("u i, u, i -> u i"),
+        lambda: plan("u i, u! -> u i"),
         """\
-This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
+This spec cannot be read: '!' is not part of a node set name.
 
-    u i, u, i -> u i
-       ^
-Add what several layers make: "u i -> u i", "u -> u i" and "i -> u i".
-Tensors over the same slots can also be one tensor, side by side in its channels.""",
+    u i, u! -> u i
+          ^
+Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".""",
     ),
     Case(
-        "several tensors to make",
+        "a collection of one",
         SpecError,
-        lambda: plan("u i -> u i, u"),
+        lambda: Spec((("n", "n"),), ("n",)),
         """\
-This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
-
-    u i -> u i, u
-              ^
-Take several layers: "u i -> u i" and "u i -> u".
-Tensors over the same slots can also be one tensor, side by side in its channels.""",
+Spec(source, target): source must be the names of one tensor, or at least two tuples of names, not (('n', 'n'),).
+Give one name for each slot, for instance Spec(source=("n", "n"), target=("n",)).
+Several tensors are a tuple of such tuples: Spec(source=(("n", "n"), ("n",)), target=("n",)).""",
+    ),
+    Case(
+        "the source of several",
+        SpecError,
+        lambda: Spec((("n", "n"), ("n",)), ("n",)).source,
+        'The spec "n n, n -> n" has 2 sources: see spec.sources for the shape of each.',
     ),
     Case(
         "shapes of several tensors",
@@ -125,18 +127,6 @@ This spec cannot be read: commas part tensors, but this is the shape of one.
     u i, u
        ^
 Name the slots of one tensor, for instance "n n".""",
-    ),
-    Case(
-        "many tensors",
-        SpecError,
-        lambda: plan("u i, u, i -> u i, u, i"),
-        """\
-This spec cannot be read: commas part tensors, but one layer takes one tensor to one tensor.
-
-    u i, u, i -> u i, u, i
-       ^
-Make a layer for each tensor that comes and each that is made, and add what goes to the same one.
-Tensors over the same slots can also be one tensor, side by side in its channels.""",
     ),
     Case(
         "a length for a name",

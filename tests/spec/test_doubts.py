@@ -104,6 +104,46 @@ def test_a_spec_that_may_well_be_meant_is_not_doubted(text):
     assert _warnings(parse_spec, text) == []
 
 
+def test_commas_between_equal_slots_are_pointed_out():
+    assert _warnings(parse_spec, "n,n -> n") == [
+        "The spec \"n, n -> n\" was read as tensors of 1 and 1 slots -> 1 slot, of the node set 'n': commas stand "
+        'between tensors.\nIf they stand between the slots of one, write "n n -> n"; if not, pass '
+        "Spec(source=(('n',), ('n',)), target=('n',))."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("nn, n -> n", "n n, n -> n"),
+        ("n -> n, n", "n -> n n"),
+        ("n,n,n ->", "n n n ->"),
+        ("b n n c, b n c -> b c", "n n, n ->"),
+        ("n n d, n d -> n d", "n n, n -> n"),
+    ],
+)
+def test_a_collection_is_doubted_in_the_same_way(text, meant):
+    (said,) = _warnings(parse_spec, text)
+    assert f'write "{meant}"' in said
+    assert _warnings(parse_spec, meant) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n n, n, -> n n, n",
+        "u i, u, i -> u i, u, i",
+        "a b, b, b c, c -> a b, b, b c, c",
+        "n f, n c -> n f, n c",
+        "u, i -> u",
+        "n n, n n -> n",
+        ", n -> n, ,",
+    ],
+)
+def test_a_collection_that_may_well_be_meant_is_not_doubted(text):
+    assert _warnings(parse_spec, text) == []
+
+
 def test_every_spec_is_doubted_once_however_it_is_written_and_used():
     assert len(_warnings(bn.plan, "nn->nn")) == 1
     assert _warnings(bn.plan, " nn  -> nn ") == []

@@ -5,21 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellnet import Spec
-from bellnet.spec import parse_shape, parse_spec
+from bellnet.errors import SpecError
+from bellnet.spec import parse_shape, parse_shapes, parse_spec
 
 NAMES = st.from_regex(r"[a-zA-Z_][a-zA-Z_0-9]{0,5}", fullmatch=True)
 SLOTS = st.lists(NAMES, max_size=4).map(tuple)
 SPECS = st.builds(Spec, SLOTS, SLOTS)
+SIDES = SLOTS | st.lists(SLOTS, min_size=2, max_size=4).map(tuple)
+COLLECTIONS = st.builds(Spec, SIDES, SIDES)
 
 pytestmark = pytest.mark.filterwarnings("ignore::bellnet.errors.SpecWarning")  # names are drawn at random
 
 
-@given(SPECS)
+@given(SPECS | COLLECTIONS)
 def test_a_spec_parses_from_what_it_prints(spec):
     assert parse_spec(str(spec)) == spec
 
 
-@given(SPECS)
+@given(SPECS | COLLECTIONS)
 def test_a_spec_is_rebuilt_by_its_repr(spec):
     assert eval(repr(spec)) == spec
 
@@ -58,6 +61,38 @@ def test_a_spec_is_taken_where_its_text_is():
 )
 def test_a_spec_is_read_as_it_is_written(text, source, target):
     assert parse_spec(text) == Spec(source, target)
+
+
+@pytest.mark.parametrize(
+    ("text", "sources", "targets"),
+    [
+        ("n n, n, -> n n, n", (("n", "n"), ("n",), ()), (("n", "n"), ("n",))),
+        ("n n -> ", (("n", "n"),), ((),)),
+        ("n n -> ,", (("n", "n"),), ((), ())),
+        ("u i, u, i -> u i", (("u", "i"), ("u",), ("i",)), (("u", "i"),)),
+        (", n -> n, , n", ((), ("n",)), (("n",), (), ("n",))),
+        ("a b,b , b c,c->c", (("a", "b"), ("b",), ("b", "c"), ("c",)), (("c",),)),
+    ],
+)
+def test_commas_stand_between_tensors_and_an_empty_shape_is_one(text, sources, targets):
+    spec = parse_spec(text)
+    assert (spec.sources, spec.targets) == (sources, targets)
+    assert parse_shapes(text.split("->")[0]) == sources
+
+
+@given(COLLECTIONS)
+def test_every_slot_of_a_collection_finds_its_node_set_by_number(spec):
+    for shapes, numbers in zip((spec.sources, spec.targets), spec.numbered, strict=True):
+        assert tuple(tuple(spec.node_sets[number] for number in shape) for shape in numbers) == shapes
+    assert spec.pair(0, 0) == Spec(spec.sources[0], spec.targets[0])
+
+
+def test_several_tensors_have_no_single_shape():
+    spec = parse_spec("n n, n -> n, n n, n")
+    for side, words in ("source", "has 2 sources: see spec.sources"), ("target", "has 3 targets: see spec.targets"):
+        with pytest.raises(SpecError, match=words):
+            getattr(spec, side)
+    assert parse_spec("u, i -> u i k").target_only == ("k",)
 
 
 @pytest.mark.parametrize(

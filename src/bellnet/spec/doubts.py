@@ -2,10 +2,11 @@
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bellnet.errors import SpecWarning
+from bellnet.spec.spec import Shape, Spec, text_of
 
 BATCH = frozenset({"b", "bs", "batch"})
 CHANNELS = frozenset({"c", "ch", "channel", "channels", "d", "dim", "f", "feat", "feature", "features", "h", "hidden"})
@@ -13,31 +14,42 @@ LONGEST = 4  # letters of a side in einsum; longer words are words
 
 _said: set[str] = set()
 
-Sides = tuple[tuple[str, ...], ...]
-"""The names of a shape, or of source and target."""
+Sides = tuple[tuple[Shape, ...], ...]
+"""The shapes of a tensor or of several, or those of sources and of targets."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """What was probably meant: which names would be axes of batches and channels, if it is that, and what to write."""
+    """What was probably meant.
+
+    Attributes:
+        meant: What to write.
+        axes: Which names would be axes of batches and channels, if it is that.
+        slots: Whether commas stand between slots.
+    """
 
     meant: Sides
     axes: tuple[str, ...] = ()
+    slots: bool = False
 
 
-def say_doubts(*sides: tuple[str, ...]) -> None:
+def say_doubts(*sides: tuple[Shape, ...]) -> None:
     """Warn of names that were probably meant otherwise, once for each text of which that is true.
 
     Args:
-        sides: The names of a shape, or of source and target.
+        sides: The shapes of a tensor or of several, or those of sources and of targets.
     """
     text = _text(sides)
     if text in _said or (found := _doubt(sides)) is None:
         return
-    names = list(dict.fromkeys(name for side in sides for name in side))
-    slots = " -> ".join(f"{len(side)} slot{'s' * (len(side) != 1)}" for side in sides)
-    read = f"{slots}, of the node set{'s' * (len(names) != 1)} {listed(map(repr, names))}"
-    if found.axes:
+    names = list(dict.fromkeys(name for shape in _flat(sides) for name in shape))
+    read = f"{' -> '.join(map(_slots, sides))}, of the node set{'s' * (len(names) != 1)} {listed(map(repr, names))}"
+    end = "if not, other names end this warning."
+    if found.slots:
+        by_hand = Spec(*(shapes if len(shapes) > 1 else shapes[0] for shapes in sides)) if len(sides) == 2 else None
+        words = f"{read}: commas stand between tensors.\nIf they stand between the slots of one, write"
+        end = "if not, " + ("nothing is wrong." if by_hand is None else f"pass {by_hand!r}.")
+    elif found.axes:
         words = (
             f"{read}, each of which can be renumbered.\n"
             f"Axes of batches and channels are not written: if {listed(found.axes)} "
@@ -46,51 +58,76 @@ def say_doubts(*sides: tuple[str, ...]) -> None:
     else:
         words = f"{read}: names are separated by spaces.\nIf each letter is an axis, as in einsum, write"
     warnings.warn(
-        f'The {"shape" if len(sides) == 1 else "spec"} "{text}" was read as {words} "{_text(found.meant)}"; if not, '
-        "other names end this warning.",
+        f'The {"shape" if len(sides) == 1 else "spec"} "{text}" was read as {words} "{_text(found.meant)}"; {end}',
         SpecWarning,
         stacklevel=_frames_inside(),
     )
     _said.add(text)
 
 
+def _slots(shapes: tuple[Shape, ...]) -> str:
+    if len(shapes) == 1:
+        return f"{len(shapes[0])} slot{'s' * (len(shapes[0]) != 1)}"
+    return f"tensors of {listed(str(len(shape)) for shape in shapes)} slots"
+
+
 def _doubt(sides: Sides) -> Doubt | None:
     if _looks_like_einsum(sides):
-        alone = all(len(side) <= 1 for side in sides)
-        return Doubt(tuple(tuple(name for word in side for name in _taken_apart(word, alone)) for side in sides))
+        alone = all(len(shape) <= 1 for shape in _flat(sides))
+        return Doubt(_each(sides, lambda shape: tuple(name for word in shape for name in _taken_apart(word, alone))))
+    if _looks_like_slots(sides):
+        return Doubt(tuple((tuple(name for shape in shapes for name in shape),) for shapes in sides), slots=True)
     return _axes_too_many(sides)
 
 
 def _looks_like_einsum(sides: Sides) -> bool:
-    words = [word for side in sides for word in side]
+    words = [word for shape in _flat(sides) for word in shape]
     if any(is_one_letter_repeated(word) for word in words):
         return True
     # Otherwise only "ui -> u": no space at all, and letters of one word that come back in another.
-    if len(sides) != 2 or any(len(side) != 1 for side in sides) or not all(map(_may_be_letters, words)):
+    alone = all(len(shapes) == len(shapes[0]) == 1 for shapes in sides)
+    if len(sides) != 2 or not alone or not all(map(_may_be_letters, words)):
         return False
     source, target = words
     return source != target and (set(target) <= set(source) or set(source) <= set(target))
 
 
+def _looks_like_slots(sides: Sides) -> bool:
+    """Whether a comma stands between equal names, and no tensor has two: those two could as well be one tensor."""
+    return all(len(shape) <= 1 for shape in _flat(sides)) and any(
+        len(set(named)) < len(named) for named in ([shape for shape in shapes if shape] for shapes in sides)
+    )
+
+
 def _axes_too_many(sides: Sides) -> Doubt | None:
-    """A name for the batch in front of every side, or one for channels at the end, with node sets beside it."""
-    batch = sides[0][0] if sides[0] and sides[0][0].lower() in BATCH else None
-    if any(side[:1] != (batch,) or side.count(str(batch)) > 1 for side in sides):
+    """A name for the batch in front of every shape, or one for channels at the end, with node sets beside it."""
+    shapes = _flat(sides)
+    batch = shapes[0][0] if shapes[0] and shapes[0][0].lower() in BATCH else None
+    if any(shape[:1] != (batch,) or shape.count(str(batch)) > 1 for shape in shapes):
         batch = None
-    kept = [side if batch is None else side[1:] for side in sides]
-    last = [side[-1] if side and side[-1].lower() in CHANNELS else None for side in kept]
-    inside = {name for side, name in zip(kept, last, strict=True) for name in (side if name is None else side[:-1])}
+    kept = [shape if batch is None else shape[1:] for shape in shapes]
+    last = [shape[-1] if shape and shape[-1].lower() in CHANNELS else None for shape in kept]
+    inside = {name for shape, name in zip(kept, last, strict=True) for name in (shape if name is None else shape[:-1])}
     channels = [name for name in last if name is not None and name not in inside]
-    if len(channels) < len(sides):
+    if len(channels) < len(shapes):
         channels = []
     if channels:
-        kept = [side[:-1] for side in kept]
+        kept = [shape[:-1] for shape in kept]
     axes = ([] if batch is None else [batch]) + list(dict.fromkeys(channels))
     spelled = any(len(name) > 1 for name in axes)
-    pairs = any(len(set(side)) < len(side) for side in kept)
+    pairs = any(len(set(shape)) < len(shape) for shape in kept)
     if not axes or not any(kept) or not (spelled or pairs or (batch is not None and channels)):
         return None  # a single letter may well be a node set
-    return Doubt(tuple(kept), tuple(axes))
+    left = iter(kept)
+    return Doubt(_each(sides, lambda shape: next(left)), tuple(axes))
+
+
+def _flat(sides: Sides) -> list[Shape]:
+    return [shape for shapes in sides for shape in shapes]
+
+
+def _each(sides: Sides, change: Callable[[Shape], Shape]) -> Sides:
+    return tuple(tuple(change(shape) for shape in shapes) for shapes in sides)
 
 
 def is_one_letter_repeated(word: str) -> bool:
@@ -107,7 +144,7 @@ def _taken_apart(word: str, alone: bool) -> Iterable[str]:
 
 
 def _text(sides: Sides) -> str:
-    return " -> ".join(" ".join(side) for side in sides).strip()
+    return " -> ".join(map(text_of, sides)).strip()
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,22 +1,24 @@
 """Reading a spec string, and pointing at the mistake in one that cannot be read."""
 
 import re
-from itertools import product
 
 from bellnet.errors import SpecError
-from bellnet.spec.doubts import is_one_letter_repeated, listed, say_doubts
-from bellnet.spec.spec import NAME, Spec
+from bellnet.spec.doubts import is_one_letter_repeated, say_doubts
+from bellnet.spec.spec import NAME, Shape, Spec
 
-WORD = re.compile(r"\S+")
-MOST_LAYERS = 4
+WORD = re.compile(r"[^\s,]+")
 EXAMPLE = 'Write node set names separated by spaces around one arrow, for instance "n n -> n n" or "u i -> u".'
 
 
 def parse_spec(text: str | Spec) -> Spec:
     """Read "n n -> n": the node set of every source slot, an arrow, the node set of every target slot.
 
+    Several tensors have commas between them; one without slots is a vector for each graph.
+
     >>> parse_spec("u u i -> i")
     Spec(source=('u', 'u', 'i'), target=('i',))
+    >>> parse_spec("n n, -> n")
+    Spec(source=(('n', 'n'), ()), target=('n',))
     """
     if isinstance(text, Spec):
         return text
@@ -27,29 +29,54 @@ def parse_spec(text: str | Spec) -> Spec:
     if len(arrows) > 1:
         raise _mistake(text, arrows[1], 2, "there is a second arrow", EXAMPLE)
     arrow = arrows[0]
-    spec = Spec(_names(text, 0, arrow), _names(text, arrow + 2, len(text)))
-    say_doubts(spec.source, spec.target)
-    return spec
+    sides = _shapes(text, 0, arrow), _shapes(text, arrow + 2, len(text))
+    source, target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
+    say_doubts(*sides)
+    return Spec(source, target)
 
 
-def parse_shape(text: str) -> tuple[str, ...]:
+def parse_shape(text: str) -> Shape:
     """Read "n n": the node set of every slot of one tensor.
 
     >>> parse_shape("u i")
     ('u', 'i')
     """
+    _refuse_arrows(text)
+    if "," in text:
+        raise _mistake(text, text.index(","), 1, *_reason_of_comma(text))
+    (shape,) = parse_shapes(text)
+    return shape
+
+
+def parse_shapes(text: str) -> tuple[Shape, ...]:
+    """Read "n n, n": the node set of every slot of one tensor or of several.
+
+    >>> parse_shapes("u i, u, i"), parse_shapes("n n")
+    ((('u', 'i'), ('u',), ('i',)), (('n', 'n'),))
+    """
+    _refuse_arrows(text)
+    shapes = _shapes(text, 0, len(text))
+    say_doubts(shapes)
+    return shapes
+
+
+def _refuse_arrows(text: str) -> None:
     _require_text(text)
     if "->" in text:
         advice = 'This takes the shape of one tensor, for instance "n n"; a map "n n -> n" is for EquivariantLinear.'
         raise _mistake(text, text.index("->"), 2, "an arrow has no place here", advice)
-    names = _names(text, 0, len(text))
-    say_doubts(names)
-    return names
 
 
 def _require_text(text: object) -> None:
     if not isinstance(text, str):
         raise SpecError(f"A spec is a string, but this is a {type(text).__name__}: {text!r}.\n{EXAMPLE}")
+
+
+def _shapes(text: str, start: int, stop: int) -> tuple[Shape, ...]:
+    """The shapes between two places of a text, with commas between them."""
+    commas = [place for place in range(start, stop) if text[place] == ","]
+    starts, stops = [start, *(comma + 1 for comma in commas)], [*commas, stop]
+    return tuple(_names(text, *place) for place in zip(starts, stops, strict=True))
 
 
 def _names(text: str, start: int, stop: int) -> tuple[str, ...]:
@@ -65,8 +92,6 @@ def _names(text: str, start: int, stop: int) -> tuple[str, ...]:
 
 def _reason(text: str, word: str, at: int) -> tuple[str, str]:
     character = word[at]
-    if character == ",":
-        return _reason_of_comma(text)
     if character.isdigit():
         return "a node set name does not begin with a digit", (
             "The string names node sets, not lengths: the same layer fits any number of nodes."
@@ -79,28 +104,11 @@ def _reason(text: str, word: str, at: int) -> tuple[str, str]:
 
 
 def _reason_of_comma(text: str) -> tuple[str, str]:
-    """Commas stand between slots, or, as in einsum, between tensors: then some of those have several slots."""
-    sides = [[part.split() for part in side.split(",") if part.strip()] for side in text.split("->")]
-    tensors = [words for side in sides for words in side]
-    several = any(len(side) > 1 for side in sides)
-    if not several or not any(len(words) > 1 or is_one_letter_repeated(words[0]) for words in tensors):
-        return "slots are separated by spaces, not commas", f'Write "{" ".join(text.replace(",", " ").split())}".'
-    if len(sides) == 1:
+    """Commas in the shape of one tensor stand between slots, or between tensors: then some have several slots."""
+    tensors = [words for part in text.split(",") if (words := part.split())]
+    if len(tensors) > 1 and any(len(words) > 1 or is_one_letter_repeated(words[0]) for words in tensors):
         return "commas part tensors, but this is the shape of one", 'Name the slots of one tensor, for instance "n n".'
-    pairs = product(*(side or [[]] for side in sides))
-    layers = [f'"{f"{_apart(source)} -> {_apart(target)}".strip()}"' for source, target in pairs]
-    if all(NAME.fullmatch(word) for words in tensors for word in words) and len(layers) <= MOST_LAYERS:
-        advice = "Add what several layers make" if len(sides[0]) > 1 else "Take several layers"
-        advice += f": {listed(layers)}.\n"
-    else:
-        advice = "Make a layer for each tensor that comes and each that is made, and add what goes to the same one.\n"
-    return "commas part tensors, but one layer takes one tensor to one tensor", (
-        advice + "Tensors over the same slots can also be one tensor, side by side in its channels."
-    )
-
-
-def _apart(words: list[str]) -> str:
-    return " ".join(" ".join(word) if is_one_letter_repeated(word) else word for word in words)
+    return "slots are separated by spaces, not commas", f'Write "{" ".join(text.replace(",", " ").split())}".'
 
 
 def _mistake(text: str, at: int, width: int, reason: str, advice: str) -> SpecError:
