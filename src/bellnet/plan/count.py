@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import lru_cache
+from itertools import product
 from math import comb, floor, log10, perm, prod
 from textwrap import shorten
 
@@ -25,9 +26,13 @@ def count_maps(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> 
     >>> spec = Spec(("n", "n"), ("n", "n"))
     >>> count_maps(spec), count_maps(spec, symmetric=True, hollow=True)
     (15, 6)
+    >>> count_maps(Spec((("n", "n"), ("n",)), ("n", "n")))
+    20
     """
-    source, target = Counter(spec.source), Counter(spec.target)
-    return prod(_count(source[name], target[name], symmetric, hollow) for name in spec.node_sets)
+    return sum(
+        prod(_count(source[name], target[name], symmetric, hollow) for name in source | target)
+        for source, target in product(map(Counter, spec.sources), map(Counter, spec.targets))
+    )
 
 
 def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
@@ -78,5 +83,6 @@ def short_spec(spec: Spec) -> str:
     if len(text) <= MOST_CHARACTERS:
         return text
     beginning = shorten(text, MOST_CHARACTERS // 2, placeholder=" ...")
-    source, target = (f"({len(side):,} slot{'s' * (len(side) != 1)})" for side in (spec.source, spec.target))
+    numbers = (sum(map(len, shapes)) for shapes in (spec.sources, spec.targets))
+    source, target = (f"({number:,} slot{'s' * (number != 1)})" for number in numbers)
     return f"{beginning} {source} -> {target}"
