@@ -55,11 +55,15 @@ class ExplicitMoves:
         return indicator(partition, lengths, sets, exact=False)
 
     def fold(self, number, column, branch, parent):
+        if branch.kind == "copy":
+            return parent
         matrix = self._matrix(self.plan.source, branch)
         axes = parent.ndim - 2
         return torch.tensordot(matrix, parent, (list(range(axes)), list(range(1, axes + 1)))).movedim(-2, 0)
 
     def spread(self, number, column, branch, child):
+        if branch.kind == "copy":
+            return child
         matrix = self._matrix(self.plan.target, branch)
         axes = child.ndim - 2
         return torch.tensordot(matrix, child, (list(range(axes + 1, 2 * axes + 1)), list(range(1, axes + 1)))).movedim(
@@ -74,8 +78,8 @@ class ExplicitMoves:
         matrix = indicator((*range(rank), *swap), lengths * 2, axis_sets * 2, exact=False)
         return torch.tensordot(matrix, read, (list(range(rank)), list(range(1, rank + 1)))).movedim(-2, 0)
 
-    def zeros(self, like, width):
-        return like.new_zeros(len(like), *[self.lengths[one] for one in self.plan.target.axes], width)
+    def zeros(self, target, like, width):
+        return like.new_zeros(len(like), *[self.lengths[one] for one in self.plan.target.roots[target].axes], width)
 
-    def clean(self, result):
+    def clean(self, target, result):
         return result

@@ -56,9 +56,9 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
     ran = []
-    forward = listed.Listed.forward
+    forward = listed.ListedWalk.forward
     monkeypatch.setattr(
-        listed.Listed,
+        listed.ListedWalk,
         "forward",
         lambda self, *args, **options: ran.append(self.plan.n_maps) or forward(self, *args, **options),
     )
@@ -73,7 +73,7 @@ def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
 def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
     whole = plan("n n -> n n")
-    left, maps, biases = what_is_left(whole, support, support)
+    left, maps, biases = what_is_left(whole, (support,), (support,))
     assert left.n_maps == 7
     assert [whole.diagrams[number] for number in maps] == list(left.diagrams)
     assert biases == (1,)

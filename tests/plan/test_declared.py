@@ -96,7 +96,7 @@ def test_no_more_diagrams_are_made_than_remain(spec, hollow, monkeypatch):
         return Diagram(*arguments)
 
     monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "Diagram", seen)  # bellnet.plan is a function as well
-    found = build.__wrapped__(parse_spec(spec), True, hollow, frozenset(), frozenset())
+    found = build.__wrapped__(parse_spec(spec), True, hollow, (frozenset(),), (frozenset(),))
     assert len(made) == found.n_maps < 1000
 
 

@@ -26,6 +26,12 @@ MALFORMED = {
     "n (n) -> n": (2, 1, "'(' is not part of a node set name"),
     "... n n -> n": (0, 1, "'.' is not part of a node set name"),
     "*b n -> n": (0, 1, "'*' is not part of a node set name"),
+    "{n n -> n": (0, 1, "this brace is not closed"),
+    "n -> {n, n}": (5, 1, "this brace is not closed"),
+    "n n} -> n": (3, 1, "this brace was not opened"),
+    "{n {n n}} -> n": (3, 1, "there is a brace inside of braces"),
+    "n {n} -> n": (2, 3, "fewer than two slots are in braces"),
+    "{u i} -> u": (3, 1, "slots of different node sets are in braces"),
     "n -> a-b": (6, 1, "'-' is not part of a node set name"),
 }
 

@@ -4,6 +4,8 @@ What would be read there is zero, and what would be written there nobody asked f
 smaller plan; the gradients of the others are zero, as they would be anyway.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -12,9 +14,13 @@ from bellnet.plan import Plan, Present, present
 from bellnet.tensors import Support
 
 
-def what_is_left(plan: Plan, source: Support, target: Support) -> Present:
+def what_is_left(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> Present:
     """The maps of a plan that have something to do between these supports."""
-    return present(plan, absent(source, plan.read_patterns), absent(target, plan.biases))
+    absent_reads, absent_writes = (
+        tuple(absent(support, patterns) for support, patterns in zip(supports, known, strict=True))
+        for supports, known in ((sources, plan.read_patterns), (targets, plan.written))
+    )
+    return present(plan, absent_reads, absent_writes)
 
 
 def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:

@@ -3,6 +3,7 @@
 Tensors have their axes grouped by node set.
 """
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.dense_moves import DenseMoves
+from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
@@ -35,16 +37,16 @@ class Dense:
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 
-    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "SmallWalk | DenseWalk":
+    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "SmallWalk | DenseWalk":
         """What runs a plan with so many channels on these values."""
         if _is_small(plan, channels, values):
             return SmallWalk(plan, self.nodes, values)
         return DenseWalk(plan, channels, self.nodes)
 
-    def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple[DenseMoves, Means]:
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[DenseMoves, Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""
         by_counts = mean and self.nodes.counts is not None
-        means = self.nodes.factors(plan, values) if by_counts else NO_MEANS
+        means = self.nodes.factors(plan, values[0]) if by_counts else NO_MEANS
         return DenseMoves(plan, self.nodes, folds_means=mean and not by_counts), means
 
 
@@ -53,76 +55,95 @@ class DenseWalk:
 
     is_small = False
 
-    def __init__(self, plan: Plan, channels: tuple[int, int], nodes: Nodes) -> None:
+    def __init__(self, plan: Plan, channels: Channels, nodes: Nodes) -> None:
         self.plan, self.nodes = plan, nodes
         self._code = unroll(plan, channels)
-        self._width = channels[1]
+        self._inside, self._outside = channels
 
-    def means(self, values: Tensor) -> Means:
+    def means(self, values: Sequence[Tensor]) -> Means:
         """How the sums of these values become means; the weights see to it, if they can."""
-        if self.nodes.counts is None and values.dtype in (torch.float32, torch.float64):
+        if self.nodes.counts is None and values[0].dtype in (torch.float32, torch.float64):
             return Means(self.nodes.lengths)
-        return self.nodes.factors(self.plan, values)
+        return self.nodes.factors(self.plan, values[0]).over_columns(self.plan.source, self._inside)
 
     def views(self, matrices: LevelMatrices, gathered: Tensor) -> Any:
         """The matrices as they are used."""
         return matrices.apart(gathered)
 
     def forward(
-        self, values: Tensor, matrices: Any, *, bias: Tensor | None, means: Means
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The result; and what was read but the values themselves, chunk after chunk of graphs."""
-        run, lengths = self._code.forward, self.nodes.lengths
-        inside = self.nodes.bits(self.plan.target.axes, values.dtype)
-        shape = (len(values), *[lengths[node_set] for node_set in self.plan.target.axes], self._width)
-        chunks = _chunks(len(values), (values.numel() + prod(shape)) * values.element_size())
+        self, values: Sequence[Tensor], matrices: Any, *, bias: Tensor | None, means: Means
+    ) -> tuple[Sequence[Tensor], list[Tensor]]:
+        """The results; and what was read but the values themselves, chunk after chunk of graphs."""
+        run, lengths, roots = self._code.forward, self.nodes.lengths, self.plan.target.roots
+        n_graphs, like = len(values[0]), values[0]
+        inside = self._inside_of(like)
+        shapes = [
+            (n_graphs, *[lengths[node_set] for node_set in root.axes], width)
+            for root, width in zip(roots, self._outside, strict=True)
+        ]
+        n_numbers = sum(one.numel() for one in values) + sum(map(prod, shapes))
+        chunks = _chunks(n_graphs, n_numbers * like.element_size())
         if chunks is None:
-            result, reads = run(values, lengths, matrices, bias, means, inside, None)
-            return result, reads
-        result, reads = values.new_empty(shape), []
+            results, reads = run(values, lengths, matrices, bias, means, inside, [None] * len(roots))
+            return results, reads
+        results, reads = [like.new_empty(shape) for shape in shapes], []
         for graphs in chunks:
-            mask = None if inside is None else inside[graphs]
-            _, read = run(values[graphs], lengths, matrices, bias, means.some(graphs), mask, result[graphs])
-            reads += read
-        return result, reads
+            into = [one[graphs] for one in results]
+            some, masks = [one[graphs] for one in values], _some(inside, graphs)
+            reads += run(some, lengths, matrices, bias, means.some(graphs), masks, into)[1]
+        return results, reads
 
     def backward(
         self,
-        gradient: Tensor,
-        values: Tensor,
+        gradients: Sequence[Tensor],
+        values: Sequence[Tensor],
         read: list[Tensor],
         *,
         matrices: Any,
         of_matrices: Any,
         of_bias: Tensor | None,
         means: Means,
-    ) -> Tensor | None:
-        """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
+    ) -> Sequence[Tensor] | None:
+        """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
         run = self._code.backward_to_weights if matrices is None else self._code.backward
-        lengths, inside = self.nodes.lengths, self.nodes.bits(self.plan.target.axes, values.dtype)
+        lengths, inside = self.nodes.lengths, self._inside_of(values[0])
         of = of_matrices, of_bias
-        each = self._code.n_kept
+        each, n_graphs = self._code.n_kept, len(values[0])
         if len(read) == each:
-            result: Tensor | None = run(gradient, [values, *read], lengths, matrices, means, inside, None, *of)
-            return result
-        result = None if matrices is None else torch.empty_like(values, memory_format=torch.contiguous_format)
-        start = 0
-        for first in range(0, len(read), each):
-            graphs = slice(start, start + len(read[first]))
-            start = graphs.stop
-            mask, into = None if inside is None else inside[graphs], None if result is None else result[graphs]
-            there = [values[graphs], *read[first : first + each]]
-            run(gradient[graphs], there, lengths, matrices, means.some(graphs), mask, into, *of)
-        return result
+            nowhere = [None] * len(values)
+            results: Sequence[Tensor] | None
+            results = run(gradients, [*values, *read], lengths, matrices, means, inside, nowhere, *of)
+            return results
+        contiguous = torch.contiguous_format
+        results = None if matrices is None else [torch.empty_like(one, memory_format=contiguous) for one in values]
+        size = len(read[0])
+        for number, start in enumerate(range(0, n_graphs, size)):
+            graphs = slice(start, min(start + size, n_graphs))
+            into = [None] * len(values) if results is None else [one[graphs] for one in results]
+            there = [*(one[graphs] for one in values), *read[number * each : (number + 1) * each]]
+            some, masks = [one[graphs] for one in gradients], _some(inside, graphs)
+            run(some, there, lengths, matrices, means.some(graphs), masks, into, *of)
+        return results
+
+    def _inside_of(self, like: Tensor) -> list[Tensor | None]:
+        """For every target the bits that its numbers keep."""
+        return [self.nodes.bits(root.axes, like.dtype) for root in self.plan.target.roots]
 
 
-def _is_small(plan: Plan, channels: tuple[int, int], values: Tensor) -> bool:
+def _some(masks: Sequence[Tensor | None], graphs: slice) -> list[Tensor | None]:
+    return [None if one is None else one[graphs] for one in masks]
+
+
+def _is_small(plan: Plan, channels: Channels, values: Sequence[Tensor]) -> bool:
     """Whether operations count more than what they work on."""
-    n_swaps, n_rows = len(plan.levels[-1].swaps), values.numel() // max(channels[0], 1)
-    n_bytes = values.numel() * values.element_size()
-    if n_bytes * n_swaps > SMALL_BYTES or n_rows * n_swaps > SMALL_ROWS:
+    like, n_swaps = values[0], len(plan.levels[-1].swaps)
+    n_numbers = sum(one.numel() for one in values)
+    n_rows = sum(one.numel() // max(width, 1) for one, width in zip(values, channels[0], strict=True))
+    if n_numbers * like.element_size() * n_swaps > SMALL_BYTES or n_rows * n_swaps > SMALL_ROWS:
         return False
-    return values.dtype in (torch.float32, torch.float64) and not values.is_meta
+    if not all(len(set(several)) == 1 for several in channels):  # rows of different lengths do not stand in one table
+        return False
+    return like.dtype in (torch.float32, torch.float64) and not like.is_meta
 
 
 def _chunks(n_graphs: int, n_bytes: int) -> list[slice] | None:

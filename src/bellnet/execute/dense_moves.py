@@ -21,6 +21,8 @@ class DenseMoves:
 
     def fold(self, number: int, column: int, branch: Branch, parent: Tensor) -> Tensor:
         """The fold in a column of a bundle of the source, from its parent."""
+        if branch.kind == "copy":
+            return parent
         if branch.kind == "diagonal":
             first, second = (axis + 1 for axis in branch.axes)
             return parent.diagonal(0, first, second).movedim(-1, first)
@@ -29,6 +31,8 @@ class DenseMoves:
 
     def spread(self, number: int, column: int, branch: Branch, child: Tensor) -> Tensor:
         """The transpose, for the target: what the parent of such a fold gets from it."""
+        if branch.kind == "copy":
+            return child
         if branch.kind == "sum":
             sets = self.plan.target.bundles[branch.parent].axis_sets
             lengths = [self.nodes.lengths[node_set] for node_set in sets]
@@ -40,10 +44,11 @@ class DenseMoves:
         """What was read on a level, for one of its swaps."""
         return in_order(read, self.plan.levels[level].swaps[number]) if number else read
 
-    def zeros(self, like: Tensor, width: int) -> Tensor:
+    def zeros(self, target: int, like: Tensor, width: int) -> Tensor:
         """A result without values."""
-        return like.new_zeros(len(like), *[self.nodes.lengths[one] for one in self.plan.target.axes], width)
+        axes = self.plan.target.roots[target].axes
+        return like.new_zeros(len(like), *[self.nodes.lengths[one] for one in axes], width)
 
-    def clean(self, result: Tensor) -> Tensor:
+    def clean(self, target: int, result: Tensor) -> Tensor:
         """A result with zeros where there is no node."""
-        return self.nodes.clean(result, self.plan.target.axes)
+        return self.nodes.clean(result, self.plan.target.roots[target].axes)

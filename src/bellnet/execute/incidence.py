@@ -38,9 +38,19 @@ class Incidence:
         self.whole = whole if self.is_total else whole[belongs]
         self.is_empty = not len(self.whole)
         self.is_one = self.is_total and n_wholes == 1 and not self.is_empty
+        self.is_same = False
+
+    @classmethod
+    def same(cls, n_parts: int, device: torch.device) -> "Incidence":
+        """Every part is its own whole."""
+        incidence = cls(torch.arange(n_parts, device=device), n_parts)
+        incidence.is_same = True
+        return incidence
 
     def add_up(self, parts: Tensor) -> Tensor:
         """(wholes, channels): the sum of the parts of every whole."""
+        if self.is_same:
+            return parts
         if self.is_empty:
             return parts.new_zeros(self.n_wholes, parts.shape[-1])
         if self.is_one:
@@ -49,6 +59,8 @@ class Incidence:
 
     def add_up_plainly(self, parts: Tensor) -> Tensor:
         """The same in operations that can be differentiated and traced."""
+        if self.is_same:
+            return parts
         belonging = parts if self.parts is None else parts.index_select(0, self.parts)
         return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
 
@@ -63,6 +75,8 @@ class Incidence:
 
     def hand_out(self, wholes: Tensor) -> Tensor:
         """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
+        if self.is_same:
+            return wholes
         if self.is_empty:
             return wholes.new_zeros(self.n_parts, wholes.shape[-1])
         found = wholes.index_select(0, self.whole)

@@ -4,7 +4,8 @@ The weight is in canonical order, since a checkpoint must not depend on how leve
 """
 
 from collections.abc import Sequence
-from math import prod
+from itertools import accumulate
+from math import gcd, prod
 
 import torch
 from torch import Tensor
@@ -22,12 +23,15 @@ Place = tuple[tuple[int, int], tuple[int, int], int]
 class LevelMatrices:
     """For every level and swap a matrix (reads * in, writes * out), one after the other in one piece of memory.
 
+    Reads are of all sources, side by side, and writes to all targets. Weights are moved in pieces, so many numbers long
+    that they go into the channels of every target without remainder.
+
     Args:
         plan: Whose levels.
         maps: For every map of the plan its number in the weight.
         biases: For every bias of the plan its number in the bias.
-        n_biases: How many of those there are.
-        shape: Of the weight, (n_maps, in, out).
+        whole: The plan that the weight was made for, if it is another one.
+        channels: Those of every source and of every target.
         device: Where the weight is.
     """
 
@@ -37,50 +41,70 @@ class LevelMatrices:
         maps: Sequence[int],
         *,
         biases: Sequence[int],
-        n_biases: int,
-        shape: tuple[int, int, int],
+        whole: Plan,
+        channels: tuple[tuple[int, ...], tuple[int, ...]],
         device: torch.device,
     ) -> None:
-        self._plan, self._shape, self._device = plan, shape, device
-        self._n_biases = n_biases
-        n_maps, inside, outside = shape
-        rows: list[int] = []  # of the weight as a matrix (n_maps * in, out); the one after the last is zero
+        self._plan, self._device = plan, device
+        self._channels = inside, outside = channels
+        self._piece = piece = gcd(*outside)
+        self._pieces = pieces = [channels // piece for channels in outside]
+        starts = _starts(whole, inside, pieces)
+        n_pieces = starts.pop()
+        rows: list[int] = []  # of the weight in pieces; the one after the last is zero
         self._places: list[list[Place]] = []
         self._levels: list[Place] = []
         for level in plan.levels:
-            width = len(level.writes) * outside
+            height = sum(inside[fold.tensor] for fold in level.reads)
+            width = sum(outside[fold.tensor] for fold in level.writes)
             places = []
             for plane in level.index:
-                places.append(((len(level.reads) * inside, width), (width, 1), len(rows) * outside))
-                for numbers in plane:
-                    starts = [n_maps if number is None else maps[number] for number in numbers]
-                    for channel in range(inside):
-                        rows += [start * inside + (channel if start < n_maps else 0) for start in starts]
+                places.append(((height, width), (width, 1), len(rows) * piece))
+                for read, numbers in zip(level.reads, plane, strict=True):
+                    several = [pieces[write.tensor] for write in level.writes]
+                    firsts = [n_pieces if number is None else starts[maps[number]] for number in numbers]
+                    steps = [0 if number is None else each for number, each in zip(numbers, several, strict=True)]
+                    cells = [
+                        (first + (one if step else 0), step)
+                        for first, step, each in zip(firsts, steps, several, strict=True)
+                        for one in range(each)
+                    ]
+                    for channel in range(inside[read.tensor]):
+                        rows += [first + channel * step for first, step in cells]
             self._places.append(places)
             (height, _), strides, start = places[0]
             self._levels.append(((len(places) * height, width), strides, start))
         self._n_rows = len(rows)
+        bias_starts = list(accumulate((pieces[target] for target, _ in whole.numbered_biases), initial=0))
+        self._n_bias_rows = bias_starts[-1]
+        kept = [row for bias in biases for row in range(bias_starts[bias], bias_starts[bias + 1])]
         with making_constants():
             self._rows = torch.tensor(rows, dtype=torch.int64, device=device)
-            back = torch.full((n_maps * inside + 1,), len(rows), dtype=torch.int64, device=device)
+            back = torch.full((n_pieces + 1,), len(rows), dtype=torch.int64, device=device)
             back[self._rows] = torch.arange(len(rows), device=device)
             self._back = back[:-1]
-            self._biases = None if len(biases) == n_biases else torch.tensor(biases, dtype=torch.int64, device=device)
-        self._has_gaps = n_maps * inside in rows
-        self._leaves_out = len({*rows, n_maps * inside}) <= n_maps * inside
+            self._biases = None if len(kept) == bias_starts[-1] else torch.tensor(kept, device=device)
+        self._n_kept = len(kept)
+        self._has_gaps = n_pieces in rows
+        self._leaves_out = len({*rows, n_pieces}) <= n_pieces
         self._factors: dict[tuple[object, ...], Tensor] = {}
 
     def gather(self, weight: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
-        """All matrices from (n_maps, in, out); with lengths they also turn sums into means over so many nodes."""
-        flat = weight.reshape(-1, self._shape[2])
+        """All matrices from the weights; with lengths they also turn sums into means over so many nodes.
+
+        Args:
+            weight: (n_maps, in, out), or for several pairs of tensors all those, in the order of the pairs, in a row.
+            lengths: For every node set.
+        """
+        flat = weight.reshape(-1, self._piece)
         if self._has_gaps:
-            flat = torch.cat([flat, flat.new_zeros(1, self._shape[2])])
+            flat = torch.cat([flat, flat.new_zeros(1, self._piece)])
         gathered = flat.index_select(0, self._rows)
         return gathered if lengths is None else gathered.mul_(self._means(lengths, weight.dtype))
 
     def zeros(self, like: Tensor) -> Tensor:
         """For the gradients of all matrices."""
-        return like.new_zeros(self._n_rows + self._leaves_out, self._shape[2])
+        return like.new_zeros(self._n_rows + self._leaves_out, self._piece)
 
     def apart(self, gathered: Tensor) -> list[list[Tensor]]:
         """The matrix of every level and swap, as views."""
@@ -90,26 +114,28 @@ class LevelMatrices:
         """The matrices of every level, those of its swaps below each other, as views."""
         return [gathered.as_strided(*place) for place in self._levels]
 
-    def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
-        """The transpose of `gather`: (n_maps, in, out) from gradients, which may be written into."""
+    def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None, shape: torch.Size) -> Tensor:
+        """The transpose of `gather`: of the shape of the weight, from gradients, which may be written into."""
         if lengths is not None:
             (gathered[: self._n_rows] if self._leaves_out else gathered).mul_(self._means(lengths, gathered.dtype))
-        return gathered.index_select(0, self._back).view(self._shape)
+        return gathered.index_select(0, self._back).view(shape)
 
     def gather_bias(self, bias: Tensor) -> Tensor:
-        """The biases that the lowest level adds, one after the other, from (n_biases, out)."""
-        return (bias if self._biases is None else bias.index_select(0, self._biases)).reshape(-1)
+        """The biases that the lowest level adds, one after the other, from (n_biases, out), or those in a row."""
+        if self._biases is None:
+            return bias.reshape(-1)
+        return bias.reshape(-1, self._piece).index_select(0, self._biases).reshape(-1)
 
     def zeros_of_bias(self, like: Tensor) -> Tensor:
         """For the gradient of those."""
-        return like.new_zeros(len(self._plan.biases) * self._shape[2])
+        return like.new_zeros(self._n_kept * self._piece)
 
-    def scatter_bias(self, gradient: Tensor) -> Tensor:
+    def scatter_bias(self, gradient: Tensor, shape: torch.Size) -> Tensor:
         """The transpose of `gather_bias`."""
-        rows = gradient.view(-1, self._shape[2])
         if self._biases is None:
-            return rows
-        return rows.new_zeros(self._n_biases, self._shape[2]).index_copy(0, self._biases, rows)
+            return gradient.view(shape)
+        rows = gradient.view(-1, self._piece)
+        return rows.new_zeros(self._n_bias_rows, self._piece).index_copy(0, self._biases, rows).view(shape)
 
     def _means(self, lengths: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         key = lengths, dtype
@@ -117,13 +143,20 @@ class LevelMatrices:
         if found is None:
             factors: list[float] = []
             for level in self._plan.levels:
+                each = sum(self._pieces[write.tensor] for write in level.writes)
                 for _ in level.swaps:
                     for read in level.reads:
                         terms = prod(max(lengths[node_set], 1) for node_set in read.dropped_sets)
-                        factors += [1 / terms] * (self._shape[1] * len(level.writes))
+                        factors += [1 / terms] * (self._channels[0][read.tensor] * each)
             with making_constants():
                 found = torch.tensor(factors, dtype=dtype, device=self._device).unsqueeze(1)
             if len(self._factors) >= MOST_LENGTHS:
                 self._factors = {}
             self._factors[key] = found
         return found
+
+
+def _starts(plan: Plan, inside: Sequence[int], pieces: Sequence[int]) -> list[int]:
+    """For every map the first piece of its weight; and the number of all pieces."""
+    sizes = (inside[pair.source] * pieces[pair.target] for pair in plan.pairs for _ in range(pair.n_maps))
+    return list(accumulate(sizes, initial=0))

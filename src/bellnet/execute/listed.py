@@ -7,13 +7,13 @@ processor's cache holds them, and their memory is used again.
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from bellnet.execute.absent import what_is_left
 from bellnet.execute.incidence import Incidence
+from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.listed_side import ListedSide
 from bellnet.execute.means import NO_MEANS, Means, scale
@@ -30,31 +30,33 @@ PIECE_BYTES, FEWEST_ROWS = 2**21, 1024
 
 
 class Supports(NamedTuple):
-    """The layout of listed tuples: those of an input, those that the result is to list, and by what means divide.
+    """The layout of listed tuples: those of inputs, those that results are to list, and by what means divide.
 
     Attributes:
+        sources: For every source.
+        targets: For every target.
         lengths: The number of nodes of every node set, if all graphs have the same; else None.
         listed: Whether a mean divides by the number of listed tuples, or by that of all tuples of nodes.
     """
 
-    source: Support
-    target: Support
+    sources: tuple[Support, ...]
+    targets: tuple[Support, ...]
     lengths: tuple[int, ...] | None
     listed: bool
     has_axes: bool = False
 
     def present(self, plan: Plan) -> Present:
         """The maps that have something to do."""
-        return what_is_left(plan, self.source, self.target)
+        return what_is_left(plan, self.sources, self.targets)
 
-    def walk(self, plan: Plan, channels: tuple[int, int], values: Tensor) -> "Listed":
+    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "ListedWalk":
         """What runs a plan."""
-        return Listed.on(plan, self)
+        return ListedWalk(Listed.on(plan, self), channels)
 
-    def moves(self, plan: Plan, values: Tensor, *, mean: bool) -> tuple["Listed", Means]:
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple["Listed", Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""
         listed = Listed.on(plan, self)
-        return listed, listed.factors(values) if mean else NO_MEANS
+        return listed, listed.factors(values[0]) if mean else NO_MEANS
 
 
 class Passage:
@@ -168,101 +170,99 @@ class Witness:
         add_columns_by_columns(self.of_matrices[level][number], read if piece is None else read[piece], rows)
 
 
-class Listed:
-    """A plan between two supports."""
+class ListedWalk:
+    """A plan between supports, with so many channels."""
 
     is_small = False
 
-    def __init__(self, plan: Plan, supports: Supports) -> None:
-        self.plan, self.listed = plan, supports.listed
-        self.lengths = None if supports.listed else supports.lengths
-        source, target = ListedSide.on(plan.source, supports.source), ListedSide.on(plan.target, supports.target)
-        self.source, self.target = source, target
-        levels = list(zip(plan.source.levels, plan.target.levels, plan.levels, strict=True))
-        self.there = Passage(source, target, [(one, other, level.swaps) for one, other, level in levels])
-        self.back = Passage(target, source, [(other, one, _inverses(level.swaps)) for one, other, level in levels])
-        self._factors: dict[torch.dtype, tuple[Tensor | None, ...]] = {}
+    def __init__(self, listed: "Listed", channels: Channels) -> None:
+        self._listed, self.plan = listed, listed.plan
+        self._inside, self._outside = channels
 
-    @classmethod
-    def on(cls, plan: Plan, supports: Supports) -> "Listed":
-        """The one for two supports, kept with the first as long as the second is there."""
-        kept: WeakKeyDictionary[Support, dict[tuple[Plan, bool], Listed]]
-        kept = supports.source.once("listed", WeakKeyDictionary)
-        found = kept.setdefault(supports.target, {})
-        if (plan, supports.listed) not in found:
-            with making_constants():
-                found[plan, supports.listed] = cls(plan, supports)
-        return found[plan, supports.listed]
-
-    def means(self, values: Tensor) -> Means:
+    def means(self, values: Sequence[Tensor]) -> Means:
         """How the sums of these values become means; the weights see to it, if they can."""
-        if self.lengths is not None and values.dtype in (torch.float32, torch.float64):
-            return Means(self.lengths)
-        return self.factors(values)
-
-    def factors(self, values: Tensor) -> Means:
-        """What turns the sums of these values into means."""
-        dtype = torch.promote_types(values.dtype, torch.float32)
-        if dtype not in self._factors:
-            shadows = self.source.shadows
-            make = shadows.listed_factors if self.listed else shadows.dense_factors
-            with making_constants():
-                found = [make(number) for number in range(len(self.source.columns))]
-                self._factors[dtype] = tuple(one if one is None else one.to(dtype).unsqueeze(-1) for one in found)
-        return Means(None, self._factors[dtype])
+        lengths = self._listed.lengths
+        if lengths is not None and values[0].dtype in (torch.float32, torch.float64):
+            return Means(lengths)
+        return self._listed.factors(values[0]).over_columns(self.plan.source, self._inside)
 
     def views(self, matrices: LevelMatrices, gathered: Tensor) -> Matrices:
         """The matrices as they are used."""
         return matrices.apart(gathered)
 
     def forward(
-        self, values: Tensor, matrices: Matrices, *, bias: Tensor | None, means: Means
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The result, and what was read but the values themselves."""
-        read = means.scaled(self.source.read(values), values.dtype)
-        return _walk(self.there, self.target, read, matrices, bias), read[1:]
+        self, values: Sequence[Tensor], matrices: Matrices, *, bias: Tensor | None, means: Means
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The results, and what was read but the values themselves."""
+        listed = self._listed
+        read = means.scaled(listed.source.read(values), values[0].dtype)
+        return _walk(listed.there, self._outside, read, matrices, bias), read[len(values) :]
 
     def backward(
         self,
-        gradient: Tensor,
-        values: Tensor,
+        gradients: Sequence[Tensor],
+        values: Sequence[Tensor],
         read: list[Tensor],
         *,
         matrices: Matrices | None,
         of_matrices: Matrices,
         of_bias: Tensor | None,
         means: Means,
-    ) -> Tensor | None:
-        """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
-        read = [values, *read]
-        pulled = self.target.read(gradient)
-        pulled = [one if one.dtype == gradient.dtype else one.to(gradient.dtype) for one in pulled]
+    ) -> list[Tensor] | None:
+        """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
+        listed, plan, dtype = self._listed, self.plan, values[0].dtype
+        read = [*values, *read]
+        pulled = [one if one.dtype == dtype else one.to(dtype) for one in listed.target.read(gradients)]
         if of_bias is not None:
-            of_bias.add_(pulled[self.plan.target.levels[0]].sum(0))
-        reads = [read[number] for number in self.plan.source.levels]
+            of_bias.add_(pulled[plan.target.levels[0]].sum(0))
+        reads = [read[number] for number in plan.source.levels]
         witness = Witness(reads, of_matrices)
-        result = None
+        results = None
         if matrices is not None:
             transposed = [[matrix.mT for matrix in of_level] for of_level in matrices]
-            result = _walk(self.back, self.source, pulled, transposed, None, means, witness)
+            results = _walk(listed.back, self._inside, pulled, transposed, None, means, witness)
         for level, of_level in enumerate(of_matrices):
             for number, into in enumerate(of_level):
                 if (level, number) not in witness.seen:
-                    self._pair(level, number, reads[level], pulled[self.plan.target.levels[level]], into)
-        return result
+                    self._pair(level, number, reads[level], pulled[plan.target.levels[level]], into)
+        return results
 
     def _pair(self, level: int, number: int, read: Tensor, pulled: Tensor, into: Tensor) -> None:
         """Add the gradient of one matrix: of the two sides the narrower one is looked up."""
         if into.shape[0] <= into.shape[1]:
             for piece in _pieces(len(pulled), into.shape[1], pulled):
-                rows = self.there.rows(level, number, read, piece)
+                rows = self._listed.there.rows(level, number, read, piece)
                 if rows is not None:
                     add_columns_by_columns(into, rows, pulled if piece is None else pulled[piece])
         else:
             for piece in _pieces(len(read), into.shape[0], read):
-                rows = self.back.rows(level, number, pulled, piece)
+                rows = self._listed.back.rows(level, number, pulled, piece)
                 if rows is not None:
                     add_columns_by_columns(into, read if piece is None else read[piece], rows)
+
+
+class Listed:
+    """A plan between supports: where everything stands, and its moves in plain operations."""
+
+    def __init__(self, plan: Plan, supports: Supports) -> None:
+        self.plan, self.listed = plan, supports.listed
+        self.lengths = None if supports.listed else supports.lengths
+        source, target = ListedSide.on(plan.source, supports.sources), ListedSide.on(plan.target, supports.targets)
+        self.source, self.target = source, target
+        levels = list(zip(plan.source.levels, plan.target.levels, plan.levels, strict=True))
+        self.there = Passage(source, target, [(one, other, level.swaps) for one, other, level in levels])
+        self.back = Passage(target, source, [(other, one, _inverses(level.swaps)) for one, other, level in levels])
+
+    @classmethod
+    def on(cls, plan: Plan, supports: Supports) -> "Listed":
+        """The one for these supports, kept with the first as long as the others are there."""
+        first, *others = *supports.sources, *supports.targets
+        return first.once_with(others, ("listed", plan, supports.listed), lambda: cls(plan, supports))
+
+    def factors(self, values: Tensor) -> Means:
+        """What turns the sums of these values into means."""
+        dtype = torch.promote_types(values.dtype, torch.float32)
+        return Means(None, self.source.shadows.factors(dtype, listed=self.listed))
 
     def fold(self, number: int, column: int, branch: Branch, parent: Tensor) -> Tensor:
         """The fold in a column of a bundle of the source, from its parent."""
@@ -277,62 +277,58 @@ class Listed:
         lookup = self.there.lookup(level, number)
         return read if lookup is None else lookup.hand_out(read)
 
-    def zeros(self, like: Tensor, width: int) -> Tensor:
+    def zeros(self, target: int, like: Tensor, width: int) -> Tensor:
         """A result without values."""
-        return like.new_zeros(self.target.shadow(0).n_rows, width)
+        return like.new_zeros(self.target.shadow(target).n_rows, width)
 
-    def clean(self, result: Tensor) -> Tensor:
+    def clean(self, target: int, result: Tensor) -> Tensor:
         """The result as it is: nothing is listed that is no tuple of nodes."""
         return result
 
 
 def _walk(
     passage: Passage,
-    side: ListedSide,
+    channels: tuple[int, ...],
     read: list[Tensor],
     matrices: Matrices,
     bias: Tensor | None,
     means: Means | None = None,
     witness: Witness | None = None,
-) -> Tensor:
-    """Mix what was read on every level and write it."""
-    totals = read[passage.levels[0][0]]
-    bundles: list[Tensor | None] = [None] * len(side.columns)
-    last = None
-    for level, (source, target, _) in enumerate(passage.levels):
-        if target == 0:
-            last = level
-            continue
-        bundles[target] = passage.accumulate(
+) -> list[Tensor]:
+    """Mix what was read on every level and write it, to tensors with so many channels."""
+    side, totals = passage.target, read[passage.levels[0][0]]
+    bundles: list[Tensor | None] = [None] * len(side.tree.bundles)
+    last: dict[int, int] = {}
+
+    def mixed(level: int, begun: Callable[[slice | None], Tensor] | None) -> Tensor:
+        return passage.accumulate(
             level,
-            read[source],
+            read[passage.levels[level][0]],
             matrices[level],
-            begun=None,
+            begun=begun,
             bias=None if level else bias,
             totals=totals,
             witness=witness,
         )
+
+    for level, (_, target, _) in enumerate(passage.levels):
+        if target < side.n_roots:
+            last[target] = level
+        else:
+            bundles[target] = mixed(level, None)
     if means is not None and means.factors is not None:
         pairs = zip(bundles, means.factors, strict=True)
         bundles = [one if one is None else scale(one, factors).to(read[0].dtype) for one, factors in pairs]
-    begun = side.write(bundles)
-    if last is None:
-        whole = (
-            begun.at(None)
-            if begun.at is not None
-            else read[0].new_zeros(side.shadow(0).n_rows, matrices[0][0].shape[1] // side.columns[passage.levels[0][1]])
-        )
-        return begun.finish(whole)
-    total = passage.accumulate(
-        last,
-        read[passage.levels[last][0]],
-        matrices[last],
-        begun=begun.at,
-        bias=None if last else bias,
-        totals=totals,
-        witness=witness,
-    )
-    return begun.finish(total)
+    results = []
+    for root, begun in enumerate(side.write(bundles, channels)):
+        if root in last:
+            whole = mixed(last[root], begun.at)
+        elif begun.at is not None:
+            whole = begun.at(None)
+        else:
+            whole = read[0].new_zeros(side.shadow(root).n_rows, channels[root])
+        results.append(begun.finish(whole))
+    return results
 
 
 def _inverses(swaps: tuple[Swap, ...]) -> tuple[Swap, ...]:

@@ -51,15 +51,14 @@ def bias_tensors(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> Tensor:
 
 def _averaged(tensors: Tensor, plan: Plan, first: int) -> Tensor:
     """The average over all exchanges of unordered target slots, whose axes begin at the first."""
-    for group in plan.spec.unordered_targets:
-        orders = list(permutations(group))
+    for group in plan.spec.unordered_of():
         exchanged = []
-        for order in orders:
+        for order in permutations(group):
             axes = list(range(tensors.ndim))
             for slot, other in zip(group, order, strict=True):
                 axes[first + slot] = first + other
             exchanged.append(tensors.permute(axes))
-        tensors = sum(exchanged) / len(orders)
+        tensors = torch.stack(exchanged).mean(0)
     return tensors
 
 

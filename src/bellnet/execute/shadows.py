@@ -1,4 +1,4 @@
-"""The tuples that the folds of a support live on.
+"""The tuples that the folds of a support live on, or those of several supports.
 
 The fold of a sparse tensor is sparse as well: it lives on what is left of the listed tuples when slots are dropped or
 made to agree. All folds of one rank share one list of tuples, their *shadow*, so that they can be put side by side.
@@ -6,7 +6,7 @@ At rank 1 that is every node and at rank 0 every graph, because those are few; a
 the folds reach, never all tuples.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -16,8 +16,9 @@ from torch import Tensor
 
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.pool import Share
-from bellnet.plan import Branch, Swap, Tree
+from bellnet.plan import Branch, Root, Swap, Tree
 from bellnet.tensors.codes import encode, find
+from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.support import Support
 
 Move = tuple[str, tuple[int, ...]]
@@ -42,7 +43,7 @@ class Shadow:
     n_rows: int
     graph_of_node: Tensor
     memory: Share = field(default_factory=Share, repr=False)
-    _moves: dict[tuple[Move, "Shadow"], Incidence] = field(default_factory=dict, repr=False)
+    _moves: "WeakKeyDictionary[Shadow, dict[Move, Incidence]]" = field(default_factory=WeakKeyDictionary, repr=False)
     _lookups: "WeakKeyDictionary[Shadow, dict[Swap, Incidence | None]]" = field(
         default_factory=WeakKeyDictionary, repr=False
     )
@@ -55,6 +56,8 @@ class Shadow:
     def moved(self, move: Move) -> tuple[Tensor, Tensor | None]:
         """The tuples with one axis less, and which tuples they come from; None for all, which then may repeat."""
         kind, axes = move
+        if kind == "copy":
+            return self.nodes, None
         left = [axis for axis in range(len(self.totals)) if axis != axes[-1]]
         if kind == "sum":
             return self.nodes[left], None
@@ -63,15 +66,25 @@ class Shadow:
 
     def move(self, move: Move, onto: "Shadow") -> Incidence:
         """Which tuples here belong to which tuple of the shadow that the move leads to."""
-        if (move, onto) not in self._moves:
-            tuples, agree = self.moved(move)
-            whole = onto.find(tuples) if onto.totals else self.graphs
-            if agree is not None:
-                everywhere = torch.full((self.n_rows,), -1, device=whole.device)
-                everywhere[agree] = whole
-                whole = everywhere
-            self._moves[move, onto] = Incidence(whole, onto.n_rows)
-        return self._moves[move, onto]
+        moves = self._moves.setdefault(onto, {})
+        if move not in moves:
+            moves[move] = self._move(move, onto)
+        return moves[move]
+
+    def _move(self, move: Move, onto: "Shadow") -> Incidence:
+        if move[0] == "copy" and self.is_like(onto):
+            return Incidence.same(self.n_rows, self.nodes.device)
+        tuples, agree = self.moved(move)
+        whole = onto.find(tuples) if onto.totals else self.graphs
+        if agree is not None:
+            everywhere = torch.full((self.n_rows,), -1, device=whole.device)
+            everywhere[agree] = whole
+            whole = everywhere
+        return Incidence(whole, onto.n_rows)
+
+    def is_like(self, other: "Shadow") -> bool:
+        """Whether another one is known to have the same tuples in the same order."""
+        return other is self or (self.is_every and other.is_every)
 
     def lookup(self, swap: Swap, wanted: "Shadow") -> Incidence | None:
         """Where the tuples of another shadow are found here, axes reordered; None if the rows are the same.
@@ -85,7 +98,7 @@ class Shadow:
 
     def _lookup(self, swap: Swap, wanted: "Shadow") -> Incidence | None:
         straight = swap == tuple(range(len(swap)))
-        if straight and (wanted is self or (self.is_every and wanted.is_every)):
+        if straight and self.is_like(wanted):
             return None
         assert self.totals  # every shadow of rank 0 is every graph
         place = [swap.index(axis) for axis in range(len(swap))]
@@ -110,16 +123,17 @@ class Shadows:
         moves: For every bundle and column which tuples of its parent belong to which of its own.
     """
 
-    def __init__(self, support: Support, tree: Tree) -> None:
-        self._tree, self._n_listed = tree, support.n_tuples
-        self.bundles: list[Shadow] = [_top(support, tree.order)]
-        by_sets = {tree.axes: self.bundles[0]}
+    def __init__(self, supports: Sequence[Support], tree: Tree) -> None:
+        self._tree, self._n_listed = tree, [support.n_tuples for support in supports]
+        roots = list(zip(supports, tree.roots, strict=True))
+        self.bundles: list[Shadow] = [_top(support, root.order) for support, root in roots]
+        by_sets: dict[tuple[int, ...], Shadow] = {}
         self.moves: dict[tuple[int, int], Incidence] = {}
-        for number, bundle in enumerate(tree.bundles[1:], 1):
+        for number, bundle in enumerate(tree.bundles[len(roots) :], len(roots)):
             sets = bundle.axis_sets
             if sets not in by_sets:  # parents come first, so all shadows of higher rank are there
                 alike = [branch for other in tree.bundles if other.axis_sets == sets for branch in other.branches]
-                by_sets[sets] = _shadow(support, tree.sets, sets, [(self.bundles[b.parent], _move(b)) for b in alike])
+                by_sets[sets] = _shadow(roots, sets, [(self.bundles[b.parent], _move(b)) for b in alike])
             self.bundles.append(by_sets[sets])
             for branch in bundle.branches:
                 incidence = self.bundles[branch.parent].move(_move(branch), self.bundles[-1])
@@ -127,8 +141,21 @@ class Shadows:
                     self.moves[number, column] = incidence
         self._counts = {
             node_set: support.counts.by_set[support.counts.key(name)]
-            for node_set, name in zip(tree.sets, support.slots, strict=True)
+            for support, root in roots
+            for node_set, name in zip(root.sets, support.slots, strict=True)
         }
+        self._factors: dict[tuple[bool, torch.dtype], tuple[Tensor | None, ...]] = {}
+
+    def factors(self, dtype: torch.dtype, *, listed: bool) -> tuple[Tensor | None, ...]:
+        """For every bundle (rows, columns, 1) what makes means of its sums: of all tuples, or of listed ones."""
+        if (listed, dtype) not in self._factors:
+            make = self.listed_factors if listed else self.dense_factors
+            with making_constants():
+                found = [make(number) for number in range(len(self.bundles))]
+                self._factors[listed, dtype] = tuple(
+                    one if one is None else one.to(dtype).unsqueeze(-1) for one in found
+                )
+        return self._factors[listed, dtype]
 
     def dense_factors(self, number: int) -> Tensor | None:
         """(rows, columns): one over the number of tuples of nodes that each fold sums; None for one everywhere."""
@@ -152,8 +179,9 @@ class Shadows:
     @cached_property
     def _listed_counts(self) -> list[Tensor]:
         """For every bundle (rows, columns): how many listed tuples each fold sums."""
-        counts = [torch.ones(self._n_listed, 1, dtype=torch.float64, device=self.bundles[0].nodes.device)]
-        for number, bundle in enumerate(self._tree.bundles[1:], 1):
+        device, n_roots = self.bundles[0].nodes.device, len(self._n_listed)
+        counts = [torch.ones(n_listed, 1, dtype=torch.float64, device=device) for n_listed in self._n_listed]
+        for number, bundle in enumerate(self._tree.bundles[n_roots:], n_roots):
             columns = []
             for branch in bundle.branches:
                 for column in range(branch.n_columns):
@@ -181,25 +209,34 @@ def _top(support: Support, order: Swap) -> Shadow:
 
 
 def _shadow(
-    support: Support, source: tuple[int, ...], sets: tuple[int, ...], moves: Iterable[tuple[Shadow, Move]]
+    roots: Sequence[tuple[Support, Root]], sets: tuple[int, ...], moves: Iterable[tuple[Shadow, Move]]
 ) -> Shadow:
     """What these moves reach together; every node or graph where there is at most one axis."""
-    slots = [source.index(node_set) for node_set in sets]
-    totals = tuple(support.totals[slot] for slot in slots)
+    slots = [
+        next((support, root.sets.index(node_set)) for support, root in roots if node_set in root.sets)
+        for node_set in sets
+    ]
+    totals = tuple(support.totals[slot] for support, slot in slots)
     if not sets:
-        return support.once("every graph", lambda: _every_graph(support))
+        first = roots[0][0]
+        return first.once("every graph", lambda: _every_graph(first))
+    support, slot = slots[0]
     if len(sets) == 1:
-        return support.once(("every node", slots[0]), lambda: _every_node(support, slots[0]))
+        return support.once(("every node", slot), lambda: _every_node(support, slot))
     moves = frozenset(moves)
+    (shadow, (kind, _)), *others = moves
+    if kind == "copy" and not others:
+        return shadow
 
     def union() -> Shadow:
         tuples = torch.cat([shadow.moved(move)[0] for shadow, move in moves], 1)
         codes, places = torch.unique(encode([tuples], totals)[0], return_inverse=True)
         nodes = tuples.new_empty(len(tuples), len(codes))
         nodes[:, places] = tuples
-        return Shadow(totals, nodes, False, len(codes), _graph_of_node(support, slots[0]))
+        return Shadow(totals, nodes, False, len(codes), _graph_of_node(support, slot))
 
-    return support.once(("union", moves), union)
+    # What was made of several supports is not kept with one of them.
+    return support.once(("union", moves), union) if len(roots) == 1 else union()
 
 
 def _every_graph(support: Support) -> Shadow:

@@ -8,6 +8,7 @@ numbers of the rows depend on plan, lengths and batch alone and are kept. What a
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -47,19 +48,25 @@ class Sums(NamedTuple):
 class Side:
     """All folds of the tensors on one side of a plan, for so many graphs with so many nodes, one below the other.
 
+    Several tensors have the same number of channels, so that their rows, too, stand one below the other.
+
     Attributes:
         sections: For every level where its folds are.
         n_rows: How many rows they have together.
-        shape: Of the whole tensor, without channels.
+        shapes: Of the whole tensors, without channels.
     """
 
     def __init__(
         self, tree: Tree, swaps: Sequence[Sequence[Swap]], lengths: tuple[int, ...], n_graphs: int, device: torch.device
     ) -> None:
         self._tree = tree
-        self.shape = (n_graphs, *[lengths[one] for one in tree.axes])
-        whole = torch.arange(prod(self.shape), device=device).view(self.shape).unsqueeze(-1)
-        known = {Fold.identity(tree.sets): whole}
+        self._n_graphs = n_graphs
+        self.shapes = [(n_graphs, *[lengths[one] for one in root.axes]) for root in tree.roots]
+        starts = list(accumulate(map(prod, self.shapes), initial=0))
+        known = {}
+        for tensor, (root, shape) in enumerate(zip(tree.roots, self.shapes, strict=True)):
+            rows = torch.arange(starts[tensor], starts[tensor + 1], device=device)
+            known[Fold.identity(root.sets, tensor=tensor)] = rows.view(shape).unsqueeze(-1)
         orders, counts, self.sections, self.n_rows = [], [], [], 0
         for number, several in zip(tree.levels, swaps, strict=True):
             folds = [_rows_of(fold, known) for fold in tree.bundles[number].folds]
@@ -73,20 +80,29 @@ class Side:
         order, self._counts = torch.cat(orders), torch.cat(counts)
         ascending, places = order.sort(stable=True)
         of_rows = torch.repeat_interleave(torch.arange(self.n_rows, device=device), self._counts)[places]
-        self._sorted = places
         self._down = Sums(order.int(), _bounds(self._counts))
-        self._up = Sums(of_rows.int(), _bounds(torch.bincount(ascending, minlength=whole.numel())))
+        bounds = _bounds(torch.bincount(ascending, minlength=starts[-1]))
+        self._up, self._sorted = [], []
+        for start, stop in pairwise(starts):
+            first, last = int(bounds[start]), int(bounds[stop])
+            self._up.append(Sums(of_rows[first:last].int(), bounds[start : stop + 1] - first))
+            self._sorted.append(places[first:last])
         self._places_of: dict[int, list[Place]] = {}
         self._means: dict[torch.dtype, tuple[Tensor, ...]] = {}
 
-    def read(self, whole: Tensor, weights: Tensor | None) -> Tensor:
+    def read(self, wholes: Sequence[Tensor], weights: Tensor | None) -> Tensor:
         """(rows, channels): all folds of (graphs, *axes, channels)."""
-        return self._down.of(whole.reshape(-1, whole.shape[-1]), weights)
+        below = [whole.reshape(-1, whole.shape[-1]) for whole in wholes]
+        return self._down.of(below[0] if len(below) == 1 else torch.cat(below), weights)
 
-    def write(self, rows: Tensor, weights: Tensor | None) -> Tensor:
+    def write(self, rows: Tensor, weights: Sequence[Tensor] | None) -> list[Tensor]:
         """The transpose."""
-        # Not a view, which autograd would guard: it is of that length already.
-        return self._up.of(rows, weights).resize_(*self.shape, rows.shape[1])
+        several = [None] * len(self._up) if weights is None else weights
+        # Not views, which autograd would guard: they are of that length already.
+        return [
+            up.of(rows, one).resize_(*shape, rows.shape[1])
+            for up, one, shape in zip(self._up, several, self.shapes, strict=True)
+        ]
 
     def levels(self, rows: Tensor) -> list[Tensor]:
         """For every level (tuples, swaps * columns * channels), as views."""
@@ -101,7 +117,7 @@ class Side:
         return [rows.as_strided(*place) for place in places]
 
     def means(self, plan: Plan, nodes: Nodes, like: Tensor) -> tuple[Tensor, ...]:
-        """The weights that make means of sums, for reading and for writing."""
+        """The weights that make means of sums, for reading and for writing to each of the tensors."""
         kept = self._means if nodes.counts is None else nodes.kept.setdefault(self, {})
         found = kept.get(like.dtype)
         if found is None:
@@ -112,12 +128,12 @@ class Side:
     def _weights(self, factors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
         rows = []
         for number, (_, n_tuples, n_swaps, n_columns) in zip(self._tree.levels, self.sections, strict=True):
-            n_graphs, by_column = self.shape[0], factors[number]
+            n_graphs, by_column = self._n_graphs, factors[number]
             one = like.new_ones(1) if by_column is None else by_column.reshape(len(by_column), 1, 1, n_columns)
             shape = n_graphs, n_tuples // max(n_graphs, 1), n_swaps, n_columns
             rows.append(one.expand(shape).flatten().to(like.dtype))
         weights = torch.repeat_interleave(torch.cat(rows), self._counts)
-        return weights, weights[self._sorted]
+        return weights, *[weights[places] for places in self._sorted]
 
 
 class SmallWalk:
@@ -125,24 +141,24 @@ class SmallWalk:
 
     is_small = True
 
-    def __init__(self, plan: Plan, nodes: Nodes, values: Tensor) -> None:
+    def __init__(self, plan: Plan, nodes: Nodes, values: Sequence[Tensor]) -> None:
         self.plan, self.nodes = plan, nodes
-        self.source, self.target = _sides(plan, nodes.lengths, len(values), values.device)
+        self.source, self.target = _sides(plan, nodes.lengths, len(values[0]), values[0].device)
 
-    def means(self, values: Tensor) -> Means:
+    def means(self, values: Sequence[Tensor]) -> Means:
         """How the sums of these values become means: weights of rows, for reading and for writing."""
-        return Means(None, self.source.means(self.plan, self.nodes, values))
+        return Means(None, self.source.means(self.plan, self.nodes, values[0]))
 
     def views(self, matrices: LevelMatrices, gathered: Tensor) -> list[Tensor]:
         """The matrices as they are used."""
         return matrices.by_level(gathered)
 
     def forward(
-        self, values: Tensor, matrices: list[Tensor], *, bias: Tensor | None, means: Means
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The result, and what was read."""
+        self, values: Sequence[Tensor], matrices: list[Tensor], *, bias: Tensor | None, means: Means
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The results, and what was read."""
         read = self.source.read(values, None if means.factors is None else means.factors[0])
-        mixed = values.new_empty(self.target.n_rows, matrices[-1].shape[1] // self.target.sections[-1].n_columns)
+        mixed = read.new_empty(self.target.n_rows, matrices[-1].shape[1] // self.target.sections[-1].n_columns)
         pairs = zip(self.source.levels(read), matrices, self.target.levels(mixed), strict=True)
         for rows, matrix, into in pairs:
             if bias is None:
@@ -150,28 +166,33 @@ class SmallWalk:
             else:
                 torch.addmm(bias, rows, matrix, out=into)
                 bias = None
-        result = self.target.write(mixed, None)
-        inside = self.nodes.bits(self.plan.target.axes, values.dtype)
-        if inside is not None:
-            zero_(result, inside)
-        return result, [read]
+        results = self.target.write(mixed, None)
+        if self.nodes.counts is not None:
+            for result, inside in zip(results, self._inside(read.dtype), strict=True):
+                if inside is not None:
+                    zero_(result, inside)
+        return results, [read]
+
+    def _inside(self, dtype: torch.dtype) -> list[Tensor | None]:
+        """For every target the bits that its numbers keep."""
+        return [self.nodes.bits(root.axes, dtype) for root in self.plan.target.roots]
 
     def backward(
         self,
-        gradient: Tensor,
-        values: Tensor,
+        gradients: Sequence[Tensor],
+        values: Sequence[Tensor],
         read: list[Tensor],
         *,
         matrices: list[Tensor] | None,
         of_matrices: list[Tensor],
         of_bias: Tensor | None,
         means: Means,
-    ) -> Tensor | None:
-        """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
-        inside = self.nodes.bits(self.plan.target.axes, values.dtype)
-        if inside is not None:
-            gradient = zeroed(gradient, inside)
-        levels = self.target.levels(self.target.read(gradient, None))
+    ) -> list[Tensor] | None:
+        """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
+        if self.nodes.counts is not None:
+            pairs = zip(gradients, self._inside(read[0].dtype), strict=True)
+            gradients = [one if inside is None else zeroed(one, inside) for one, inside in pairs]
+        levels = self.target.levels(self.target.read(gradients, None))
         if of_bias is not None:
             of_bias.add_(levels[0].sum(0))
         for rows, pulled, into in zip(self.source.levels(read[0]), levels, of_matrices, strict=True):
@@ -181,7 +202,7 @@ class SmallWalk:
         mixed = torch.empty_like(read[0])
         for pulled, matrix, into in zip(levels, matrices, self.source.levels(mixed), strict=True):
             torch.mm(pulled, matrix.mT, out=into)
-        return self.source.write(mixed, None if means.factors is None else means.factors[1])
+        return self.source.write(mixed, None if means.factors is None else means.factors[1:])  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=64)

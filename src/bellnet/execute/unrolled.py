@@ -13,12 +13,15 @@ from typing import Any
 
 import torch
 
+from bellnet.execute.layout import Channels
 from bellnet.execute.means import scale
 from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
 from bellnet.execute.zeros import zero_, zeroed
 from bellnet.plan import Branch, Bundle, Plan, Swap, Tree
 
 Written = Callable[..., Any]
+Widths = tuple[int, ...]
+"""The channels of every tensor of a tree."""
 
 
 class Unrolled:
@@ -26,17 +29,18 @@ class Unrolled:
 
     Args:
         plan: The plan.
-        channels: Those of the source and those of the target.
+        channels: Those of every source and those of every target.
 
     Attributes:
-        forward: (values, lengths, matrices, bias, means, inside, into), to the result and what was read.
-        backward: (gradient, read, lengths, matrices, means, inside, into, of_matrices, of_bias), to the gradient of
+        forward: (values, lengths, matrices, bias, means, inside, into), to the results and what was read; values,
+            `inside` and `into` have an entry for every tensor.
+        backward: (gradients, read, lengths, matrices, means, inside, into, of_matrices, of_bias), to the gradients of
             the values; `read` begins with the values. The gradients of matrices and bias are added in place.
         backward_to_weights: The same without the gradient of the values.
         n_kept: How many tensors were read.
     """
 
-    def __init__(self, plan: Plan, channels: tuple[int, int]) -> None:
+    def __init__(self, plan: Plan, channels: Channels) -> None:
         writer = _Writer(plan, channels)
         self.forward = writer.forward()
         self.n_kept = len(writer.kept)
@@ -49,7 +53,7 @@ unroll = lru_cache(maxsize=512)(Unrolled)
 
 
 class _Writer:
-    def __init__(self, plan: Plan, channels: tuple[int, int]) -> None:
+    def __init__(self, plan: Plan, channels: Channels) -> None:
         self.plan = plan
         self.inside, self.outside = channels
         self.lines: list[str] = []
@@ -59,60 +63,73 @@ class _Writer:
 
     def forward(self) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
-        self._read(source, "r", "values", self.inside)
+        self._begin_with("r", source, "values")
+        self._unpack("inside", target)
+        self._unpack("into", target)
+        self._read(source, "r", self.inside)
         self._divide(source)
-        self.kept = [f"r{number}" for number in range(1, len(source.bundles))]
-        self._narrow_again("r", source, "values")
+        self.kept = [f"r{number}" for number in range(len(source.roots), len(source.bundles))]
+        self._narrow_again("r", source)
         self._write(target, self.outside, self._mix, masks=True)
-        self._line(f"return z0, {_list(self.kept)}")
+        self._line(f"return {_tuple(_names('z', target))}, {_list(self.kept)}")
         return self._function("forward", "values, lengths, matrices, bias, means, inside, into")
 
     def backward(self, *, to_values: bool) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
         names = [f"r{number}" for number in range(len(source.bundles))]
+        self._begin_with("p", target, "gradients")
+        self._unpack("inside", target)
+        if to_values:
+            self._unpack("into", source)
         self._line(f"{_tuple(names)} = read")
-        self._line("if inside is not None:")
-        self._line("    gradient = zeroed(gradient, inside)")
-        self._read(target, "p", "gradient", self.outside)
-        self._narrow_again("p", target, "gradient")
+        for number in range(len(target.roots)):
+            self._line(f"if inside{number} is not None:")
+            self._line(f"    p{number} = zeroed(p{number}, inside{number})")
+        self._read(target, "p", self.outside)
+        self._narrow_again("p", target)
         self._line("if of_bias is not None:")
         self._line(f"    of_bias.add_(p{self.levels[0][1]}.sum(0))")
         if to_values:
             self._write(source, self.inside, self._pull)
-            self._line("return z0")
+            self._line(f"return {_tuple(_names('z', source))}")
         else:
             for level in range(len(self.levels)):
                 self._pair(level)
-        arguments = "gradient, read, lengths, matrices, means, inside, into, of_matrices, of_bias"
+        arguments = "gradients, read, lengths, matrices, means, inside, into, of_matrices, of_bias"
         return self._function("backward" if to_values else "backward_to_weights", arguments)
+
+    def _begin_with(self, name: str, tree: Tree, wholes: str) -> None:
+        self._line(f"{_tuple(_names(name, tree))} = {wholes}")
+        self._line(f"dtype, b = {name}0.dtype, {name}0.shape[0]")
+        self._line("wide = float32 if dtype in HALF else None  # of many half-precision numbers sums lose the small")
+
+    def _unpack(self, name: str, tree: Tree) -> None:
+        self._line(f"{_tuple(_names(name, tree))} = {name}")
 
     def _line(self, line: str) -> None:
         self.lines.append(line)
 
     def _function(self, name: str, arguments: str) -> Written:
-        whole = arguments.split(",")[0]
-        begin = [
-            f"wide = float32 if {whole}.dtype in HALF else None  # of many half-precision numbers sums lose the small",
-            f"b = {whole}.shape[0]",
-        ]
-        text = f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in [*begin, *self.lines])
+        text = f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in self.lines)
         options = "".join(f", {one}" for one in ("symmetric", "hollow") if getattr(self.plan, one))
-        title = f"{self.plan.spec}{options}, {self.inside} -> {self.outside}"
+        channels = [", ".join(map(str, several)) for several in (self.inside, self.outside)]
+        title = f"{self.plan.spec}{options}, {' -> '.join(channels)}"
         return _compiled(name, f"<bellnet {name} of {title}>", text)
 
     # ---- folds
 
-    def _read(self, tree: Tree, name: str, whole: str, width: int) -> None:
-        """All bundles, the whole tensor first; sums are not divided."""
-        self._line(f"{name}0 = {whole}")
-        for number, bundle in enumerate(tree.bundles[1:], 1):
+    def _read(self, tree: Tree, name: str, channels: Widths) -> None:
+        """All bundles from the whole tensors; sums are not divided."""
+        for number, bundle in enumerate(tree.bundles[len(tree.roots) :], len(tree.roots)):
             parts = []
             for column, branch in enumerate(bundle.branches):
-                above = self._columns(f"{name}{branch.parent}", tree, branch, width)
+                above = self._columns(f"{name}{branch.parent}", tree, branch, channels)
                 if branch.kind == "sum":
                     parts.append(f"{above}.sum({branch.axes[0] + 1}, dtype=wide)")
+                elif branch.kind == "copy":
+                    parts.append(above)
                 else:
-                    self._line(f"d{column} = {self._diagonal(above, tree, branch, width)}")
+                    self._line(f"d{column} = {self._diagonal(above, tree, branch, channels)}")
                     parts.append(f"d{column}")
             self._line(f"{name}{number} = {parts[0] if len(parts) == 1 else f'cat({_list(parts)}, -1)'}")
 
@@ -127,83 +144,90 @@ class _Writer:
             bundle = tree.bundles[number]
             if number in views or number in views.values():
                 self._line(f"    r{number} = scale(r{number}, means.factors[{number}])")
+            elif len(set(self.inside)) > 1:
+                self._line(f"    r{number}.mul_(means.factors[{number}])")
             else:
                 lengths = [f"lengths[{node_set}]" for node_set in bundle.axis_sets]
-                apart = _tuple(["b", *lengths, str(len(bundle.folds)), str(self.inside)])
+                apart = _tuple(["b", *lengths, str(len(bundle.folds)), str(self.inside[0])])
                 self._line(f"    r{number}.view({apart}).mul_(means.factors[{number}])")
 
-    def _narrow_again(self, name: str, tree: Tree, whole: str) -> None:
+    def _narrow_again(self, name: str, tree: Tree) -> None:
         names = [f"{name}{number}" for number in range(len(tree.bundles))]
         self._line("if wide is not None:")
-        self._line(f"    {_tuple(names)} = [one.to({whole}.dtype) for one in {_list(names)}]")
+        self._line(f"    {_tuple(names)} = [one.to(dtype) for one in {_list(names)}]")
 
-    def _write(self, tree: Tree, width: int, mix: Callable[[int, bool], None], *, masks: bool = False) -> None:
+    def _write(self, tree: Tree, channels: Widths, mix: Callable[[int, bool], None], *, masks: bool = False) -> None:
         """The transpose of reading: every bundle is what is mixed there and what arrives from below."""
         arriving: list[list[tuple[Branch, str]]] = [[] for _ in tree.bundles]
         for number in range(len(tree.bundles) - 1, -1, -1):
             bundle, terms = tree.bundles[number], arriving[number]
-            if number == 0:
+            if number < len(tree.roots):
                 if terms:
-                    self._begin(tree, number, terms, width)
-                if masks and tree.sets:
-                    self._line("if inside is not None:")
-                    self._line("    zero_(z0, inside)")
-                if 0 in tree.levels:
-                    mix(tree.levels.index(0), bool(terms))
-                return
+                    self._begin(tree, number, terms, channels)
+                if masks and tree.roots[number].sets:
+                    self._line(f"if inside{number} is not None:")
+                    self._line(f"    zero_(z{number}, inside{number})")
+                if number in tree.levels:
+                    mix(tree.levels.index(number), bool(terms))
+                continue
             if number in tree.levels:
                 mix(tree.levels.index(number), False)
-                self._add(tree, number, terms, width)
+                self._add(tree, number, terms, channels)
             else:
-                self._begin(tree, number, terms, width)
+                self._begin(tree, number, terms, channels)
             parts = [f"z{number}"]
             if len(bundle.branches) > 1:
                 parts = [f"z{number}_{one}" for one in range(len(bundle.branches))]
-                widths = _list([str(branch.n_columns * width) for branch in bundle.branches])
+                widths = _list([str(_width(bundle, one.start, one.n_columns, channels)) for one in bundle.branches])
                 self._line(f"{', '.join(parts)} = split_with_sizes(z{number}, {widths}, -1)")
             for branch, part in zip(bundle.branches, parts, strict=True):
                 arriving[branch.parent].append((branch, part))
 
-    def _add(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], width: int) -> None:
+    def _add(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> None:
         for branch, part in terms:
-            under = self._columns(f"z{number}", tree, branch, width)
+            under = self._columns(f"z{number}", tree, branch, channels)
             if branch.kind == "sum":
                 self._line(f"{under}.add_({part}.unsqueeze({branch.axes[0] + 1}))")
             else:
-                self._line(f"{self._diagonal(under, tree, branch, width)}.add_({part})")
+                self._line(f"{self._diagonal(under, tree, branch, channels)}.add_({part})")
 
-    def _begin(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], width: int) -> None:
+    def _begin(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> None:
         """The sum of what arrives at one fold."""
-        into = "into" if number == 0 else "None"
-        spread = [f"{part}.unsqueeze({branch.axes[0] + 1})" for branch, part in terms if branch.kind == "sum"]
-        axes = [branch.axes[0] for branch, _ in terms if branch.kind == "sum"]
+        is_root = number < len(tree.roots)
+        into = f"into{number}" if is_root else "None"
+        width = channels[tree.bundles[number].tensors[0]]
+        copies = [(part, -1) for branch, part in terms if branch.kind == "copy"]
+        sums = [(branch, part) for branch, part in terms if branch.kind == "sum"]
+        repeated = [(f"{part}.unsqueeze({branch.axes[0] + 1})", branch.axes[0]) for branch, part in sums]
+        spread, axes = [part for part, _ in copies + repeated], [axis for _, axis in copies + repeated]
         rest = spread[2:]
         if len(spread) > 1 and axes[0] != axes[1]:  # what repeats along different axes has all of them together
             self._line(f"z{number} = add({spread[0]}, {spread[1]}, out={into})")
         else:
             lengths = [f"lengths[{node_set}]" for node_set in tree.bundles[number].axis_sets]
             empty = f"{terms[0][1]}.new_empty({_tuple(['b', *lengths, str(width)])})"
-            self._line(f"z{number} = {empty}" + (" if into is None else into" if number == 0 else ""))
+            self._line(f"z{number} = {empty}" + (f" if {into} is None else {into}" if is_root else ""))
             self._line(f"z{number}.copy_({spread[0]})" if spread else f"z{number}.zero_()")
             rest = spread[1:]
         for one in rest:
             self._line(f"z{number}.add_({one})")
         for branch, part in terms:
             if branch.kind == "diagonal":
-                self._line(f"{self._diagonal(f'z{number}', tree, branch, width)}.add_({part})")
+                self._line(f"{self._diagonal(f'z{number}', tree, branch, channels)}.add_({part})")
 
-    def _columns(self, name: str, tree: Tree, branch: Branch, width: int) -> str:
+    def _columns(self, name: str, tree: Tree, branch: Branch, channels: Widths) -> str:
         """The columns of its parent that a branch belongs to, as a view."""
         parent = tree.bundles[branch.parent]
         if branch.n_columns == len(parent.folds):
             return name
+        width = _width(parent, branch.parent_start, branch.n_columns, channels)
         if branch.parent_start:
-            return f"{name}.narrow(-1, {branch.parent_start * width}, {branch.n_columns * width})"
+            return f"{name}.narrow(-1, {parent.width(channels, 0, branch.parent_start)}, {width})"
         lengths = [f"lengths[{node_set}]" for node_set in parent.axis_sets]
-        shape = ["b", *lengths, str(branch.n_columns * width)]
+        shape = ["b", *lengths, str(width)]
         return f"{name}.as_strided({_tuple(shape)}, {name}.stride())"  # half as much to do as for `narrow`
 
-    def _diagonal(self, name: str, tree: Tree, branch: Branch, width: int) -> str:
+    def _diagonal(self, name: str, tree: Tree, branch: Branch, channels: Widths) -> str:
         """Two axes made one, as a view; once more a diagonal and a transposition would be two operations."""
         rank = len(tree.bundles[branch.parent].axis_sets)
         kept, gone = (axis + 1 for axis in branch.axes)
@@ -214,7 +238,8 @@ class _Writer:
         ]
         lengths = [f"lengths[{node_set}]" for node_set in tree.bundles[branch.parent].axis_sets]
         del lengths[gone - 1]
-        shape = ["b", *lengths, str(branch.n_columns * width)]
+        width = _width(tree.bundles[branch.parent], branch.parent_start, branch.n_columns, channels)
+        shape = ["b", *lengths, str(width)]
         return f"part.as_strided({_tuple(shape)}, {_tuple(strides)})"
 
     # ---- levels
@@ -226,21 +251,21 @@ class _Writer:
     def _widths(self, level: int) -> tuple[int, int]:
         """How wide the rows of a level are in the source and in the target."""
         source, target, _ = self.levels[level]
-        columns = len(self.plan.source.bundles[source].folds), len(self.plan.target.bundles[target].folds)
-        return columns[0] * self.inside, columns[1] * self.outside
+        bundles = self.plan.source.bundles[source], self.plan.target.bundles[target]
+        return bundles[0].width(self.inside), bundles[1].width(self.outside)
 
     def _mix(self, level: int, begun: bool) -> None:
         """What was read on a level, times the matrix of every swap, added to what was begun."""
         source, target, swaps = self.levels[level]
         inner, outer = self._widths(level)
         if not swaps[0]:
-            into = ", out=into" if target == 0 else ""
+            into = f", out=into{target}" if target < len(self.outside) else ""
             product = f"matmul(r{source}, {self._matrix(level, 0)}{into})"
             if level == 0:
                 product += f" if bias is None else addmm(bias, r{source}, {self._matrix(level, 0)}{into})"
             self._line(f"z{target} = {product}")
             return
-        assert begun or target  # what is broadcast from lower ranks comes first
+        assert begun or target >= len(self.outside)  # what is broadcast from lower ranks comes first
         matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
         self._line(f"rows = r{source}.reshape(-1, {inner})")
         if begun:
@@ -260,18 +285,18 @@ class _Writer:
         source, target, swaps = self.levels[level]
         if not swaps[0]:
             self._pair(level)
-            into = ", out=into" if source == 0 else ""
+            into = f", out=into{source}" if source < len(self.inside) else ""
             self._line(f"z{source} = matmul(p{target}, {self._matrix(level, 0)}.mT{into})")
         else:
             self._pull_by_swaps(level, begun)
-        if source:
+        if source >= len(self.inside):
             self._line("if means.factors is not None:")
-            self._line(f"    z{source} = scale(z{source}, means.factors[{source}]).to(gradient.dtype)")
+            self._line(f"    z{source} = scale(z{source}, means.factors[{source}]).to(dtype)")
 
     def _pull_by_swaps(self, level: int, begun: bool) -> None:
         source, target, swaps = self.levels[level]
         inner, outer = self._widths(level)
-        assert begun or source
+        assert begun or source >= len(self.inside)
         transposed = self._prepare(level, f"p{self.levels[0][1]}", inner, transposed=True)
         self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
         self._add_pair(level, 0, "rows", "pulled")
@@ -340,6 +365,15 @@ class _Writer:
             self._line(f"swapped = {permuted}.reshape(-1, {width})")
         else:
             self._line(f"swapped.view({permuted}.shape).copy_({permuted})")
+
+
+def _names(name: str, tree: Tree) -> list[str]:
+    """For every tensor of a tree one."""
+    return [f"{name}{number}" for number in range(len(tree.roots))]
+
+
+def _width(bundle: Bundle, start: int, n_columns: int, channels: Widths) -> int:
+    return bundle.width(channels, start, start + n_columns)
 
 
 def _is_view(bundle: Bundle) -> bool:

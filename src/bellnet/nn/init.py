@@ -54,6 +54,26 @@ def initial_weight(
     return weight.reshape(plan.n_maps, in_channels, out_channels)
 
 
+def shares_of_sources(plan: Plan) -> list[float]:
+    """For every pair of a source and a target what the source gets of the variance of the target; sums to one.
+
+    A source with more axes than the target loses what does not fit, as a diagonal does; where others do fit, it gets a
+    small share only.
+
+    >>> from bellnet import plan
+    >>> [round(share, 2) for share in shares_of_sources(plan("n n, n -> n n, n"))]
+    [0.5, 0.09, 0.5, 0.91]
+    """
+    sources, targets = ([_count_sets(plan, sets) for sets in shapes] for shapes in plan.spec.numbered)
+    shares = []
+    for source in sources:
+        for target in targets:
+            fit = [_fits(one, target) for one in sources]
+            portions = [1.0 if one or not any(fit) else SMALL_SHARE for one in fit]
+            shares.append((1.0 if _fits(source, target) or not any(fit) else SMALL_SHARE) / sum(portions))
+    return shares
+
+
 @lru_cache(maxsize=256)
 def variance_shares(plan: Plan) -> tuple[float, ...]:
     """For every map the variance of its coefficient, so that a tensor of second moment one gives one of the same.

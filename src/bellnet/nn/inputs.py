@@ -44,7 +44,7 @@ class Reception:
         source = spec.source
         self._first = [source.index(name) for name in dict.fromkeys(source)]
         self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
-        self._names = tuple(dict.fromkeys(source))
+        self.names = tuple(dict.fromkeys(source))
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
@@ -57,21 +57,21 @@ class Reception:
         batch = tuple(shape[:n_batch])
         tensor = values if n_batch == 1 else values.reshape(prod(batch), *shape[n_batch:])
         if sizes or self.target_only:
-            lengths = {name: shape[n_batch + axis] for name, axis in zip(self._names, self._first, strict=True)}
+            lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
             counts = {} if padded is None else self._padded_counts(padded, lengths, batch)
             self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
             nodes, several = self._nodes(lengths, counts, batch, values.device), tuple(counts)
         elif padded is None:
             return Input(tensor, Nodes(tuple([shape[n_batch + axis] for axis in self._first])), batch, ())
         else:
-            nodes, several = self._nodes_of(padded, shape, n_batch), self._names
+            nodes, several = self._nodes_of(padded, shape, n_batch), self.names
         if padded is None or not padded.is_clean(self.spec.source):
             tensor = nodes.clean(tensor, self.source_sets)
         return Input(tensor, nodes, batch, several)
 
     def _nodes_of(self, padded: Padded, shape: tuple[int, ...], n_batch: int) -> Nodes:
         """The nodes of a Padded, found once for all that share its sizes."""
-        lengths = {name: shape[n_batch + axis] for name, axis in zip(self._names, self._first, strict=True)}
+        lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
         batch, device = tuple(shape[:n_batch]), padded.peek()[0].device
 
         def find() -> Nodes:
@@ -80,7 +80,7 @@ class Reception:
         return padded.kept((self.node_sets, batch, *lengths.values()), find)
 
     def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
-        return {name: self._padded_sizes(given, name, batch, lengths[name]) for name in self._names}
+        return {name: self.padded_sizes(given, name, batch, lengths[name]) for name in self.names}
 
     def check(self, values: Tensor) -> None:
         """Refuse what is no dense tensor, or has the wrong axes."""
@@ -158,16 +158,18 @@ class Reception:
         ]
         return ShapeError("\n".join(lines))
 
-    def _padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
+    def padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
+        """The sizes of a node set of a Padded, one for each graph."""
         sizes = given.peek_sizes(name)
         if sizes is None:
             raise SizesError(
                 f"{self.call}: the Padded input has no sizes for node set {name!r}.\n"
                 f"Pass Padded(values, {{{', '.join(f'{s!r}: ...' for s in dict.fromkeys(self.spec.source))}}})."
             )
-        return self._fitting(sizes, name, batch, length)
+        return self.fitting(sizes, name, batch, length)
 
-    def _fitting(self, sizes: Tensor, name: str, batch: tuple[int, ...], length: int | None) -> Tensor:
+    def fitting(self, sizes: Tensor, name: str, batch: tuple[int, ...], length: int | None) -> Tensor:
+        """Sizes of a node set, one for each graph, none of them above the length."""
         if sizes.ndim > len(batch) or tuple(sizes.shape) != batch[: sizes.ndim]:
             raise SizesError(
                 f"{self.call}: the sizes of node set {name!r} have shape {tuple(sizes.shape)}, "
@@ -194,7 +196,7 @@ class Reception:
             if name in self.spec.source:
                 check_repeated(self.call, name, size, lengths[name])
             elif isinstance(size, Tensor) and size.ndim:
-                counts[name] = self._fitting(size.to(device), name, batch, None)
+                counts[name] = self.fitting(size.to(device), name, batch, None)
                 lengths[name] = int(size.max()) if size.numel() else 0
             else:
                 lengths[name] = int(size)

@@ -1,6 +1,7 @@
 """The layer: every linear map between tensors over nodes that does not care how the nodes are numbered."""
 
-from typing import overload
+from collections.abc import Sequence
+from typing import Any, overload
 
 import torch
 from torch import Tensor, nn
@@ -9,13 +10,15 @@ from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.execute import Dense, Engine, Layout, Supports, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
-from bellnet.nn.init import initial_weight
+from bellnet.nn.init import initial_weight, shares_of_sources
 from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
-from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.mixed import GivenSupports, MixedReception
+from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.room import check_room
 from bellnet.nn.scripting import NotScripted
-from bellnet.nn.unordered import averaged, averaged_listed
+from bellnet.nn.several import Collection, OverNodes, Received, SeveralReception
+from bellnet.nn.unordered import Unordered
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
@@ -28,11 +31,15 @@ class EquivariantLinear(NotScripted, nn.Module):
     same node. Batch axes stand in front, any number of them, and channels come last. The weights fit any number of
     nodes.
 
+    Several tensors have commas between them: "n n, n, -> n n, n" takes edges, nodes and a vector for each graph, as a
+    tuple, to edges and nodes. Each may have channels, and a layout, of its own. There is a weight for every pair of an
+    input and an output.
+
     Args:
-        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u". Braces stand around
-            slots that may be exchanged: "{n n} -> {n n}" takes symmetric matrices to symmetric matrices.
-        in_channels: The number of channels of the input.
-        out_channels: The number of channels of the output.
+        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u". Braces stand
+            around slots that may be exchanged: "{n n} -> {n n}" takes symmetric matrices to symmetric matrices.
+        in_channels: The number of channels of the input; of several, a tuple with one for each, or one for all.
+        out_channels: The same for the output.
         bias: Whether to add the constant maps, one for each equality pattern of the target.
         basis: What the weights are coefficients of: "diagram", at least these equalities, or "orbit", exactly these
             equalities (the orthogonal indicators of the paper).
@@ -47,23 +54,31 @@ class EquivariantLinear(NotScripted, nn.Module):
 
     Attributes:
         plan: How the layer is computed.
-        weight: (n_maps, in_channels, out_channels), in the order of `plan.diagrams`.
-        bias: (n_biases, out_channels), in the order of `plan.biases`, or None.
+        weight: (n_maps, in_channels, out_channels), in the order of `plan.diagrams`. Between several tensors there is
+            `weight_0_to_1` in its place, from the first input to the second output, and so on for all pairs.
+        bias: (n_biases, out_channels), in the order of `plan.biases`, or None. With several tensors `bias_0` for the
+            first output, and so on.
 
     >>> layer = EquivariantLinear("n n -> n n", 16, 32)
     >>> layer(torch.randn(8, 30, 30, 16)).shape
     torch.Size([8, 30, 30, 32])
+    >>> several = EquivariantLinear("n n, n -> n n, n", (16, 4), 32)
+    >>> edges, nodes = several((torch.randn(8, 30, 30, 16), torch.randn(8, 30, 4)))
+    >>> edges.shape, nodes.shape, several.weight_1_to_0.shape
+    (torch.Size([8, 30, 30, 32]), torch.Size([8, 30, 32]), torch.Size([5, 4, 32]))
     """
 
     plan: Plan
     weight: nn.Parameter
     bias: nn.Parameter | None
+    in_channels: Any  # an int, or a tuple of them where the spec has several sources
+    out_channels: Any
 
     def __init__(
         self,
         spec: str | Spec,
-        in_channels: int,
-        out_channels: int,
+        in_channels: int | Sequence[int],
+        out_channels: int | Sequence[int],
         *,
         bias: bool = True,
         basis: str = "diagram",
@@ -77,31 +92,42 @@ class EquivariantLinear(NotScripted, nn.Module):
         super().__init__()
         self.spec = parse_spec(spec)
         self._call = f'EquivariantLinear("{self.spec}", {as_written(in_channels)}, {as_written(out_channels)})'
-        self.in_channels = check_channels(self._call, "in_channels", in_channels)
-        self.out_channels = check_channels(self._call, "out_channels", out_channels)
+        inside = check_channels_of_all(self._call, "in_channels", in_channels, len(self.spec.sources))
+        outside = check_channels_of_all(self._call, "out_channels", out_channels, len(self.spec.targets))
+        self.in_channels, self.out_channels = (one if len(one) > 1 else one[0] for one in (inside, outside))
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "listed", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
-        mean = self.normalize != "sum"
-        self._engine = Engine(self.plan, self.in_channels, self.out_channels, mean=mean)
-        self._reception = Reception(self._call, self.spec, self.in_channels)
-        self._listed_reception = ListedReception(self._reception)
-        self._keeps_sizes = set(self.spec.target) == set(self.spec.source)
-        self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in dict.fromkeys(self.spec.target))
-        self._bias_plan = plan(self.spec.constants(), max_maps=max_maps)
-        self._unordered = self.spec.unordered_targets
-        self._entries: tuple[Entries, Entries] = ((), ())
-        if self.basis == "orbit":
-            self._entries = orbit_to_diagram(self.plan), orbit_to_diagram(self._bias_plan)
-        shape = (self.plan.n_maps, self.in_channels, self.out_channels)
-        check_room(self._call, shape, device=device, dtype=dtype)
-        self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            shape_of_bias = (self.plan.n_biases, self.out_channels)
-            self.bias = nn.Parameter(torch.empty(shape_of_bias, device=device, dtype=dtype))
+        self._engine = Engine(self.plan, inside, outside, mean=self.normalize != "sum")
+        self._is_single = self.spec.is_single
+        if self._is_single:
+            self._reception = Reception(self._call, self.spec, self.in_channels)
+            self._listed_reception = ListedReception(self._reception)
+            self._keeps_sizes = set(self.spec.target) == set(self.spec.source)
+            sets = dict.fromkeys(self.spec.target)
+            self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in sets)
         else:
-            self.register_parameter("bias", None)
+            self._several_reception = SeveralReception(self._call, self.spec, inside)
+            self._mixed_reception = MixedReception(self._several_reception)
+        # Each pair of a source and a target has a weight, each target a bias.
+        self._pairs = [self.plan.pair(pair.source, pair.target) for pair in self.plan.pairs]
+        self._bias_plans = [
+            plan(self.spec.constants(target), max_maps=max_maps) for target in range(len(self.spec.targets))
+        ]
+        self._unordered = Unordered(self._call, self.spec) if self.spec.unordered else None
+        self._weight_names, self._bias_names = names_of_parameters(self.plan)
+        self._entries: list[Entries] = []
+        if self.basis == "orbit":
+            self._entries = [orbit_to_diagram(one) for one in (*self._pairs, *self._bias_plans)]
+        shapes = [(pair.n_maps, inside[pair.source], outside[pair.target]) for pair in self.plan.pairs]
+        for shape in shapes:
+            check_room(self._call, shape, device=device, dtype=dtype)
+        for name, shape in zip(self._weight_names, shapes, strict=True):
+            self.register_parameter(name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
+        for name, patterns, channels in zip(self._bias_names, self.plan.written, outside, strict=True):
+            empty = torch.empty((len(patterns), channels), device=device, dtype=dtype) if bias else None
+            self.register_parameter(name, None if empty is None else nn.Parameter(empty))
         self.reset_parameters()
 
     def _refuse_combinations(self, dtype: torch.dtype | None) -> None:
@@ -122,15 +148,26 @@ class EquivariantLinear(NotScripted, nn.Module):
         Args:
             generator: Where the random numbers come from, on the CPU; torch's own if None.
         """
+        mean, shares = self.normalize != "sum", shares_of_sources(self.plan)
         with torch.no_grad():
-            if not self.weight.is_meta:
-                mean, channels = self.normalize != "sum", (self.in_channels, self.out_channels)
-                weight = initial_weight(self.plan, *channels, mean=mean, generator=generator)
+            for weight, pair, share in zip(self._weights(), self._pairs, shares, strict=True):
+                if weight.is_meta:
+                    continue
+                drawn = initial_weight(pair, weight.shape[1], weight.shape[2], mean=mean, generator=generator)
                 if self.basis == "orbit":
-                    weight = change_of_basis(("orbit", self.plan), diagram_to_orbit(self.plan), weight)
-                self.weight.copy_(weight)
-            if self.bias is not None:
-                self.bias.zero_()
+                    drawn = change_of_basis(("orbit", pair), diagram_to_orbit(pair), drawn)
+                weight.copy_(drawn if share == 1 else drawn * share**0.5)
+            for bias in self._biases() or ():
+                bias.zero_()
+
+    def _weights(self) -> list[Tensor]:
+        """For every pair of a source and a target."""
+        return [getattr(self, name) for name in self._weight_names]
+
+    def _biases(self) -> list[Tensor] | None:
+        """For every target."""
+        biases = [getattr(self, name) for name in self._bias_names]
+        return None if biases[0] is None else biases
 
     @overload
     def forward(self, x: Tensor, *, sizes: GivenSizes = None, support: None = None, check: bool = False) -> Tensor: ...
@@ -146,32 +183,43 @@ class EquivariantLinear(NotScripted, nn.Module):
     def forward(
         self, x: Tensor | Padded, *, sizes: GivenSizes = None, support: Sparse | Support, check: bool = False
     ) -> Tensor | Sparse: ...
+    @overload
+    def forward(
+        self, x: Collection, *, sizes: GivenSizes = None, support: GivenSupports = None, check: bool = False
+    ) -> Any: ...
     def forward(
         self,
-        x: Tensor | Padded | Sparse,
+        x: OverNodes | Collection,
         *,
         sizes: GivenSizes = None,
-        support: Sparse | Support | None = None,
+        support: GivenSupports = None,
         check: bool = False,
-    ) -> Tensor | Padded | Sparse:
+    ) -> OverNodes | Collection:
         """Apply the layer.
 
         Args:
-            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`.
+            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`. Of several,
+                a tuple of these, over the same nodes. Beside a `Sparse` that is a batch of graphs, nodes may also be
+                (nodes of all graphs one after the other, in_channels).
             sizes: The lengths of the node sets that only the target has, for instance {"i": 7}; a tensor gives every
                 graph its own.
             support: A `Sparse`, or the support of one, whose tuples the result is to list. Without it, the result of
                 a `Sparse` lists the same tuples where the target has the slots of the source, and every node where
-                it has one slot.
+                it has one slot. For several targets a tuple with one for each, or None; one alone is for all targets
+                over its slots.
             check: Whether to refuse an input that is not symmetric or hollow although that was declared.
 
         Returns:
             (*batch, one axis for each target slot, out_channels): `Sparse` if x is, or a support was given, and the
             target has slots; `Padded` if the graphs differ in the size of some node set of the target; else a tensor.
+            Several targets are a tuple. There, each is what an input over the same slots is, a `Sparse` before others,
+            unless it has a support of its own.
         """
+        if not self._is_single:
+            return self._forward_several(x, sizes, support, check=check)
         if isinstance(x, Sparse) or support is not None:
-            return self._forward_listed(x, sizes, support, check=check)
-        given, weight = self._reception.receive(x, sizes), self.weight
+            return self._forward_listed(x, sizes, support, check=check)  # type: ignore[arg-type]
+        given, weight = self._reception.receive(x, sizes), self.weight  # type: ignore[arg-type]
         self._check_values(given.tensor, weight)
         if check:
             check_declared(self._call, self.plan, given.tensor)
@@ -185,23 +233,72 @@ class EquivariantLinear(NotScripted, nn.Module):
         sizes_of_target = self._sizes_of_target(given)
         return result if sizes_of_target is None else Padded.clean(result, sizes_of_target, self.spec.target)
 
+    def _forward_several(
+        self, x: object, sizes: GivenSizes, support: GivenSupports, *, check: bool
+    ) -> OverNodes | Collection:
+        given = self._several_reception.collection(x)
+        if support is not None or any(isinstance(one, Sparse) for one in given):
+            received = self._mixed_reception.receive(given, support, sizes, listed=self.normalize == "listed")
+        else:
+            received = self._several_reception.receive(given, sizes)  # type: ignore[arg-type]
+        weights, biases = self._weights(), self._biases()
+        for number, tensor in enumerate(received.values):
+            self._check_values(tensor, weights[0])
+            if check:
+                self._check_declared(number, tensor, received.layout)
+        casts = _autocast_type(received.values[0])
+        if casts is None:
+            results = self._run_several(received, received.values, weights, biases)
+        else:
+            with torch.autocast(received.values[0].device.type, enabled=False):
+                several = ([one.to(casts) for one in many] for many in (received.values, weights, biases or ()))
+                values, weights, cast = several
+                results = self._run_several(received, values, weights, None if biases is None else cast)
+        wrapped = tuple(received.wrap(results))
+        return wrapped if len(wrapped) > 1 else wrapped[0]
+
+    def _run_several(
+        self,
+        received: Received,
+        values: Sequence[Tensor],
+        weights: Sequence[Tensor],
+        biases: Sequence[Tensor] | None,
+    ) -> Sequence[Tensor]:
+        if self.basis == "orbit":
+            n_pairs = len(self._pairs)
+            weights = self._in_diagrams(self._pairs, self._entries[:n_pairs], weights)
+            if biases is not None:
+                biases = self._in_diagrams(self._bias_plans, self._entries[n_pairs:], biases)
+        results = self._engine.several(received.layout, values, weights, biases)
+        return results if self._unordered is None else self._unordered(results, received.layout)
+
+    def _in_diagrams(self, plans: Sequence[Plan], entries: Sequence[Entries], given: Sequence[Tensor]) -> list[Tensor]:
+        several = zip(plans, entries, given, strict=True)
+        return [change_of_basis(("diagram", one), matrix, weight) for one, matrix, weight in several]
+
+    def _check_declared(self, number: int, tensor: Tensor, layout: Layout) -> None:
+        call, of_source = self._several_reception.parts[number].call, self.plan.pair(number, 0)
+        if isinstance(layout, Supports):
+            check_declared_listed(call, of_source, tensor, layout.sources[number])
+        else:
+            check_declared(call, of_source, tensor)
+
     def _forward_listed(
         self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
     ) -> Tensor | Sparse:
         values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "listed")
         self._check_values(values, weight := self.weight)
         if check:
-            check_declared_listed(self._call, self.plan, values, supports.source)
+            check_declared_listed(self._call, self.plan, values, supports.sources[0])
         result = self._run(supports, values, weight)
         if self.spec.target:
-            return Sparse.on(supports.target, result)
-        return result if supports.source.counts.is_batch else result.squeeze(0)
+            return Sparse.on(supports.targets[0], result)
+        return result if supports.sources[0].counts.is_batch else result.squeeze(0)
 
     def _run(self, layout: Layout, tensor: Tensor, weight: Tensor) -> Tensor:
-        bias, device_type = self.bias, tensor.device.type
-        if torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type):
-            dtype = torch.get_autocast_dtype(device_type)
-            with torch.autocast(device_type, enabled=False):
+        bias, dtype = self.bias, _autocast_type(tensor)
+        if dtype is not None:
+            with torch.autocast(tensor.device.type, enabled=False):
                 return self._run_as(
                     layout, tensor.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
                 )
@@ -209,14 +306,11 @@ class EquivariantLinear(NotScripted, nn.Module):
 
     def _run_as(self, layout: Layout, tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.basis == "orbit":
-            weight = change_of_basis(("diagram", self.plan), self._entries[0], weight)
-            bias = bias if bias is None else change_of_basis(("diagram", self._bias_plan), self._entries[1], bias)
+            (weight,) = self._in_diagrams(self._pairs, self._entries[:1], (weight,))
+            if bias is not None:
+                (bias,) = self._in_diagrams(self._bias_plans, self._entries[1:], (bias,))
         result = self._engine(layout, tensor, weight, bias)
-        if not self._unordered:
-            return result
-        if isinstance(layout, Supports):
-            return averaged_listed(self._call, result, layout.target, self._unordered)
-        return averaged(result, self._unordered)
+        return result if self._unordered is None else self._unordered((result,), layout)[0]
 
     def _check_values(self, tensor: Tensor, weight: Tensor) -> None:
         if tensor.device == weight.device and tensor.dtype == weight.dtype:
@@ -226,9 +320,7 @@ class EquivariantLinear(NotScripted, nn.Module):
                 f"{self._call} has its parameters on {weight.device}, but the input is on {tensor.device}.\n"
                 f'Move one of them: layer.to("{tensor.device}") or x.to("{weight.device}").'
             )
-        device_type = tensor.device.type
-        casts = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
-        if casts and tensor.is_floating_point():
+        if _autocast_type(tensor) is not None and tensor.is_floating_point():
             return
         remedy = f"Convert the input: x.to({weight.dtype})"
         if tensor.is_floating_point():
@@ -248,7 +340,7 @@ class EquivariantLinear(NotScripted, nn.Module):
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of maps."""
         options = [f'"{self.spec}"', str(self.in_channels), str(self.out_channels)]
-        if self.bias is None:
+        if self._biases() is None:
             options.append("bias=False")
         if self.basis != "diagram":
             options.append(f'basis="{self.basis}"')
@@ -256,3 +348,23 @@ class EquivariantLinear(NotScripted, nn.Module):
             options.append(f'normalize="{self.normalize}"')
         options += [f"{name}=True" for name in ("symmetric", "hollow") if getattr(self.plan, name)]
         return ", ".join([*options, f"n_maps={self.plan.n_maps}"])
+
+
+def names_of_parameters(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of the weights, one for each pair of a source and a target, and of the biases, one for each target.
+
+    >>> names_of_parameters(plan("n n, n -> n"))
+    (('weight_0_to_0', 'weight_1_to_0'), ('bias_0',))
+    """
+    if plan.spec.is_single:
+        return ("weight",), ("bias",)
+    weights = tuple(f"weight_{pair.source}_to_{pair.target}" for pair in plan.pairs)
+    return weights, tuple(f"bias_{target}" for target in range(len(plan.spec.targets)))
+
+
+def _autocast_type(tensor: Tensor) -> torch.dtype | None:
+    """What autocast would compute in, where it is on."""
+    device_type = tensor.device.type
+    if not torch.amp.is_autocast_available(device_type) or not torch.is_autocast_enabled(device_type):
+        return None
+    return torch.get_autocast_dtype(device_type)

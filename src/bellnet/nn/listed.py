@@ -50,7 +50,7 @@ class ListedReception:
             )
         counts = self._counts(source, given, sizes)
         target = self._default_support(source, counts) if given is None else given
-        return ListedInput(values, Supports(source, target, self._lengths(source), listed))
+        return ListedInput(values, Supports((source,), (target,), self._lengths(source), listed))
 
     def _check_given_support(self, support: object) -> None:
         if not isinstance(support, Support):
@@ -62,7 +62,7 @@ class ListedReception:
             raise SupportError(
                 f"{self.call}: the target has no slots, so there are no tuples to list.\nLeave out support."
             )
-        if _misfit(support, self.spec.target):
+        if is_misfit(support, self.spec.target):
             raise SupportError(
                 f'{self.call}: the target is over "{" ".join(self.spec.target)}", but the support that was given is '
                 f'over "{support.shape}".'
@@ -158,7 +158,7 @@ class ListedReception:
 
 def check_sparse(call: str, x: Sparse, slots: tuple[str, ...], channels: int | None) -> None:
     """Refuse a Sparse over other slots or with other channels than these."""
-    if _misfit(x.support, slots):
+    if is_misfit(x.support, slots):
         shape = " ".join(slots)
         raise SupportError(
             f'{call} takes a Sparse over "{shape}", but this one is over "{x.support.shape}".'
@@ -183,5 +183,6 @@ def tuples_by_graph(support: Support) -> Tensor:
     return torch.bincount(support.graphs, minlength=support.counts.n_graphs).unsqueeze(-1)
 
 
-def _misfit(support: Support, slots: tuple[str, ...]) -> bool:
+def is_misfit(support: Support, slots: tuple[str, ...]) -> bool:
+    """Whether a support is over other slots than these."""
     return support.slots != slots if support.is_named else support.order != len(slots)

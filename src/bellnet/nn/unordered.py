@@ -4,24 +4,46 @@ A map whose result does not change when slots are exchanged is any map followed 
 by an exchange of target slots the averages are equal, so a plan has one of them, and makes fewer products for it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from bellnet.errors import SupportError
+from bellnet.execute import Layout, Supports
+from bellnet.spec import Groups, Spec
 from bellnet.tensors import Support
 
 Exchange = Callable[[Tensor, int, int], Tensor]
 """Values with two slots exchanged."""
 
 
-def averaged(values: Tensor, groups: Iterable[Sequence[int]]) -> Tensor:
+class Unordered:
+    """The average over all exchanges of slots that have braces around them, for the results of a layer.
+
+    Args:
+        call: How messages name the layer.
+        spec: The spec of the layer.
+    """
+
+    def __init__(self, call: str, spec: Spec) -> None:
+        self._call = call
+        self._groups = [spec.unordered_of(target) for target in range(len(spec.targets))]
+
+    def __call__(self, results: Sequence[Tensor], layout: Layout) -> list[Tensor]:
+        """For every target (batch, *axes, channels), or values on the tuples that are listed."""
+        if not isinstance(layout, Supports):
+            return [averaged(one, groups) for one, groups in zip(results, self._groups, strict=True)]
+        several = zip(results, layout.targets, self._groups, strict=True)
+        return [averaged_listed(self._call, *one) for one in several]
+
+
+def averaged(values: Tensor, groups: Groups) -> Tensor:
     """(batch, *axes, channels), averaged over all exchanges of the axes of each group of slots."""
     return _averaged(values, groups, lambda tensor, one, other: tensor.transpose(one + 1, other + 1))
 
 
-def averaged_listed(call: str, values: Tensor, support: Support, groups: Iterable[Sequence[int]]) -> Tensor:
+def averaged_listed(call: str, values: Tensor, support: Support, groups: Groups) -> Tensor:
     """The same for values (tuples, channels) on the tuples of a support, which has those with exchanged slots too."""
 
     def exchanged(tensor: Tensor, one: int, other: int) -> Tensor:
@@ -31,7 +53,7 @@ def averaged_listed(call: str, values: Tensor, support: Support, groups: Iterabl
     return _averaged(values, groups, exchanged)
 
 
-def _averaged(values: Tensor, groups: Iterable[Sequence[int]], exchange: Exchange) -> Tensor:
+def _averaged(values: Tensor, groups: Groups, exchange: Exchange) -> Tensor:
     for group in groups:
         for last in range(1, len(group)):
             total = values
@@ -53,7 +75,7 @@ def _places(call: str, support: Support, one: int, other: int) -> Tensor:
     if bool((places < 0).any()):
         missing = int((places < 0).nonzero()[0])
         raise SupportError(
-            f"{call}: slots {one} and {other} of the result are unordered, but of {support.show(missing)} the tuple with "
-            f"these exchanged is not listed.\nList both, or write the spec without braces around them."
+            f"{call}: slots {one} and {other} of the result are unordered, but {support.show(missing)} is listed "
+            "without the tuple that has them exchanged.\nList both, or write no braces around these slots."
         )
     return places

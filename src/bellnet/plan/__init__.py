@@ -6,12 +6,13 @@ from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count
 from bellnet.plan.diagram import Diagram, Swap
 from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
-from bellnet.plan.plan import Plan, plan
+from bellnet.plan.plan import Absent, Pair, Plan, plan
 from bellnet.plan.present import Present, present
-from bellnet.plan.tree import Branch, Bundle, Tree
+from bellnet.plan.tree import Branch, Bundle, Root, Tree
 
 __all__ = [
     "MOST_MAPS",
+    "Absent",
     "Branch",
     "Bundle",
     "Cost",
@@ -19,8 +20,10 @@ __all__ = [
     "Entries",
     "Fold",
     "Level",
+    "Pair",
     "Plan",
     "Present",
+    "Root",
     "Step",
     "Swap",
     "Tree",

@@ -35,38 +35,64 @@ def count_cost(
     levels: Sequence[Level],
     trees: tuple[Tree, Tree],
     sizes: int | Mapping[str, int],
-    in_channels: int,
-    out_channels: int,
+    in_channels: int | Sequence[int],
+    out_channels: int | Sequence[int],
     batch: int,
     bytes_per_number: int = 4,
 ) -> Cost:
     """Count what levels cost that read from one tree and write to another, for node sets of these sizes."""
     lengths = _lengths(spec, sizes)
-    for name, number in (("in_channels", in_channels), ("out_channels", out_channels), ("batch", batch)):
-        if type(number) is not int or number < 0:
-            raise SizesError(
-                f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {as_written(number)}.'
-            )
-    source = batch * prod(lengths[name] for name in spec.source)
-    target = batch * prod(lengths[name] for name in spec.target)
+    inside = _channels(spec, "in_channels", in_channels, len(spec.sources))
+    outside = _channels(spec, "out_channels", out_channels, len(spec.targets))
+    _check_number(spec, "batch", batch)
     by_number = tuple(lengths[name] for name in spec.node_sets)
-    multiplications = n_maps = 0
+    n_source, n_target = (
+        [channels * prod(lengths[name] for name in shape) for shape, channels in zip(shapes, several, strict=True)]
+        for shapes, several in ((spec.sources, inside), (spec.targets, outside))
+    )
+    multiplications = stacked = 0
     for level in levels:
         rows = batch * prod(by_number[node_set] for node_set in level.axis_sets)
-        products = len(level.swaps) * len(level.reads) * len(level.writes)
-        multiplications += rows * products * in_channels * out_channels
-        n_maps += level.n_maps
+        read = sum(inside[fold.tensor] for fold in level.reads)
+        multiplications += rows * len(level.swaps) * read * sum(outside[fold.tensor] for fold in level.writes)
+        for plane in level.index:
+            for fold, numbers in zip(level.reads, plane, strict=True):
+                pairs = zip(numbers, level.writes, strict=True)
+                onto = sum(n_target[write.tensor] for number, write in pairs if number is not None)
+                stacked += batch * inside[fold.tensor] * onto
     return Cost(
         multiplications=multiplications,
-        stacked_multiplications=n_maps * target * in_channels * out_channels,
-        input_bytes=bytes_per_number * source * in_channels,
-        output_bytes=bytes_per_number * target * out_channels,
-        extra_bytes=bytes_per_number * batch * _extra_numbers(levels, trees, by_number, in_channels, out_channels),
+        stacked_multiplications=stacked,
+        input_bytes=bytes_per_number * batch * sum(n_source),
+        output_bytes=bytes_per_number * batch * sum(n_target),
+        extra_bytes=bytes_per_number * batch * _extra_numbers(levels, trees, by_number, inside, outside),
     )
 
 
+def _channels(spec: Spec, name: str, given: int | Sequence[int], n_tensors: int) -> tuple[int, ...]:
+    """The channels of every tensor."""
+    if isinstance(given, Sequence):
+        if len(given) != n_tensors:
+            raise SizesError(
+                f'plan("{spec}").cost({name}=...) must have one number for each of {n_tensors} tensors, not '
+                f"{as_written(given)}."
+            )
+        return tuple(_check_number(spec, name, one) for one in given)
+    return (_check_number(spec, name, given),) * n_tensors
+
+
+def _check_number(spec: Spec, name: str, number: int) -> int:
+    if type(number) is not int or number < 0:
+        raise SizesError(f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {as_written(number)}.')
+    return number
+
+
 def _extra_numbers(
-    levels: Sequence[Level], trees: tuple[Tree, Tree], lengths: tuple[int, ...], in_channels: int, out_channels: int
+    levels: Sequence[Level],
+    trees: tuple[Tree, Tree],
+    lengths: tuple[int, ...],
+    inside: tuple[int, ...],
+    outside: tuple[int, ...],
 ) -> int:
     """The numbers held beside input and output for one graph: bundles, and one swapped copy at a time."""
 
@@ -75,15 +101,19 @@ def _extra_numbers(
 
     source, target = trees
     # A bundle and the parts that it is put together from exist side by side for a moment.
-    read = [size(bundle.axis_sets) * len(bundle.folds) * in_channels for bundle in source.bundles[1:]]
-    written = [size(bundle.axis_sets) * len(bundle.folds) * out_channels for bundle in target.bundles[1:]]
+    read = [size(bundle.axis_sets) * bundle.width(inside) for bundle in source.bundles[len(inside) :]]
+    written = [size(bundle.axis_sets) * bundle.width(outside) for bundle in target.bundles[len(outside) :]]
     swapped = [0]
-    for level in levels:
+    for number, level in enumerate(levels):
         if len(level.swaps) > 1:
-            narrower = min(len(level.reads) * in_channels, len(level.writes) * out_channels)
-            swapped.append(size(level.axis_sets) * narrower)
+            read_width = source.bundles[source.levels[number]].width(inside)
+            written_width = target.bundles[target.levels[number]].width(outside)
+            swapped.append(size(level.axis_sets) * min(read_width, written_width))
     # Axes that are not grouped by node set are copied into that order.
-    ordered = size(source.axes) * in_channels * (source.order != tuple(range(len(source.sets))))
+    ordered = sum(
+        size(root.axes) * channels * (root.order != tuple(range(len(root.sets))))
+        for root, channels in zip(source.roots, inside, strict=True)
+    )
     return sum(read) + max(read, default=0) + sum(written) + max(swapped) + ordered
 
 

@@ -29,11 +29,16 @@ def count_maps(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> 
     >>> spec = Spec(("n", "n"), ("n", "n"))
     >>> count_maps(spec), count_maps(spec, symmetric=True, hollow=True)
     (15, 6)
+    >>> count_maps(Spec((("n", "n"), ("n",)), ("n", "n")))
+    20
     """
     if spec.unordered:
-        return _count_orbits(Declared.of(spec, symmetric=symmetric, hollow=hollow))
-    source, target = Counter(spec.source), Counter(spec.target)
-    return prod(_count(source[name], target[name], symmetric, hollow) for name in spec.node_sets)
+        pairs = product(range(len(spec.sources)), range(len(spec.targets)))
+        return sum(_count_orbits(Declared.of(spec.pair(*pair), symmetric=symmetric, hollow=hollow)) for pair in pairs)
+    return sum(
+        prod(_count(source[name], target[name], symmetric, hollow) for name in source | target)
+        for source, target in product(map(Counter, spec.sources), map(Counter, spec.targets))
+    )
 
 
 def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
@@ -73,17 +78,21 @@ def _count(source: int, target: int, symmetric: bool, hollow: bool) -> int:
 def _count_orbits(declared: Declared) -> int:
     """The number of orbits of diagrams: for each node set the ways to write the sizes of its groups as sums of parts.
 
-    A part is a block: how many of its slots are in each group. Where that are very many, some number that is not larger.
+    A part is a block: how many of its slots are in each group. Where they are too many, some number that is not larger:
+    what fewer slots have, or all diagrams divided by all exchanges.
     """
     total = 1
     for node_set in dict.fromkeys(declared.sets):
         slots = [slot for slot, other in enumerate(declared.sets) if other == node_set]
         sizes = Counter(declared.groups[slot] for slot in slots)
-        if prod(size + 1 for size in sizes.values()) > MOST_STATES:
-            total *= max(1, bell(min(len(slots), MOST_COUNTED_SLOTS)) // prod(map(factorial, sizes.values())))
-            continue
         apart = tuple(group in declared.apart for group in sizes)
-        total *= _vector_partitions(tuple(sizes.values()), apart)
+        fewer = list(sizes.values())
+        while prod(size + 1 for size in fewer) > MOST_STATES:
+            fewer[fewer.index(max(fewer))] -= 1
+        found = _vector_partitions(tuple(fewer), apart)
+        if fewer != list(sizes.values()) and not any(apart):
+            found = max(found, bell(min(len(slots), MOST_COUNTED_SLOTS)) // prod(map(factorial, sizes.values())))
+        total *= found
     return total
 
 
@@ -114,5 +123,6 @@ def short_spec(spec: Spec) -> str:
     if len(text) <= MOST_CHARACTERS:
         return text
     beginning = shorten(text, MOST_CHARACTERS // 2, placeholder=" ...")
-    source, target = (f"({len(side):,} slot{'s' * (len(side) != 1)})" for side in (spec.source, spec.target))
+    numbers = (sum(map(len, shapes)) for shapes in (spec.sources, spec.targets))
+    source, target = (f"({number:,} slot{'s' * (number != 1)})" for number in numbers)
     return f"{beginning} {source} -> {target}"

@@ -2,8 +2,8 @@
 
 On inputs that do not change when slots of one node set are exchanged, diagrams that differ by such an exchange of
 source slots are the same map, so one of each orbit remains. Results that do not change are averages over exchanges, and
-diagrams that differ by an exchange of target slots have the same average. On hollow inputs, zero wherever two slots of one node set
-coincide, a diagram that reads such a diagonal is zero, so it goes.
+diagrams that differ by an exchange of target slots have the same average. On hollow inputs, zero wherever two slots of
+one node set coincide, a diagram that reads such a diagonal is zero, so it goes.
 """
 
 from collections.abc import Collection, Iterator

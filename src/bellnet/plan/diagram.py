@@ -18,6 +18,8 @@ Swap = tuple[int, ...]
 class Diagram:
     """A partition of all slots, source slots first; `source_sets` and `target_sets` say over what they run.
 
+    `source` and `target` are the numbers of the two tensors, where there are several.
+
     >>> transpose = Diagram((0, 1, 1, 0), source_sets=(0, 0), target_sets=(0, 0))
     >>> transpose.name, transpose.swap, transpose.describe()
     ('ab->ba', (1, 0), 'swap the axes')
@@ -26,6 +28,8 @@ class Diagram:
     partition: Partition
     source_sets: tuple[int, ...]
     target_sets: tuple[int, ...]
+    source: int = 0
+    target: int = 0
 
     def __str__(self) -> str:
         return self.name
@@ -45,12 +49,12 @@ class Diagram:
     @cached_property
     def read(self) -> Fold:
         """The fold of the source that keeps the crossing blocks."""
-        return self._fold(self.partition[: len(self.source_sets)], self.source_sets)
+        return self._fold(self.partition[: len(self.source_sets)], self.source_sets, self.source)
 
     @cached_property
     def write(self) -> Fold:
         """The fold of the target that keeps the crossing blocks."""
-        return self._fold(self.partition[len(self.source_sets) :], self.target_sets)
+        return self._fold(self.partition[len(self.source_sets) :], self.target_sets, self.target)
 
     @cached_property
     def swap(self) -> Swap:
@@ -84,10 +88,10 @@ class Diagram:
             words[-1] += f" as {letters(target)}"  # which axis is whose
         return ", ".join(words) or "copy"
 
-    def _fold(self, labels: Partition, sets: tuple[int, ...]) -> Fold:
+    def _fold(self, labels: Partition, sets: tuple[int, ...], tensor: int) -> Fold:
         blocks = canonical(labels)
         kept = {block for block, label in zip(blocks, labels, strict=True) if label in self.crossing}
-        return Fold.keeping(blocks, sets, kept)
+        return Fold.keeping(blocks, sets, kept, tensor=tensor)
 
 
 def _diagonals(side: Partition) -> str:

@@ -19,6 +19,7 @@ class Fold:
     """Which slots agree (`blocks`), over which node set each slot runs (`sets`), and which blocks are kept.
 
     The kept blocks are the axes of the folded tensor: grouped by node set, then in order of first appearance.
+    `tensor` is the number of the tensor, among several on one side of a map.
 
     >>> fold = Fold(blocks=(0, 1), sets=(0, 0), kept=(0,))
     >>> fold.read_name, fold.write_name, fold.rank
@@ -28,18 +29,19 @@ class Fold:
     blocks: Partition
     sets: tuple[int, ...]
     kept: tuple[int, ...]
+    tensor: int = 0
 
     @classmethod
-    def keeping(cls, blocks: Partition, sets: tuple[int, ...], kept: Iterable[int]) -> "Fold":
+    def keeping(cls, blocks: Partition, sets: tuple[int, ...], kept: Iterable[int], *, tensor: int = 0) -> "Fold":
         """The fold that keeps these blocks, its axes put in order."""
         set_of = dict(zip(blocks, sets, strict=True))
-        return cls(blocks, sets, tuple(sorted(kept, key=lambda block: (set_of[block], block))))
+        return cls(blocks, sets, tuple(sorted(kept, key=lambda block: (set_of[block], block))), tensor)
 
     @classmethod
-    def identity(cls, sets: tuple[int, ...]) -> "Fold":
+    def identity(cls, sets: tuple[int, ...], *, tensor: int = 0) -> "Fold":
         """The fold that changes nothing: every slot its own block, all of them kept."""
         blocks = tuple(range(len(sets)))
-        return cls.keeping(blocks, sets, blocks)
+        return cls.keeping(blocks, sets, blocks, tensor=tensor)
 
     @property
     def rank(self) -> int:
@@ -85,13 +87,13 @@ class Fold:
         """
         if self.dropped:
             block = self.dropped[0]
-            parent = Fold.keeping(self.blocks, self.sets, (*self.kept, block))
+            parent = Fold.keeping(self.blocks, self.sets, (*self.kept, block), tensor=self.tensor)
             return Step("sum", parent, (parent.kept.index(block),))
         for slot in reversed(range(len(self.blocks))):
             block = self.blocks[slot]
             if self.blocks.index(block) < slot:
                 apart = canonical(-1 if other == slot else label for other, label in enumerate(self.blocks))
-                parent = Fold.keeping(apart, self.sets, set(apart))
+                parent = Fold.keeping(apart, self.sets, set(apart), tensor=self.tensor)
                 first, second = parent.kept.index(apart[self.blocks.index(block)]), parent.kept.index(apart[slot])
                 return Step("diagonal", parent, (first, second))
         return None

@@ -11,6 +11,8 @@ from bellnet.plan.fold import Fold
 class Level:
     """Every diagram of one rank is one read, one swap and one write, and `index[swap][read][write]` is its number.
 
+    Reads are of all sources, one after the other, and writes to all targets.
+
     `index` is None where a combination is not among the diagrams; that happens only with a declared symmetry.
     """
 
@@ -56,8 +58,8 @@ def _level(rank: tuple[int, ...], numbers: dict[tuple[Swap, Fold, Fold], int]) -
     return Level(rank, reads, swaps, writes, index)
 
 
-def _canonical_order(fold: Fold) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return fold.blocks, fold.kept
+def _canonical_order(fold: Fold) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    return fold.tensor, fold.blocks, fold.kept
 
 
 def _inverse(swap: Swap) -> Swap:

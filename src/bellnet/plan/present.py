@@ -3,8 +3,7 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from bellnet.combinatorics import Partition
-from bellnet.plan.plan import Plan, build
+from bellnet.plan.plan import Absent, Plan, build
 
 
 class Present(NamedTuple):
@@ -22,16 +21,16 @@ class Present(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def present(plan: Plan, absent_reads: frozenset[Partition], absent_writes: frozenset[Partition]) -> Present:
+def present(plan: Plan, absent_reads: Absent, absent_writes: Absent) -> Present:
     """Leave out the maps that read or write where there is nothing.
 
     Args:
         plan: The whole plan.
-        absent_reads: Equality patterns of the source slots that no tuple has.
-        absent_writes: The same for the target.
+        absent_reads: For every source the equality patterns of its slots that no tuple has.
+        absent_writes: The same for the targets.
 
     >>> from bellnet.plan import plan
-    >>> print(present(plan("n n -> n n"), frozenset({(0, 0)}), frozenset({(0, 0)})).plan)
+    >>> print(present(plan("n n -> n n"), (frozenset({(0, 0)}),), (frozenset({(0, 0)}),)).plan)
     n n -> n n    7 maps, 1 bias
       rank  reads         swaps  writes        maps
          2  ab->ab            2  ab->ab           2
@@ -39,6 +38,6 @@ def present(plan: Plan, absent_reads: frozenset[Partition], absent_writes: froze
          0  ab->              1  ->ab             1
     """
     left = build(plan.spec, plan.symmetric, plan.hollow, absent_reads, absent_writes)
-    here, constants = set(left.diagrams), set(left.biases)
+    here, constants = set(left.diagrams), set(left.numbered_biases)
     maps = tuple(number for number, diagram in enumerate(plan.diagrams) if diagram in here)
-    return Present(left, maps, tuple(number for number, pattern in enumerate(plan.biases) if pattern in constants))
+    return Present(left, maps, tuple(number for number, one in enumerate(plan.numbered_biases) if one in constants))

@@ -1,7 +1,8 @@
 """The plan as a table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from bellnet.plan.fold import Fold
 from bellnet.plan.level import Level
 from bellnet.spec import Spec
 
@@ -14,8 +15,8 @@ def show_plan(spec: Spec, levels: Iterable[Level], n_maps: int, n_biases: int, d
     rows = [("rank", "reads", "swaps", "writes", "maps")]
     for level in reversed(list(levels)):
         rank = " ".join(map(str, level.rank)) if several_sets else str(sum(level.rank))
-        reads = _some([fold.read_name for fold in level.reads])
-        writes = _some([fold.write_name for fold in level.writes])
+        reads = _some(level.reads, [fold.read_name for fold in level.reads], len(spec.sources))
+        writes = _some(level.writes, [fold.write_name for fold in level.writes], len(spec.targets))
         rows.append((rank, reads, str(len(level.swaps)), writes, str(level.n_maps)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = [f"{spec}    {_count(n_maps, 'map')}, {_count(n_biases, 'bias', 'biases')}"]
@@ -29,7 +30,13 @@ def show_plan(spec: Spec, levels: Iterable[Level], n_maps: int, n_biases: int, d
     return "\n".join(lines)
 
 
-def _some(names: list[str]) -> str:
+def _some(folds: Sequence[Fold], names: list[str], n_tensors: int) -> str:
+    """The names; of several tensors each begins with its number, as in a tuple."""
+    if n_tensors > 1:
+        begins = [number == 0 or folds[number - 1].tensor != fold.tensor for number, fold in enumerate(folds)]
+        names = [
+            f"[{fold.tensor}] {name}" if first else name for fold, name, first in zip(folds, names, begins, strict=True)
+        ]
     if len(names) <= MOST_SHOWN:
         return "  ".join(names)
     return "  ".join([*names[: MOST_SHOWN - 1], f"... {len(names)} in all"])

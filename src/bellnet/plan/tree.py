@@ -1,11 +1,14 @@
-"""Trees: all folds of one tensor that a plan uses, each one step away from another.
+"""Trees: all folds that a plan uses of the tensors on one side, each one step away from another.
 
 Folds that a level mixes together lie side by side, as the columns of one bundle. Walked downwards, from the whole
 tensor to its total, a tree reads: every step sums over an axis, or takes a diagonal. Walked upwards it writes: every
 step repeats, or puts on a diagonal. The two are transposes of each other.
+
+Several tensors are several roots. Folds of one rank lie in one bundle, whichever tensor they are of; a whole tensor
+is a column like others there, a copy of its root.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -17,16 +20,16 @@ class Branch(NamedTuple):
     """Neighbouring columns of a bundle that come by the same step from neighbouring columns of its parent.
 
     Attributes:
-        kind: Whether an axis is summed over, or two are made to agree.
-        axes: The axis that goes; or the one that stays and the one that goes.
-        node_set: The node set of the axis that goes.
+        kind: Whether an axis is summed over, or two are made to agree, or a whole tensor is copied.
+        axes: The axis that goes; or the one that stays and the one that goes; none for a copy.
+        node_set: The node set of the axis that goes; -1 for a copy.
         parent: The number of the parent bundle.
         parent_start: The first of its columns.
         start: The first column here.
         n_columns: How many there are.
     """
 
-    kind: Literal["sum", "diagonal"]
+    kind: Literal["sum", "diagonal", "copy"]
     axes: tuple[int, ...]
     node_set: int
     parent: int
@@ -44,62 +47,84 @@ class Bundle:
         branches: Where they come from, in the order of the columns; none for the whole tensor.
         axis_sets: The node set of every axis.
         dropped_sets: For every column the node sets that are summed over.
+        tensors: For every column which of the tensors it is a fold of.
     """
 
     folds: tuple[Fold, ...]
     branches: tuple[Branch, ...]
     axis_sets: tuple[int, ...]
     dropped_sets: tuple[tuple[int, ...], ...]
+    tensors: tuple[int, ...]
 
     @classmethod
-    def of(cls, folds: tuple[Fold, ...], place: dict[Fold, tuple[int, int]]) -> "Bundle":
+    def of(cls, folds: tuple[Fold, ...], place: dict[Fold, tuple[int, int]], *, is_root: bool = False) -> "Bundle":
         """From its folds; `place` has the bundle and column of every fold."""
         dropped = tuple(fold.dropped_sets for fold in folds)
-        return cls(folds, _branches(folds, place), folds[0].axis_sets, dropped)
+        branches = () if is_root else _branches(folds, place)
+        return cls(folds, branches, folds[0].axis_sets, dropped, tuple(fold.tensor for fold in folds))
+
+    def width(self, channels: Sequence[int], start: int = 0, stop: int | None = None) -> int:
+        """How many numbers its columns have in a row, or some of them, if the tensors have so many channels."""
+        return sum(channels[tensor] for tensor in self.tensors[start:stop])
+
+
+class Root(NamedTuple):
+    """One of the tensors of a tree.
+
+    Attributes:
+        sets: The node set of every slot.
+        axes: The node set of every axis, axes being grouped by node set.
+        order: For every axis its slot.
+    """
+
+    sets: tuple[int, ...]
+    axes: tuple[int, ...]
+    order: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The bundles of one tensor, parents first; bundle 0 is the whole tensor.
+    """The bundles of one tensor or of several, parents first; the first ones are the whole tensors.
 
     Attributes:
-        sets: The node set of every slot.
+        roots: The tensors.
         bundles: All of them.
         levels: For every level of the plan the number of its bundle.
-        axes: The node set of every axis of the whole tensor, axes being grouped by node set.
-        order: For every axis of the whole tensor its slot.
     """
 
-    sets: tuple[int, ...]
+    roots: tuple[Root, ...]
     bundles: tuple[Bundle, ...]
     levels: tuple[int, ...]
-    axes: tuple[int, ...]
-    order: tuple[int, ...]
 
     @classmethod
     @lru_cache(maxsize=512)
-    def of(cls, sets: tuple[int, ...], levels: tuple[tuple[Fold, ...], ...]) -> "Tree":
+    def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Fold, ...], ...]) -> "Tree":
         """The tree that has the folds of every level as a bundle, and whatever lies above them.
 
         The same for the same: what is found for a tree, of a support for instance, then serves both sides of a layer.
+
+        Args:
+            shapes: For every tensor the node set of every slot.
+            levels: For every level its folds.
         """
-        whole = Fold.identity(sets)
-        on_levels = [folds for folds in levels if folds != (whole,)]
-        needed = _with_ancestors([fold for folds in on_levels for fold in folds], whole)
+        wholes = [(Fold.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
+        on_levels = [folds for folds in levels if folds not in wholes]
+        needed = _with_ancestors([fold for folds in on_levels for fold in folds])
         alone = [(fold,) for fold in needed if not any(fold in folds for folds in on_levels)]
-        columns = [(whole,), *sorted([*on_levels, *alone], key=lambda folds: -folds[0].rank)]
+        columns = [*wholes, *sorted([*on_levels, *alone], key=lambda folds: -folds[0].rank)]
         place = {fold: (number, column) for number, folds in enumerate(columns) for column, fold in enumerate(folds)}
-        bundles = tuple(Bundle.of(folds, place) for folds in columns)
-        return cls(sets, bundles, tuple(place[folds[0]][0] for folds in levels), whole.axis_sets, whole.kept)
+        place.update({whole: (number, 0) for number, (whole,) in enumerate(wholes)})
+        bundles = tuple(Bundle.of(folds, place, is_root=number < len(wholes)) for number, folds in enumerate(columns))
+        roots = tuple(Root(whole.sets, whole.axis_sets, whole.kept) for (whole,) in wholes)
+        return cls(roots, bundles, tuple(columns.index(folds) for folds in levels))
 
 
-def _with_ancestors(folds: Iterable[Fold], whole: Fold) -> list[Fold]:
-    """The folds and all they are computed from, but for the whole tensor."""
+def _with_ancestors(folds: Iterable[Fold]) -> list[Fold]:
+    """The folds and all they are computed from, but for whole tensors."""
     found: dict[Fold, None] = {}
     for fold in folds:
-        while fold != whole and fold not in found:
+        while fold.step is not None and fold not in found:
             found[fold] = None
-            assert fold.step is not None
             fold = fold.step.parent
     return list(found)
 
@@ -108,6 +133,7 @@ def _branches(folds: tuple[Fold, ...], place: dict[Fold, tuple[int, int]]) -> tu
     branches: list[Branch] = []
     for column, fold in enumerate(folds):
         if fold.step is None:
+            branches.append(Branch("copy", (), -1, place[fold][0], 0, column, 1))
             continue
         kind, axes, node_set = fold.step.kind, fold.step.axes, fold.step.node_set
         parent, parent_column = place[fold.step.parent]

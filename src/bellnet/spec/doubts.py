@@ -46,7 +46,8 @@ def say_doubts(*sides: tuple[Shape, ...]) -> None:
     read = f"{' -> '.join(map(_slots, sides))}, of the node set{'s' * (len(names) != 1)} {listed(map(repr, names))}"
     end = "if not, other names end this warning."
     if found.slots:
-        by_hand = Spec(*(shapes if len(shapes) > 1 else shapes[0] for shapes in sides)) if len(sides) == 2 else None
+        source, *target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
+        by_hand = Spec(source, target[0]) if target else None
         words = f"{read}: commas stand between tensors.\nIf they stand between the slots of one, write"
         end = "if not, " + ("nothing is wrong." if by_hand is None else f"pass {by_hand!r}.")
     elif found.axes:

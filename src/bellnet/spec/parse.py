@@ -97,13 +97,13 @@ def _names(text: str, start: int, stop: int, before: int, groups: list[tuple[int
     opened: tuple[int, int] | None = None  # where a brace was opened, and after how many names
     for word in WORD.finditer(text, start, stop):
         at = word.start()
-        if word.group() in "{}" and groups is None:
+        if groups is None and word.group() in "{}":
             raise _mistake(text, at, 1, "braces have no place here", UNORDERED)
         if word.group() == "{":
             if opened is not None:
                 raise _mistake(text, at, 1, "there is a brace inside of braces", UNORDERED)
             opened = at, len(names)
-        elif word.group() == "}":
+        elif groups is not None and word.group() == "}":
             if opened is None:
                 raise _mistake(text, at, 1, "this brace was not opened", UNORDERED)
             if len(names) - opened[1] < 2:

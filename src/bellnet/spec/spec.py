@@ -59,7 +59,7 @@ class Spec:
         object.__setattr__(self, "unordered", _groups(unordered, (*self.sources, *self.targets)))
 
     def __repr__(self) -> str:
-        source, target = (shapes[0] if len(shapes) == 1 else shapes for shapes in (self.sources, self.targets))
+        source, target = self._sides
         groups = f", unordered={self.unordered!r}" if self.unordered else ""
         return f"Spec(source={source!r}, target={target!r}{groups})"
 
@@ -106,9 +106,20 @@ class Spec:
         return Spec(shapes[sources[0]] if sources else (), shapes[target], groups)
 
     @property
-    def unordered_targets(self) -> Groups:
-        """The groups among the slots of the one target, numbered from its first slot."""
-        return self.constants().unordered
+    def ordered(self) -> "Spec":
+        """The same without braces."""
+        source, target = self._sides
+        return Spec(source, target)
+
+    @property
+    def _sides(self) -> tuple[Shape | tuple[Shape, ...], Shape | tuple[Shape, ...]]:
+        """Source and target as they are given: the shape of one tensor, or several shapes."""
+        source, target = (shapes[0] if len(shapes) == 1 else shapes for shapes in (self.sources, self.targets))
+        return source, target
+
+    def unordered_of(self, target: int = 0) -> Groups:
+        """The groups among the slots of one of the targets, numbered from its first slot."""
+        return self.constants(target).unordered
 
     @property
     def slots(self) -> Shape:
@@ -147,7 +158,7 @@ def text_of(shapes: tuple[Shape, ...], unordered: Groups = (), start: int = 0) -
     first, last = {group[0] for group in unordered}, {group[-1] for group in unordered}
     numbers = count(start)
     words = [
-        [f"{'{' * (slot in first)}{name}{'}' * (slot in last)}" for name, slot in zip(shape, numbers)]
+        [f"{'{' * (slot in first)}{name}{'}' * (slot in last)}" for name, slot in zip(shape, numbers, strict=False)]
         for shape in shapes
     ]
     return ", ".join(map(" ".join, words)).strip(" ")

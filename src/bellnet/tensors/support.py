@@ -4,8 +4,9 @@ A support knows nothing of values. What depends on it alone, such as where the r
 computed once and kept with it; so tensors that share a support share that work.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -154,6 +155,17 @@ class Support:
         made: Made = self._made[key]
         return made
 
+    def once_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
+        """What depends on this support and others: kept here as long as the others are there."""
+        kept = self.once("with others", _Kept)
+        for other in others:
+            kept = kept.further.setdefault(other, _Kept())
+        if key not in kept.made:
+            with making_constants():
+                kept.made[key] = make()
+        made: Made = kept.made[key]
+        return made
+
     def with_diagonal(self) -> tuple["Support", Tensor]:
         """This support and the tuples (v, v, ...) of every node v; and where the tuples of this one stand in it."""
         return self.once("diagonal", self._with_diagonal)
@@ -221,6 +233,14 @@ class Support:
             "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
             'from_ratings of bellnet.data.sparse add up with duplicates="sum".'
         )
+
+
+class _Kept:
+    """What is kept with one support, and with it and others."""
+
+    def __init__(self) -> None:
+        self.made: dict[Hashable, Any] = {}
+        self.further: WeakKeyDictionary[Support, _Kept] = WeakKeyDictionary()
 
 
 def _check_index(call: str, index: object, counts: NodeCounts) -> None:

@@ -1,0 +1,134 @@
+"""Layers between unordered slots: the oracle, every layout, and results that are symmetric to the last bit."""
+
+from itertools import combinations
+
+import pytest
+import torch
+
+import bellnet as bn
+from bellnet.errors import DeclarationError, SupportError
+from bellnet.execute import reference
+from bellnet.nn.unordered import averaged
+
+SPECS = ("{n n} -> {n n}", "n n -> {n n}", "{n n} n -> n {n n}", "n -> {n n n}", "i {u u} -> u {i i}")
+
+
+def _layer(text, channels=(2, 3), **options):
+    layer = bn.EquivariantLinear(text, *channels, dtype=torch.float64, **options)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_()
+    return layer
+
+
+def _symmetric(spec, x):
+    groups = [group for group in spec.unordered if group[0] < len(spec.sources[0])]
+    return averaged(x, groups)
+
+
+def _assert_symmetric(spec, y):
+    for group in spec.unordered_of():
+        for one, other in combinations(group, 2):
+            assert torch.equal(y, y.transpose(one + 1, other + 1))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"normalize": "sum", "basis": "orbit"}], ids=str)
+@pytest.mark.parametrize("text", SPECS)
+def test_layers_agree_with_the_oracle_and_their_results_are_exactly_symmetric(text, options, n):
+    torch.manual_seed(0)
+    layer, sizes = _layer(text, **options), {"n": n, "u": n, "i": 3}
+    x = torch.randn(2, *(sizes[name] for name in layer.spec.source), 2, dtype=torch.float64)
+    x = _symmetric(layer.spec, x)
+    y = layer(x)
+    bias, weight = layer.bias, layer.weight
+    expected = reference.apply(layer.plan, x, weight, bias, sizes, **{"normalize": "mean", **options})
+    torch.testing.assert_close(y, expected)
+    _assert_symmetric(layer.spec, y)
+
+
+def test_order_three_is_exactly_symmetric_in_single_precision():
+    torch.manual_seed(0)
+    layer = bn.EquivariantLinear("{n n n} -> {n n n}", 8, 8)
+    y = layer(_symmetric(layer.spec, torch.randn(2, 7, 7, 7, 8)))
+    _assert_symmetric(layer.spec, y)
+
+
+@pytest.mark.parametrize("text", ["{n n} -> {n n}", "{n n n} -> {n n n}"])
+def test_layers_do_not_care_about_numbers_padding_or_batches(text):
+    layer = bn.EquivariantLinear(text, 2, 3)
+    bn.testing.assert_equivariant(layer, text)
+    bn.testing.assert_padding_changes_nothing(layer, text)
+
+
+def test_gradients_are_those_of_a_linear_map():
+    torch.manual_seed(0)
+    layer = _layer("{n n n} -> {n n n}", (1, 1))
+    x = torch.randn(1, 3, 3, 3, 1, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(layer, (x,))
+    assert torch.autograd.gradgradcheck(lambda x: layer(x).pow(2).sum(), (x,))
+
+
+def test_a_sparse_tensor_gives_what_the_dense_one_gives():
+    torch.manual_seed(0)
+    layer = _layer("{n n} -> {n n}", normalize="sum")
+    adjacency = (torch.rand(6, 6) < 0.5).triu(1)
+    x = torch.randn(6, 6, 2, dtype=torch.float64) * (adjacency | adjacency.T)[..., None]
+    x = (x + x.transpose(0, 1)) / 2
+    listed = bn.Sparse.from_dense(x, "n n")
+    y, dense = layer(listed), layer(x)
+    rows, columns = y.support.index
+    torch.testing.assert_close(y.values, dense[rows, columns])
+    back = y.to_dense()
+    assert torch.equal(back, back.transpose(0, 1))
+
+
+def test_a_support_that_lacks_an_exchanged_tuple_is_refused():
+    layer = bn.EquivariantLinear("{n n} -> {n n}", 1, 1)
+    x = bn.Sparse(torch.tensor([[0, 1], [1, 2]]), torch.ones(2, 1), 3)
+    with pytest.raises(SupportError) as error:
+        layer(x)
+    assert str(error.value) == (
+        'EquivariantLinear("{n n} -> {n n}", 1, 1): slots 0 and 1 of the result are unordered, but (0, 1) is listed '
+        "without the tuple that has them exchanged.\nList both, or write no braces around these slots."
+    )
+
+
+def test_an_input_that_is_not_symmetric_is_refused_on_request():
+    layer = bn.EquivariantLinear("{n n} n -> n", 1, 1)
+    x = torch.randn(1, 4, 4, 4, 1)
+    with pytest.raises(DeclarationError, match="exchanging slots 0 and 1 .*\nLeave out the braces to use all maps"):
+        layer(x, check=True)
+    layer((x + x.transpose(1, 2)) / 2, check=True)
+
+
+def test_collections_have_unordered_slots_too():
+    torch.manual_seed(0)
+    several = _layer("{n n}, n -> {n n}, n", ((2, 1), (3, 2)))
+    assert several.plan.n_maps == 9 + 4 + 4 + 2
+    x = torch.randn(2, 5, 5, 2, dtype=torch.float64)
+    x, nodes = (x + x.transpose(1, 2)) / 2, torch.randn(2, 5, 1, dtype=torch.float64)
+    edges, out = several((x, nodes))
+    assert torch.equal(edges, edges.transpose(1, 2))
+    for target, result in enumerate((edges, out)):
+        total = 0
+        for source, given in enumerate((x, nodes)):
+            weight, bias = getattr(several, f"weight_{source}_to_{target}"), getattr(several, f"bias_{target}")
+            pair = several.plan.pair(source, target)
+            applied = reference.apply(pair, given, weight, None if source else bias, {"n": 5}, normalize="mean")
+            total = total + applied
+        torch.testing.assert_close(result, total)
+
+
+@pytest.mark.parametrize("text", ["{n n} -> {n n}", "n n -> {n n}", "{u u} i -> {u u} i"])
+def test_initial_weights_keep_the_second_moment(text):
+    moments = []
+    for seed in range(20):
+        torch.manual_seed(seed)
+        layer = bn.EquivariantLinear(text, 16, 16).requires_grad_(False)
+        x = _symmetric(layer.spec, torch.randn(1, *[12] * len(layer.spec.source), 16))
+        diagonal = x.diagonal(0, 1, 2)
+        if layer.spec.unordered[0][0] == 0:
+            diagonal /= 2**0.5  # an average of two, elsewhere
+        moments.append(float(layer(x).square().mean() / x.square().mean()) / 2)  # under ReLU half of it is left
+    assert 0.8 < sum(moments) / len(moments) < 1.2
