@@ -97,7 +97,7 @@ def test_a_support_that_lacks_an_exchanged_tuple_is_refused():
 def test_an_input_that_is_not_symmetric_is_refused_on_request():
     layer = bn.EquivariantLinear("{n n} n -> n", 1, 1)
     x = torch.randn(1, 4, 4, 4, 1)
-    with pytest.raises(DeclarationError, match="exchanging slots 0 and 1 .*\nLeave out the braces to use all maps"):
+    with pytest.raises(DeclarationError, match=r"exchanging slots 0 and 1 .*\nLeave out the braces to use all maps"):
         layer(x, check=True)
     layer((x + x.transpose(1, 2)) / 2, check=True)
 

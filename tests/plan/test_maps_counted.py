@@ -82,7 +82,7 @@ def test_nothing_is_listed_for_a_spec_that_is_refused(monkeypatch):
     def listing(*arguments, **options):
         raise AssertionError("partitions were listed")
 
-    for module in ("bellnet.plan.plan", "bellnet.plan.declare", "bellnet.nn.pool"):
+    for module in ("bellnet.plan.declare", "bellnet.nn.pool"):
         monkeypatch.setattr(sys.modules[module], "partitions", listing)
     for make in (
         lambda: the_plan("n " * 11 + "->"),
