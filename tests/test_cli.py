@@ -53,6 +53,13 @@ def test_plan_lists_every_diagram_in_words(capsys):
     ]
 
 
+def test_plan_says_between_which_of_several_tensors_a_map_is(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n, n -> n, ", "--diagrams", "--cost", "10", "--channels", "2", "3")
+    assert code == 0
+    assert printed.startswith(f"{bn.plan('n n, n -> n, ')}\n")
+    assert "     7  [1] to [0]  a->a   copy\n" in printed
+
+
 def test_plan_counts_the_cost(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--cost", "10", "--channels", "2", "3", "--batch", "4")
     assert code == 0
@@ -154,6 +161,18 @@ def test_basis_draws_both_pictures(capsys, tmp_path):
 def test_the_diagrams_are_drawn_beside_the_matrices_if_no_file_is_named_for_them(capsys, tmp_path):
     assert outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "figure1.png"))[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1-diagrams.png", "figure1.png"]
+
+
+def test_basis_draws_every_pair_of_several_tensors(capsys, tmp_path):
+    given = "u i, u -> i", "--n", "u=2,i=3", "--out", str(tmp_path / "a.svg")
+    code, printed, _ = outcome(capsys, "basis", *given)
+    names = ["a-0-to-0.svg", "a-1-to-0.svg", "a-diagrams-0-to-0.svg", "a-diagrams-1-to-0.svg"]
+    assert code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert all(name in printed for name in names)
+    for draw in bn.draw.draw_basis, bn.draw.draw_diagrams:
+        with pytest.raises(bn.errors.SpecError, match=r'Draw the pairs one by one, for instance "u i -> i"'):
+            draw("u i, u -> i")
 
 
 def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):

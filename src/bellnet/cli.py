@@ -193,10 +193,15 @@ def _run_plan(arguments: argparse.Namespace) -> int:
 
 
 def _diagram_table(the_plan: "Plan") -> str:
-    width = max(len(diagram.name) for diagram in the_plan.diagrams)
+    is_single = the_plan.spec.is_single
+    names = [
+        diagram.name if is_single else f"[{diagram.source}] to [{diagram.target}]  {diagram.name}"
+        for diagram in the_plan.diagrams
+    ]
+    width = max(map(len, names))
     rows = [
-        f"  {number:>4}  {diagram.name:<{width}}  {diagram.describe()}"
-        for number, diagram in enumerate(the_plan.diagrams)
+        f"  {number:>4}  {name:<{width}}  {diagram.describe()}"
+        for number, (name, diagram) in enumerate(zip(names, the_plan.diagrams, strict=True))
     ]
     return "\n".join([f"  {'map':>4}  {'name':<{width}}  in words", *rows])
 
@@ -224,15 +229,18 @@ def _declare_basis(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_basis(arguments: argparse.Namespace) -> int:
-    from bellnet.draw import check_path, draw_basis, draw_diagrams, save_figures
+    from bellnet.draw import check_path, draw_basis, draw_diagrams, pairs_of, save_figures
 
     out: Path = check_path(arguments.out)
     diagrams: Path = check_path(arguments.diagrams or out.with_name(f"{out.stem}-diagrams{out.suffix}"))
     if out.resolve() == diagrams.resolve():
         raise OptionError(f"--out and --diagrams are one file, {str(out)!r}.\nGive each picture its own.")
-    matrices = draw_basis(arguments.spec, arguments.n, basis=arguments.basis)
-    save_figures({out: matrices, diagrams: draw_diagrams(arguments.spec)})
-    print(f"wrote {harmless(out)}\nwrote {harmless(diagrams)}")
+    figures = {}
+    for end, spec, n in pairs_of(arguments.spec, arguments.n):
+        figures[out.with_stem(out.stem + end)] = draw_basis(spec, n, basis=arguments.basis)
+        figures[diagrams.with_stem(diagrams.stem + end)] = draw_diagrams(spec)
+    save_figures(figures)
+    print("\n".join(f"wrote {harmless(path)}" for path in figures))
     return OK
 
 

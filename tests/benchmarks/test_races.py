@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from bellnet import Padded
+from benchmarks import collections
 from benchmarks.__main__ import QUESTIONS, main
 from benchmarks.cases import CASES
 from benchmarks.construction import SPEC
@@ -141,3 +142,12 @@ def test_small_graphs_list_their_diagonals_and_every_edge_with_its_reverse():
     assert tuples == sorted(set(tuples))
     assert {(graph, b, a) for graph, a, b in tuples} == set(tuples)
     assert {(graph, node, node) for graph, size in enumerate(sizes.tolist()) for node in range(size)} <= set(tuples)
+
+
+@pytest.mark.parametrize("spec", collections.SIZES)
+def test_a_layer_between_several_tensors_and_its_pairs_give_the_same(spec):
+    modules, tensors = collections.contestants(spec, quick=True)
+    together, pairs = (modules[name](tensors) for name in (collections.TOGETHER, collections.PAIRS))
+    for one, other in zip(together, pairs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    assert len(modules[collections.PAIRS].layers) >= 4

@@ -84,7 +84,7 @@ Write node set names separated by spaces around one arrow, for instance "n n -> 
     Case(
         "commas",
         SpecError,
-        lambda: InvariantPool("n,n"),
+        lambda: Padded.pack([torch.zeros(2, 2, 1)], "n,n"),
         """\
 This spec cannot be read: slots are separated by spaces, not commas.
 
@@ -121,7 +121,7 @@ Several tensors are a tuple of such tuples: Spec(source=(("n", "n"), ("n",)), ta
     Case(
         "shapes of several tensors",
         SpecError,
-        lambda: InvariantPool("u i, u"),
+        lambda: Padded.pack([torch.zeros(2, 2, 1)], "u i, u"),
         """\
 This spec cannot be read: commas part tensors, but this is the shape of one.
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from bellnet import EquivariantLinear, Padded, Sparse, plan
+from bellnet import EntryNorm, EquivariantLinear, InvariantPool, Padded, Sparse, plan
 from bellnet.errors import OptionError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
@@ -231,6 +231,20 @@ Of these nobody says how many there are, and its shape is (4, 1).""",
         """\
 EquivariantLinear("n n, n -> m", 1, 2): x[0] is one graph, but sizes['m'] has the shape (2,).
 Give one number, or for a batch one for each graph.""",
+    ),
+    Case(
+        "one tensor to pool for several",
+        TensorError,
+        lambda: InvariantPool("u i, u")(torch.zeros(3, 2, 1)),
+        """\
+InvariantPool("u i, u") takes a tuple of 2 tensors, over "u i, u", but this is a Tensor.""",
+    ),
+    Case(
+        "tensors to normalise that are too few",
+        TensorError,
+        lambda: EntryNorm("u i, u", 1)((torch.zeros(3, 2, 1),)),
+        """\
+EntryNorm("u i, u", 1) takes a tuple of 2 tensors, over "u i, u", but 1 came.""",
     ),
     Case(
         "which tuples",

@@ -376,6 +376,39 @@ def test_supports_are_let_go_of_with_what_was_found_about_them():
     assert gone() is None
 
 
+@pytest.mark.parametrize("options", [{}, {"norm": "graph", "residual": True}, {"norm": "channels", "dropout": 0.1}])
+def test_networks_of_several_tensors_are_equivariant(options):
+    torch.manual_seed(0)
+    net = bn.EquivariantNet("n n, n, -> n n, ", [(3, 2, 1), 4, (4, 4, 4), (2, 1)], **options).eval()
+    bn.testing.assert_equivariant(net, "n n, n, -> n n, ")
+    invariant = bn.InvariantNet("u i, u", [(3, 2), 4, (4, 5)], 3, hidden=[6], jump=True, **options).eval()
+    bn.testing.assert_invariant(invariant, "u i, u")
+    assert invariant.pool.n_pooled((4, 5)) == 9
+
+
+def test_a_network_takes_sparse_edges_beside_nodes_in_a_row():
+    net = bn.InvariantNet("n n, n", [(1, 2), 8, 8], 3, norm="graph", reduce="mean").eval()
+    sizes = torch.tensor([3, 2])
+    edges = bn.Sparse(torch.tensor([[0, 0, 1], [0, 1, 0], [1, 2, 1]]), torch.ones(3, 1), sizes)
+    nodes = torch.randn(5, 2)
+    dense = torch.zeros(2, 3, 3, 1).index_put(tuple(edges.index), edges.values)
+    assert_close(net((edges, nodes)), net((edges, bn.Sparse.of_nodes(nodes, sizes))))
+    padded = bn.Padded(torch.stack([nodes[:3], torch.cat([nodes[3:], torch.zeros(1, 2)])]), sizes)
+    first = net.blocks[0].layer
+    found, wanted = first((edges, nodes)), first((bn.Padded(dense, sizes), padded))
+    assert_close(found[0].values, wanted[0].values[tuple(edges.index)])
+    assert_close(found[1], torch.cat([wanted[1].values[0], wanted[1].values[1, :2]]))
+
+
+def test_the_check_of_several_tensors_can_fail():
+    with pytest.raises(bn.errors.EquivarianceError, match=r"where +output\[1\]\["):
+        bn.testing.assert_equivariant(lambda x: (x[0], x[1].cumsum(-2)), "n n, n -> n n, n", in_channels=(1, 2))
+    with pytest.raises(bn.errors.ShapeError, match=r'does not return what "n n, n -> n, n n" says'):
+        bn.testing.assert_equivariant(lambda x: x, "n n, n -> n, n n", in_channels=1)
+    with pytest.raises(bn.errors.TensorError, match=r"a tuple of the 2 tensors to check"):
+        bn.testing.assert_equivariant(lambda x: x[0], "n n, n -> n n, n", in_channels=1)
+
+
 @pytest.mark.slow
 def test_a_compiled_and_an_exported_layer_give_the_same():
     layer = bn.EquivariantLinear("n n, n, -> n n, n", (3, 2, 1), (2, 4))

@@ -7,6 +7,7 @@ nothing to close. matplotlib is imported when a picture is drawn; `pip install '
 from bellnet.draw.basis import draw_basis
 from bellnet.draw.diagrams import draw_diagrams
 from bellnet.draw.errors import ErrorCurve, draw_errors
+from bellnet.draw.pairs import pairs_of
 from bellnet.draw.save import check_path, save_figures
 
-__all__ = ["ErrorCurve", "check_path", "draw_basis", "draw_diagrams", "draw_errors", "save_figures"]
+__all__ = ["ErrorCurve", "check_path", "draw_basis", "draw_diagrams", "draw_errors", "pairs_of", "save_figures"]

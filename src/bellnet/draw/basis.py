@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bellnet.draw import style
 from bellnet.draw.pictures import Picture, pictures_of_biases, pictures_of_maps
 from bellnet.draw.sheet import Grid, Head, Sheet, fit_grid, fitting
-from bellnet.draw.sizes import sizes_of_sets
+from bellnet.draw.sizes import refuse_several, sizes_of_sets
 from bellnet.errors import OptionError
 from bellnet.extras import require
 from bellnet.plan import count_maps, plan, short_count, short_spec
@@ -43,6 +43,7 @@ def draw_basis(spec: str | Spec, n: int | Mapping[str, int] = 5, *, basis: str =
     """
     spec = parse_spec(spec)
     call = f'draw_basis("{short_spec(spec)}")'
+    refuse_several(call, spec)
     if basis not in AGREEMENT:
         raise OptionError(f"{call}: basis must be one of {', '.join(map(repr, AGREEMENT))}, not {basis!r}.")
     sizes = sizes_of_sets(call, spec, n)

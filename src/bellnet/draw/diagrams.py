@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bellnet.draw import style
 from bellnet.draw.sheet import Grid, Head, Sheet, fitting, pleasing_width
+from bellnet.draw.sizes import refuse_several
 from bellnet.draw.strands import draw_diagram, marker, panel_size
 from bellnet.errors import OptionError
 from bellnet.extras import require
@@ -33,6 +34,7 @@ def draw_diagrams(spec: str | Spec) -> "Figure":
     """
     spec = parse_spec(spec)
     call = f'draw_diagrams("{short_spec(spec)}")'
+    refuse_several(call, spec)
     if (n_maps := count_maps(spec)) > MOST_DIAGRAMS:
         raise OptionError(
             f"{call}: there are {short_count(n_maps)} diagrams; a picture shows up to {MOST_DIAGRAMS}.\n"

@@ -1,9 +1,18 @@
-"""How many nodes a picture has, checked before anything is drawn."""
+"""What a picture is of and how many nodes it has, checked before anything is drawn."""
 
 from collections.abc import Mapping
 
-from bellnet.errors import SizesError
+from bellnet.errors import SizesError, SpecError
 from bellnet.spec import Spec
+
+
+def refuse_several(call: str, spec: Spec) -> None:
+    """Refuse a spec of several tensors."""
+    if not spec.is_single:
+        raise SpecError(
+            f"{call}: a picture shows the maps from one tensor to one tensor.\n"
+            f'Draw the pairs one by one, for instance "{spec.pair(0, 0)}".'
+        )
 
 
 def sizes_of_sets(call: str, spec: Spec, n: int | Mapping[str, int]) -> dict[str, int]:

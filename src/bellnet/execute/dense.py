@@ -4,7 +4,7 @@ Tensors have their axes grouped by node set.
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from bellnet.execute.unrolled import unroll
 from bellnet.plan import Plan
 
 CHUNK_BYTES = 2**22
-"""Graphs are taken through all moves a few at a time, about so many bytes of them."""
+"""Graphs are taken through all moves a few at a time, about so many bytes of them; a quarter more is one chunk yet."""
 
 SMALL_BYTES, SMALL_ROWS = 2**20, 2**14
 """Tensors of fewer bytes and rows, once for every swap, are worth fewer operations rather than less memory."""
@@ -148,8 +148,8 @@ def _is_small(plan: Plan, channels: Channels, values: Sequence[Tensor]) -> bool:
 
 def _chunks(n_graphs: int, n_bytes: int) -> list[slice] | None:
     """Some graphs after the others; None for all at once."""
-    some = n_graphs * CHUNK_BYTES // max(n_bytes, 1)
-    if n_graphs <= 1 or some >= n_graphs:
+    if n_graphs <= 1 or 4 * n_bytes <= 5 * CHUNK_BYTES:
         return None
-    some = max(some, 1)
+    n_chunks = ceil(n_graphs / max(n_graphs * CHUNK_BYTES // n_bytes, 1))
+    some = ceil(n_graphs / n_chunks)
     return [slice(start, min(start + some, n_graphs)) for start in range(0, n_graphs, some)]

@@ -8,12 +8,13 @@ from torch import Tensor, nn
 
 from bellnet.errors import as_written
 from bellnet.nn.given_sizes import GivenSizes
+from bellnet.nn.mixed import GivenSupports
 from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
-from bellnet.nn.stack import MakesActivation, StackOptions, check_stack
+from bellnet.nn.several import Collection, OverNodes
+from bellnet.nn.stack import Channels, MakesActivation, StackOptions, check_stack
 from bellnet.plan import MOST_MAPS
-from bellnet.spec import Spec, parse_shape, parse_spec
-from bellnet.tensors import Padded, Sparse, Support
+from bellnet.spec import Spec, parse_shapes, parse_spec, text_of
 
 
 class EquivariantNet(nn.Module):
@@ -22,8 +23,9 @@ class EquivariantNet(nn.Module):
     All layers but the last keep the shape of the source. With the default options this is the paper's network.
 
     Args:
-        spec: The shape of input and output, for instance "n n -> n".
+        spec: The shape of input and output, for instance "n n -> n", or of several: "n n, n -> n".
         channels: The channels of the input, after each layer, and so of the output: [1, 8, 8, 1] makes three layers.
+            For several tensors each entry is a tuple, or one number for all: [(1, 5), 8, 8, 1].
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
         norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
         dropout: The probability to drop a channel of a graph after every activation.
@@ -43,7 +45,7 @@ class EquivariantNet(nn.Module):
     def __init__(
         self,
         spec: str | Spec,
-        channels: Sequence[int],
+        channels: Sequence[Channels],
         *,
         activation: MakesActivation = "relu",
         norm: str | None = None,
@@ -59,7 +61,8 @@ class EquivariantNet(nn.Module):
         super().__init__()
         self.spec = parse_spec(spec)
         call = f'EquivariantNet("{self.spec}", {as_written(list(channels))})'
-        channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 1].")
+        advice = "Give the channels of the input and after each layer: [1, 8, 1]."
+        channels = check_stack(call, channels, 2, advice, self.spec)
         self.in_channels, self.out_channels = channels[0], channels[-1]
         options = StackOptions(
             call=call,
@@ -74,20 +77,21 @@ class EquivariantNet(nn.Module):
             hollow=hollow,
             max_maps=max_maps,
         )
-        self.blocks = options.stack(self.spec.source, channels[:-1])
+        self.blocks = options.stack(self.spec.sources, channels[:-1])
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
 
     def forward(
-        self, x: Tensor | Padded | Sparse, *, sizes: GivenSizes = None, support: Sparse | Support | None = None
-    ) -> Tensor | Padded | Sparse:
+        self, x: OverNodes | Collection, *, sizes: GivenSizes = None, support: GivenSupports = None
+    ) -> OverNodes | Collection:
         """From (*batch, one axis for each source slot, channels[0]) to (*batch, target slots, channels[-1]).
 
         Args:
-            x: A tensor, `Padded` or `Sparse`. All layers but the last list the tuples of a `Sparse`.
+            x: A tensor, `Padded` or `Sparse`, or several as a tuple. All layers but the last list the tuples of a
+                `Sparse`.
             sizes: The lengths of the node sets that only the target has.
             support: The tuples that the result is to list, as in `EquivariantLinear`.
         """
-        result: Tensor | Padded | Sparse = self.last(self.blocks(x), sizes=sizes, support=support)
+        result: OverNodes | Collection = self.last(self.blocks(x), sizes=sizes, support=support)
         return result
 
 
@@ -98,8 +102,9 @@ class InvariantNet(nn.Module):
     [in, 16, 32, 256] and hidden [512, 256].
 
     Args:
-        shape: The node set of every slot of the input, for instance "n n".
-        channels: The channels of the input and after each equivariant layer.
+        shape: The node set of every slot of the input, for instance "n n", or of several: "n n, n".
+        channels: The channels of the input and after each equivariant layer; for several tensors each entry is a tuple,
+            or one number for all.
         out_channels: The length of the vector that comes out.
         hidden: The widths of the fully connected layers before the last.
         reduce: What is taken of each orbit: "max", "sum" or "mean", or several of them: ("mean", "max").
@@ -125,7 +130,7 @@ class InvariantNet(nn.Module):
     def __init__(
         self,
         shape: str,
-        channels: Sequence[int],
+        channels: Sequence[Channels],
         out_channels: int,
         *,
         hidden: Sequence[int] = (),
@@ -144,10 +149,12 @@ class InvariantNet(nn.Module):
         max_maps: int = MOST_MAPS,
     ) -> None:
         super().__init__()
-        axes = parse_shape(shape)
-        call = f'InvariantNet("{" ".join(axes)}", {as_written(list(channels))}, {as_written(out_channels)})'
-        channels = check_stack(call, channels, 2, "Give the channels of the input and after each layer: [1, 8, 8].")
-        self.spec = Spec(axes, ())
+        shapes = parse_shapes(shape)
+        call = f'InvariantNet("{text_of(shapes)}", {as_written(list(channels))}, {as_written(out_channels)})'
+        side = shapes if len(shapes) > 1 else shapes[0]
+        advice = "Give the channels of the input and after each layer: [1, 8, 8]."
+        channels = check_stack(call, channels, 2, advice, Spec(side, side))
+        self.spec = Spec(side, ())
         self.in_channels = channels[0]
         self.out_channels = check_channels(call, "out_channels", out_channels)
         widths = [check_channels(call, f"hidden[{place}]", width) for place, width in enumerate(hidden)]
@@ -164,13 +171,13 @@ class InvariantNet(nn.Module):
             hollow=hollow,
             max_maps=max_maps,
         )
-        self.blocks = options.stack(axes, channels)
-        self.pool = InvariantPool(" ".join(axes), reduce, over=pool_over, max_maps=max_maps)
+        self.blocks = options.stack(shapes, channels)
+        self.pool = InvariantPool(text_of(shapes), reduce, over=pool_over, max_maps=max_maps)
         self.jump = jump
-        pooled = self.pool.growth * (sum(channels[1:]) if jump else channels[-1])
+        pooled = sum(map(self.pool.n_pooled, channels[1:] if jump else channels[-1:]))
         self.head = options.fully_connected([pooled, *widths, self.out_channels])
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
+    def forward(self, x: OverNodes | Collection) -> Tensor:
         """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
         if not self.jump:
             return cast(Tensor, self.head(self.pool(self.blocks(x))))

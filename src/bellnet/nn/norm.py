@@ -1,15 +1,19 @@
 """Normalisation of activations that does not depend on the numbering of nodes and does not see padding."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
 from bellnet.execute import wants_plain
+from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
-from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.scripting import NotScripted
-from bellnet.spec import Spec, parse_shape
+from bellnet.nn.several import Collection, OverNodes
+from bellnet.spec import Spec, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse
 
 OVER = ("batch", "graph", "channels")
@@ -18,11 +22,11 @@ OVER = ("batch", "graph", "channels")
 class EntryNorm(NotScripted, nn.Module):
     """Shift and scale every channel to mean zero and variance one, then by learned factors.
 
-    Padding is not counted, and of a `Sparse` the listed tuples alone are.
+    Padding is not counted, and of a `Sparse` the listed tuples alone are. Several tensors are normalised one by one.
 
     Args:
-        shape: The node set of every slot, for instance "n n".
-        channels: The number of channels.
+        shape: The node set of every slot, for instance "n n", or "n n, n" for two tensors.
+        channels: The number of channels; of several tensors, a tuple with one for each, or one for all.
         over: What a mean and a variance is taken over: "batch", all entries of all graphs (batch normalisation, with
             running statistics for evaluation); "graph", all entries of one graph; "channels", the channels of one
             entry (layer normalisation).
@@ -34,31 +38,57 @@ class EntryNorm(NotScripted, nn.Module):
     running_var: Tensor
 
     def __init__(
-        self, shape: str, channels: int, *, over: str = "batch", eps: float = 1e-5, momentum: float = 0.1
+        self,
+        shape: str,
+        channels: int | tuple[int, ...],
+        *,
+        over: str = "batch",
+        eps: float = 1e-5,
+        momentum: float = 0.1,
     ) -> None:
         super().__init__()
-        self.axes = parse_shape(shape)
-        call = f'EntryNorm("{" ".join(self.axes)}", {as_written(channels)})'
-        self.channels = check_channels(call, "channels", channels)
+        self.shapes = parse_shapes(shape)
+        call = f'EntryNorm("{text_of(self.shapes)}", {as_written(channels)})'
+        several = check_channels_of_all(call, "channels", channels, len(self.shapes))
         self.over = check_choice(call, "over", over, OVER)
         self.eps, self.momentum = eps, momentum
+        self._call = call
+        self.parts: nn.ModuleList | None = None
+        if len(several) > 1:
+            self.channels: Any = several
+            alike: dict[str, Any] = {"over": over, "eps": eps, "momentum": momentum}
+            pairs = zip(map(" ".join, self.shapes), several, strict=True)
+            self.parts = nn.ModuleList(EntryNorm(one, width, **alike) for one, width in pairs)
+            return
+        (self.axes,), (channels,) = self.shapes, several
+        self.channels = channels
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         if over == "batch":
             self.register_buffer("running_mean", torch.zeros(channels))
             self.register_buffer("running_var", torch.ones(channels))
-        self._reception = Reception(call, Spec(self.axes, ()), self.channels)
+        self._reception = Reception(call, Spec(self.axes, ()), channels)
 
     def reset_parameters(self) -> None:
         """Forget what was learned and seen: factors one, shifts zero."""
+        if self.parts is not None:
+            for part in self.parts:
+                part.reset_parameters()  # type: ignore[operator]
+            return
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
         if self.over == "batch":
             nn.init.zeros_(self.running_mean)
             nn.init.ones_(self.running_var)
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
-        """Normalise the entries of (*batch, one axis for each slot, channels)."""
+    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
+        """Normalise the entries of (*batch, one axis for each slot, channels), or of several."""
+        if self.parts is not None:
+            given = check_several(self._call, x, self.shapes)
+            return as_they_were([part(one) for part, one in zip(self.parts, given, strict=True)], x)  # type: ignore[arg-type]
+        return self._normalised(x)  # type: ignore[arg-type]
+
+    def _normalised(self, x: OverNodes) -> OverNodes:
         if isinstance(x, Sparse):
             return x.with_values(self._normalise_listed(x))
         given = self._reception.receive(x)
@@ -131,7 +161,7 @@ class EntryNorm(NotScripted, nn.Module):
 
     def extra_repr(self) -> str:
         """The options, as they would be written in a call."""
-        return f'"{" ".join(self.axes)}", {self.channels}, over="{self.over}"'
+        return f'"{text_of(self.shapes)}", {self.channels}, over="{self.over}"'
 
 
 def _widened(tensor: Tensor) -> Tensor:

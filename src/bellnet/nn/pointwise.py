@@ -9,6 +9,7 @@ from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_h
 
 from bellnet.errors import OptionError
 from bellnet.nn.scripting import NotScripted
+from bellnet.nn.several import Collection, OverNodes
 from bellnet.tensors import Padded, Sparse
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -31,7 +32,8 @@ KEEPING_ZEROS = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.T
 class Pointwise(NotScripted, nn.Module):
     """A module that acts on every entry alone, for tensors, `Padded` and `Sparse`: an activation, a linear layer.
 
-    On a `Sparse` it acts on the listed tuples; what is not listed stays zero.
+    On a `Sparse` it acts on the listed tuples; what is not listed stays zero. Of several tensors, a tuple, it acts on
+    each.
 
     Args:
         module: Takes (..., channels) to (..., channels), entry by entry.
@@ -48,8 +50,13 @@ class Pointwise(NotScripted, nn.Module):
         super().__init__()
         self.module = module
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
+    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """Apply the module to every entry."""
+        if isinstance(x, tuple | list):
+            return tuple(self._applied(one) for one in x)
+        return self._applied(x)
+
+    def _applied(self, x: OverNodes) -> OverNodes:
         if isinstance(x, Padded) and _keeps_zeros(self.module):
             return x.map_keeping_zeros(self.module)
         if isinstance(x, Padded | Sparse):
@@ -86,7 +93,8 @@ class ChannelDropout(NotScripted, nn.Module):
 
     Args:
         p: The probability to drop a channel.
-        n_axes: The number of node axes; with none, every entry is dropped by itself, as hidden units are.
+        n_axes: The number of node axes; with none, every entry is dropped by itself, as hidden units are. For several
+            tensors one number for each.
 
     Attributes:
         generator: Where the random numbers come from, on the device of the input; torch's own if None.
@@ -94,21 +102,27 @@ class ChannelDropout(NotScripted, nn.Module):
 
     generator: torch.Generator | None = None
 
-    def __init__(self, p: float, n_axes: int) -> None:
+    def __init__(self, p: float, n_axes: int | tuple[int, ...]) -> None:
         super().__init__()
         self.p = p
         self.n_axes = n_axes
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
+    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """Drop channels in training mode; do nothing in evaluation mode."""
         if not self.training or self.p == 0:
             return x
+        if isinstance(self.n_axes, int):
+            return self._dropped(x, self.n_axes)  # type: ignore[arg-type]
+        pairs = zip(x, self.n_axes, strict=True)  # type: ignore[arg-type]
+        return tuple(self._dropped(one, n_axes) for one, n_axes in pairs)
+
+    def _dropped(self, x: OverNodes, n_axes: int) -> OverNodes:
         if isinstance(x, Sparse):
             kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
             return x.with_values(x.values * (kept.index_select(0, x.support.graphs) if len(kept) > 1 else kept))
         values = x.peek()[0] if isinstance(x, Padded) else x
-        batch = values.shape[: values.ndim - self.n_axes - 1]
-        kept = self._kept(values, (*batch, *[1] * self.n_axes, values.shape[-1]))
+        batch = values.shape[: values.ndim - n_axes - 1]
+        kept = self._kept(values, (*batch, *[1] * n_axes, values.shape[-1]))
         return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
 
     def _kept(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:

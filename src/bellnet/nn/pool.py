@@ -9,14 +9,16 @@ from torch import Tensor, nn
 from bellnet.combinatorics import partitions
 from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.execute import Orbit, pool_orbits
+from bellnet.nn.each import check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
 from bellnet.nn.listed_pool import pool_listed
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
+from bellnet.nn.several import Collection, OverNodes
 from bellnet.plan import MOST_MAPS, Fold, refuse_giants
-from bellnet.spec import Spec, parse_shape
-from bellnet.tensors import Padded, Sparse
+from bellnet.spec import Spec, parse_shapes, text_of
+from bellnet.tensors import Sparse
 
 REDUCTIONS = ("max", "sum", "mean")
 
@@ -27,10 +29,11 @@ class InvariantPool(NotScripted, nn.Module):
     For "n n" the orbits are the diagonal and the off-diagonal. Channels are multiplied by the number of orbits,
     Bell(k) for one node set; orbits come in canonical order (coincident indices first), each with all its channels.
     Several of maximum, sum and mean stand side by side, all orbits of the first before those of the second.
-    An orbit without entries (the off-diagonal of a single node) gives zero. Padding is not seen.
+    An orbit without entries (the off-diagonal of a single node) gives zero. Padding is not seen. What comes of several
+    tensors stands side by side.
 
     Args:
-        spec: The node set of every slot, for instance "n n".
+        spec: The node set of every slot, for instance "n n", or "n n, n" for two tensors.
         reduce: "max", "sum" or "mean", or several of them: ("mean", "max").
         over: For a `Sparse`, "all" counts the tuples that are not listed as zeros, so that the result is that of the
             dense tensor; "listed" leaves them out.
@@ -45,30 +48,52 @@ class InvariantPool(NotScripted, nn.Module):
         self, spec: str, reduce: str | Sequence[str] = "max", *, over: str = "all", max_maps: int = MOST_MAPS
     ) -> None:
         super().__init__()
-        self.axes = parse_shape(spec)
-        call = f'InvariantPool("{" ".join(self.axes)}")'
+        self.shapes = parse_shapes(spec)
+        self._call = call = f'InvariantPool("{text_of(self.shapes)}")'
         self.reduce = _check_reduce(call, reduce)
         self.over = check_choice(call, "over", over, ("all", "listed"))
+        self.parts: nn.ModuleList | None = None
+        if len(self.shapes) > 1:
+            shapes = map(" ".join, self.shapes)
+            self.parts = nn.ModuleList(InvariantPool(one, reduce, over=over, max_maps=max_maps) for one in shapes)
+            return
+        (self.axes,) = self.shapes
         refuse_giants(Spec(self.axes, ()), max_maps=max_maps)
         self._reception = Reception(call, Spec(self.axes, ()), None)
         self._orbits = tuple(_orbit(pattern, self._reception.source_sets) for pattern in partitions(self.axes))
 
     @property
     def n_orbits(self) -> int:
-        """The number of orbits."""
-        return len(self._orbits)
+        """The number of orbits, of all tensors together."""
+        return len(self._orbits) if self.parts is None else sum(part.n_orbits for part in self._pools)
 
     @property
     def growth(self) -> int:
         """By how much the number of channels grows: a value for every orbit, and for each of several reductions."""
-        return len(self._orbits) * len(self._reductions)
+        return self.n_orbits * len(self._reductions)
+
+    def n_pooled(self, channels: int | tuple[int, ...]) -> int:
+        """How many numbers come of so many channels, which for several tensors are a tuple."""
+        if isinstance(channels, int):
+            return self.growth * channels
+        return sum(part.growth * width for part, width in zip(self._pools, channels, strict=True))
+
+    @property
+    def _pools(self) -> "list[InvariantPool]":
+        return list(self.parts or ())  # type: ignore[arg-type]
 
     @property
     def _reductions(self) -> tuple[str, ...]:
         return (self.reduce,) if isinstance(self.reduce, str) else self.reduce
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor:
+    def forward(self, x: OverNodes | Collection) -> Tensor:
         """From (*batch, one axis for each slot, channels) to (*batch, growth * channels)."""
+        if self.parts is None:
+            return self._pooled(x)  # type: ignore[arg-type]
+        given = check_several(self._call, x, self.shapes)
+        return torch.cat([part._pooled(one) for part, one in zip(self._pools, given, strict=True)], -1)
+
+    def _pooled(self, x: OverNodes) -> Tensor:
         if isinstance(x, Sparse):
             check_sparse(self._reception.call, x, self.axes, None)
             self._check_dtype(x.values)
@@ -89,7 +114,7 @@ class InvariantPool(NotScripted, nn.Module):
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of orbits."""
         over = "" if self.over == "all" else f', over="{self.over}"'
-        return f'"{" ".join(self.axes)}", reduce={json.dumps(self.reduce)}{over}, n_orbits={self.n_orbits}'
+        return f'"{text_of(self.shapes)}", reduce={json.dumps(self.reduce)}{over}, n_orbits={self.n_orbits}'
 
 
 def _check_reduce(call: str, reduce: object) -> str | tuple[str, ...]:

@@ -4,15 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from torch import Tensor, nn
+from torch import nn
 
 from bellnet.errors import OptionError, as_written
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
-from bellnet.nn.options import check_channels, check_choice
+from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.pointwise import ChannelDropout, make_activation
-from bellnet.spec import Spec
-from bellnet.tensors import Padded, Sparse
+from bellnet.nn.several import Collection, OverNodes
+from bellnet.spec import Shape, Spec, text_of
+
+Channels = int | tuple[int, ...]
+"""Of one tensor, or of each of several."""
 
 MakesActivation = str | Callable[[], nn.Module]
 
@@ -39,7 +42,7 @@ class StackOptions:
         if not 0 <= self.dropout < 1:
             raise OptionError(f"{self.call}: dropout must be a probability below 1, not {as_written(self.dropout)}.")
 
-    def layer(self, spec: Spec, before: int, after: int, *, first: bool) -> EquivariantLinear:
+    def layer(self, spec: Spec, before: Channels, after: Channels, *, first: bool) -> EquivariantLinear:
         """One layer; what was declared of the input concerns the first."""
         return EquivariantLinear(
             spec,
@@ -53,10 +56,11 @@ class StackOptions:
             max_maps=self.max_maps,
         )
 
-    def stack(self, axes: tuple[str, ...], channels: Sequence[int]) -> nn.Sequential:
-        """Blocks that keep the shape of the input, from channels[0] to channels[-1]."""
+    def stack(self, shapes: tuple[Shape, ...], channels: Sequence[Channels]) -> nn.Sequential:
+        """Blocks that keep the shapes of the input, from channels[0] to channels[-1]."""
+        side = shapes if len(shapes) > 1 else shapes[0]
         steps = enumerate(pairwise(channels))
-        layers = [self.layer(Spec(axes, axes), before, after, first=number == 0) for number, (before, after) in steps]
+        layers = [self.layer(Spec(side, side), before, after, first=number == 0) for number, (before, after) in steps]
         return nn.Sequential(*(Block(layer, self) for layer in layers))
 
     def fully_connected(self, widths: Sequence[int]) -> nn.Sequential:
@@ -77,22 +81,31 @@ class Block(nn.Module):
 
     def __init__(self, layer: EquivariantLinear, options: StackOptions) -> None:
         super().__init__()
-        shape, channels = " ".join(layer.spec.target), layer.out_channels
+        shape, channels = text_of(layer.spec.targets), layer.out_channels
+        orders = tuple(map(len, layer.spec.targets))
         self.layer = layer
         self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
         self.activation = make_activation(options.call, options.activation)
-        self.dropout = ChannelDropout(options.dropout, len(layer.spec.target))
+        self.dropout = ChannelDropout(options.dropout, orders if len(orders) > 1 else orders[0])
         self.residual = options.residual and layer.in_channels == channels
 
-    def forward(self, x: Tensor | Padded | Sparse) -> Tensor | Padded | Sparse:
+    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """From (*batch, node axes, channels) to the same with other channels."""
-        result: Tensor | Padded | Sparse = self.dropout(self.activation(self.norm(self.layer(x))))
-        return x + result if self.residual else result
+        result: OverNodes | Collection = self.dropout(self.activation(self.norm(self.layer(x))))
+        if not self.residual:
+            return result
+        if isinstance(result, tuple):
+            return tuple(one + other for one, other in zip(x, result, strict=True))  # type: ignore[arg-type]
+        return x + result  # type: ignore[operator]
 
 
-def check_stack(call: str, channels: Sequence[int], at_least: int, advice: str) -> tuple[int, ...]:
-    """The channels, if there are enough of them and each can be a number of channels."""
-    checked = tuple(check_channels(call, f"channels[{place}]", value) for place, value in enumerate(channels))
+def check_stack(call: str, channels: Sequence[Channels], at_least: int, advice: str, spec: Spec) -> list[Channels]:
+    """The channels, if there are enough of them and each can be those of its tensors: the last are of the targets."""
+    checked: list[Channels] = []
+    for place, value in enumerate(channels):
+        shapes = spec.targets if place == len(channels) - 1 and place else spec.sources
+        several = check_channels_of_all(call, f"channels[{place}]", value, len(shapes))
+        checked.append(several if len(several) > 1 else several[0])
     if len(checked) < at_least:
         raise OptionError(f"{call}: channels must have at least {at_least} entries, not {len(checked)}.\n{advice}")
     return checked

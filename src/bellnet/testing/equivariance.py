@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import torch
 
 from bellnet.errors import SpecError
-from bellnet.spec import Spec, parse_spec
+from bellnet.spec import Spec, parse_spec, text_of
 from bellnet.testing.compare import Tolerance
 from bellnet.testing.renumber import check_renumbering
 from bellnet.testing.subject import Module, Subject
@@ -19,7 +19,7 @@ def assert_equivariant(
     module: Module,
     spec: str | Spec,
     *,
-    in_channels: int | None = None,
+    in_channels: int | tuple[int, ...] | None = None,
     sizes: int | Mapping[str, int] | None = None,
     batch: tuple[int, ...] = (2,),
     trials: int = 3,
@@ -38,8 +38,9 @@ def assert_equivariant(
     Args:
         module: Takes (*batch, one axis for each source slot, channels) to (*batch, one axis for each target slot,
             channels). It is called with `sizes={...}` if the target has node sets that the source has not.
-        spec: The node sets of source and target, for instance "n n -> n".
-        in_channels: The number of channels of the input; `module.in_channels` if not given.
+        spec: The node sets of source and target, for instance "n n -> n". Of several tensors, "n n, n -> n n, n", the
+            module takes, and returns, a tuple.
+        in_channels: The number of channels of the input, or a tuple of them; `module.in_channels` if not given.
         sizes: The number of nodes, of all node sets or of each. If not given, a different small number for each
             node set, and then a single node for each.
         batch: The batch axes of the input.
@@ -72,7 +73,7 @@ def assert_invariant(
     module: Module,
     shape: str | Spec,
     *,
-    in_channels: int | None = None,
+    in_channels: int | tuple[int, ...] | None = None,
     sizes: int | Mapping[str, int] | None = None,
     batch: tuple[int, ...] = (2,),
     trials: int = 3,
@@ -101,10 +102,11 @@ def assert_invariant(
     """
     is_shape = isinstance(shape, str) and "->" not in shape
     spec = parse_spec(f"{shape} ->" if is_shape else shape)
-    if spec.target:
+    source, target = text_of(spec.sources), text_of(spec.targets)
+    if spec.targets != ((),):
         raise SpecError(
             f'assert_invariant(module, "{spec}"): an invariant module has no nodes in its output, but this target is '
-            f'"{" ".join(spec.target)}".\nWrite "{" ".join(spec.source)}", or call assert_equivariant.'
+            f'"{target}".\nWrite "{source}", or call assert_equivariant.'
         )
     subject = Subject.of(
         "assert_invariant", module, spec, in_channels=in_channels, dtype=dtype, device=device, seed=seed
@@ -112,7 +114,7 @@ def assert_invariant(
     tolerance = Tolerance.choose(subject.dtype, rtol, atol)
     check_renumbering(
         subject,
-        f'is not invariant over "{" ".join(spec.source)}"',
+        f'is not invariant over "{source}"',
         sizes=sizes,
         batch=batch,
         trials=trials,

@@ -76,7 +76,7 @@ def draw_graphs(subject: Subject, sizes: GivenSizes, *, empty: bool, nan: bool) 
     generator = torch.Generator().manual_seed(subject.seed)
     n_graphs = max(len(counts) for counts in chosen.values())
     lengths = (max(chosen[name]) + _EXTRA for name in spec.source)
-    values = subject.draw((n_graphs, *lengths, subject.in_channels), generator)
+    values = subject.draw((n_graphs, *lengths, subject.channels[0]), generator)
     # Most entries of one graph are positive and of the next negative: a maximum that meets a zero shows then.
     values = values + _SHIFT * (1 - 2 * (torch.arange(n_graphs) % 2)).to(values).reshape(-1, *[1] * (values.ndim - 1))
     graphs = Graphs(spec, chosen, [values] * n_graphs, values)

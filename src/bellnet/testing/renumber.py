@@ -28,16 +28,22 @@ def check_renumbering(
     spec = subject.spec
     generator = torch.Generator().manual_seed(subject.seed)
     for case in _cases(subject, sizes):
-        shape = (*batch, *(case[name] for name in spec.source), subject.in_channels)
+        pairs = zip(spec.sources, subject.channels, strict=True)
+        shapes = [(*batch, *(case[name] for name in shape), channels) for shape, channels in pairs]
         for trial in range(trials):
-            x = subject.draw(shape, generator)
+            x = [subject.draw(shape, generator) for shape in shapes]
             permutations = draw_renumbering(case, trial, generator)
-            before = _output(subject, x, case, batch)
-            found = _output(subject, relabel(x, spec.source, permutations), case, batch)
-            if wrong := difference(found, relabel(before, spec.target, permutations), tolerance):
+            before = _outputs(subject, x, case, batch)
+            moved = [relabel(one, shape, permutations) for one, shape in zip(x, spec.sources, strict=True)]
+            found = _outputs(subject, moved, case, batch)
+            for number, (one, was) in enumerate(zip(found, before, strict=True)):
+                wrong = difference(one, relabel(was, spec.targets[number], permutations), tolerance)
+                if wrong is None:
+                    continue
+                place = f"[{number}]" * (len(found) > 1) + f"[{', '.join(map(str, wrong.place))}]"
                 facts = [
                     ("largest difference", str(wrong)),
-                    ("where", f"output[{', '.join(map(str, wrong.place))}]"),
+                    ("where", f"output{place}"),
                     ("renumbered, then called", f"{wrong.found:.6g}"),
                     ("called, then renumbered", f"{wrong.expected:.6g}"),
                     ("sizes", str(case)),
@@ -61,19 +67,31 @@ def _cases(subject: Subject, sizes: int | Mapping[str, int] | None) -> list[dict
     return [{name: given[name] for name in names}]
 
 
-def _output(subject: Subject, x: Tensor, sizes: dict[str, int], batch: tuple[int, ...]) -> Tensor:
-    found: Any = subject(x, {name: sizes[name] for name in subject.spec.target_only})
-    if not isinstance(found, Tensor):
+def _outputs(subject: Subject, x: list[Tensor], sizes: dict[str, int], batch: tuple[int, ...]) -> list[Tensor]:
+    targets = subject.spec.targets
+    given = x[0] if len(x) == 1 else tuple(x)
+    found: Any = subject(given, {name: sizes[name] for name in subject.spec.target_only})
+    several = [found] if len(targets) == 1 else found
+    if not isinstance(several, tuple | list) or not all(isinstance(one, Tensor) for one in several):
+        wanted = "the one tensor" if len(targets) == 1 else f"a tuple of the {len(targets)} tensors"
         raise TensorError(
             f"{name_of(subject.module)} returned a {type(found).__name__}, but the check compares tensors.\n"
-            "Wrap the module in a function that returns the one tensor to check."
+            f"Wrap the module in a function that returns {wanted} to check."
         )
-    expected = (*batch, *(sizes[name] for name in subject.spec.target))
-    if found.ndim != len(expected) + 1 or tuple(found.shape[:-1]) != expected:
+    expected = [(*batch, *(sizes[name] for name in shape)) for shape in targets]
+    fits = len(several) == len(targets) and all(
+        one.ndim == len(shape) + 1 and tuple(one.shape[:-1]) == shape
+        for one, shape in zip(several, expected, strict=True)
+    )
+    if not fits:
         raise ShapeError(
             f'{name_of(subject.module)} does not return what "{subject.spec}" says.\n\n'
-            f"    given     {tuple(x.shape)}\n"
-            f"    expected  ({', '.join([*map(str, expected), 'channels'])})\n"
-            f"    got       {tuple(found.shape)}"
+            f"    given     {', '.join(str(tuple(one.shape)) for one in x)}\n"
+            f"    expected  {', '.join(_shown(shape) for shape in expected)}\n"
+            f"    got       {', '.join(str(tuple(one.shape)) for one in several)}"
         )
-    return found
+    return list(several)
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"({', '.join([*map(str, shape), 'channels'])})"

@@ -24,7 +24,7 @@ class Subject:
     Attributes:
         module: What is called.
         spec: What it is claimed to do.
-        in_channels: The number of channels of its input.
+        in_channels: The number of channels of its input, or of each of several.
         dtype: The type of its input.
         device: Where its input lives.
         seed: What torch's random numbers start from in every call.
@@ -32,7 +32,7 @@ class Subject:
 
     module: Module
     spec: Spec
-    in_channels: int
+    in_channels: int | tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
     seed: int
@@ -44,7 +44,7 @@ class Subject:
         module: Module,
         spec: Spec,
         *,
-        in_channels: int | None,
+        in_channels: int | tuple[int, ...] | None,
         dtype: torch.dtype | None,
         device: torch.device | str | None,
         seed: int,
@@ -52,10 +52,11 @@ class Subject:
         """Find out what was not given; `check` is how a message names the check."""
         if in_channels is None:
             in_channels = getattr(module, "in_channels", None)
-        if not isinstance(in_channels, int):
+        if not isinstance(in_channels, int) and not _are_numbers(in_channels, len(spec.sources)):
+            numbers = "the number" if len(spec.sources) == 1 else f"a tuple of the {len(spec.sources)} numbers"
             raise OptionError(
                 f'{check}(module, "{spec}"): {name_of(module)} has no attribute in_channels, so its inputs cannot be '
-                "made up.\nPass in_channels=..., the number of channels it takes."
+                f"made up.\nPass in_channels=..., {numbers} of channels it takes."
             )
         parameter = _first_parameter(module)
         home_dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
@@ -63,9 +64,16 @@ class Subject:
         dtype, device = dtype or home_dtype, home if device is None else torch.device(device)
         if isinstance(module, nn.Module) and (dtype, device) != (home_dtype, home):
             module = copy.deepcopy(module).to(dtype=dtype, device=device)
-        return cls(module, spec, in_channels, dtype, device, seed)
+        channels = in_channels if isinstance(in_channels, int) else tuple(in_channels)  # type: ignore[arg-type]
+        return cls(module, spec, channels, dtype, device, seed)
 
-    def __call__(self, x: Tensor | Padded, sizes: Mapping[str, int | Tensor]) -> Any:
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The number of channels of every input."""
+        several = self.in_channels
+        return (several,) * len(self.spec.sources) if isinstance(several, int) else several
+
+    def __call__(self, x: Tensor | Padded | tuple[Tensor, ...], sizes: Mapping[str, int | Tensor]) -> Any:
         """Call the module; `sizes` are those of the node sets that its input does not have.
 
         Random numbers start from the same seed every time and go on afterwards as if nothing had happened; buffers,
@@ -117,3 +125,9 @@ def _first_parameter(module: Module) -> Tensor | None:
         return None
     tensors = (*module.parameters(), *module.buffers())
     return next((tensor for tensor in tensors if tensor.is_floating_point()), None)
+
+
+def _are_numbers(channels: object, n_tensors: int) -> bool:
+    if not isinstance(channels, tuple | list) or n_tensors == 1 or len(channels) != n_tensors:
+        return False
+    return all(isinstance(one, int) for one in channels)
