@@ -32,6 +32,11 @@ class Dense:
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
 
+    def key(self, values: Tensor) -> object:
+        """What is prepared depends on lengths and values of a kind; on the sizes of padded graphs as well."""
+        nodes = self.nodes
+        return None if nodes.counts is not None else (nodes.lengths, values.shape, values.dtype, values.device)
+
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 

@@ -34,6 +34,7 @@ class Engine:
         self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)))
         self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
         self._own: dict[torch.device, LevelMatrices] = {}
+        self._last: tuple[object, Prepared] | None = None
         # Axes are grouped by node set on the way.
         order = plan.target.order
         self._source_order = _unless_same(plan.source.order)
@@ -73,13 +74,17 @@ class Engine:
         prepared = self._prepared(layout, values, weight)
         if prepared is None:
             return self.plainly(layout, values, weight, bias)
-        if torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (values, weight, bias)):
+        wanted = weight.requires_grad or values.requires_grad or (bias is not None and bias.requires_grad)
+        if wanted and torch.is_grad_enabled():
             result: Tensor = _Run.apply(prepared, self, layout, values, weight, bias)  # type: ignore[no-untyped-call]
             return result
         return prepared.forward(values, weight, bias)[0]
 
     def _prepared(self, layout: Layout, values: Tensor, weight: Tensor) -> "Prepared | None":
-        """What runs, and with which matrices; None to go by the moves."""
+        """What runs, and with which matrices; None to go by the moves. The last is kept: it often comes again."""
+        key, last = layout.key(values), self._last
+        if last is not None and key is not None and last[0] == key:
+            return last[1]
         left = layout.present(self.plan)
         walk = layout.walk(self.plan if left is None else left.plan, self.channels, values)
         if walk is None:
@@ -87,7 +92,10 @@ class Engine:
         matrices = self._own.get(weight.device) if left is None else self._level_matrices(left, weight.device)
         if matrices is None:
             matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
-        return Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
+        prepared = Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
+        if key is not None:
+            self._last = key, prepared
+        return prepared
 
     def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
         of_device = self._matrices.setdefault(device, {})

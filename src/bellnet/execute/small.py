@@ -39,9 +39,7 @@ class Sums(NamedTuple):
 
     def of(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         """Row i of the result is a sum of rows."""
-        return torch.embedding_bag(
-            rows, self.order, self.bounds, mode=0, include_last_offset=True, per_sample_weights=weights
-        )[0]
+        return torch.embedding_bag(rows, self.order, self.bounds, False, 0, False, weights, True)[0]
 
 
 class Side:

@@ -48,9 +48,7 @@ class Reception:
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
-        padded = given if isinstance(given, Padded) else None
-        values = given if padded is None else padded.peek()[0]
-        assert not isinstance(values, Padded)
+        padded, values = (given, given.peek()[0]) if isinstance(given, Padded) else (None, given)
         self.check(values)
         shape = values.shape
         n_batch = len(shape) - len(self.source_sets) - 1
@@ -84,15 +82,19 @@ class Reception:
 
     def check(self, values: Tensor) -> None:
         """Refuse what is no dense tensor, or has the wrong axes."""
-        self._check_tensor(values)
+        is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+        if is_traced or not isinstance(values, Tensor) or values.layout != torch.strided:
+            self._refuse_kind(values, is_traced=is_traced)
         shape = values.shape
         n_batch = len(shape) - len(self.source_sets) - 1
-        fits = n_batch >= 0 and (self.channels is None or shape[-1] == self.channels)
-        if not fits or any(shape[n_batch + axis] != shape[n_batch + first] for axis, first in self._repeated):
+        if n_batch < 0 or (self.channels is not None and shape[-1] != self.channels):
             self._refuse_axes(values)
+        for axis, first in self._repeated:
+            if shape[n_batch + axis] != shape[n_batch + first]:
+                self._refuse_axes(values)
 
-    def _check_tensor(self, values: object) -> None:
-        if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
+    def _refuse_kind(self, values: object, *, is_traced: bool) -> NoReturn:
+        if is_traced:
             raise TensorError(
                 f"{self.call} cannot be traced by torch.jit.trace, which would fix the number of nodes.\n"
                 "Use torch.export.export(module, (x,)), or torch.compile(module)."
@@ -102,11 +104,10 @@ class Reception:
             is_graph = kind.startswith("torch_geometric.")
             advice = "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it." if is_graph else ""
             raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
-        if values.layout != torch.strided:
-            raise TensorError(
-                f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
-                "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
-            )
+        raise TensorError(
+            f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
+            "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
+        )
 
     def _refuse_axes(self, values: Tensor) -> NoReturn:
         source = self.spec.source
