@@ -17,6 +17,7 @@ from torch import Tensor
 from bellnet.execute.level_matrices import LevelMatrices, Place
 from bellnet.execute.means import Means
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.scratch import scratch
 from bellnet.execute.zeros import zero_, zeroed
 from bellnet.plan import Fold, Plan, Swap, Tree
 from bellnet.tensors.keeping import making_constants
@@ -168,7 +169,7 @@ class SmallWalk:
         """The gradient of the values, if matrices are given; those of matrices and bias are added in place."""
         inside = self.nodes.bits(self.plan.target.axes, values.dtype)
         if inside is not None:
-            gradient = zeroed(gradient, inside)
+            gradient = zeroed(gradient, inside, scratch("gradient", gradient.shape, gradient))
         levels = self.target.levels(self.target.read(gradient, None))
         if of_bias is not None:
             of_bias.add_(levels[0].sum(0))
