@@ -45,6 +45,8 @@ class Reception:
         self._first = [source.index(name) for name in dict.fromkeys(source)]
         self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
         self._names = tuple(dict.fromkeys(source))
+        # Where graphs fill their axes their sizes need not be known, if results have the same or none.
+        self._may_forget = not spec.target or set(spec.target) == set(source)
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
@@ -73,14 +75,17 @@ class Reception:
         batch, device = tuple(shape[:n_batch]), padded.peek()[0].device
 
         def find() -> Nodes:
-            return self._nodes(lengths, self._padded_counts(padded, lengths, batch), batch, device)
+            counts = self._padded_counts(padded, lengths, batch)
+            if self._may_forget and padded.is_for(batch) and _fill(counts, lengths):
+                counts = {}
+            return self._nodes(lengths, counts, batch, device)
 
-        return padded.kept((self.node_sets, batch, *lengths.values()), find)
+        return padded.kept((self.node_sets, self._may_forget, batch, *lengths.values()), find)
 
     def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
         return {name: self._padded_sizes(given, name, batch, lengths[name]) for name in self._names}
 
-    def check(self, values: Tensor) -> None:
+    def check(self, values: object) -> None:
         """Refuse what is no dense tensor, or has the wrong axes."""
         is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         if is_traced or not isinstance(values, Tensor) or values.layout != torch.strided:
@@ -218,3 +223,11 @@ class Reception:
                 torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
             )
         return Nodes(in_order, torch.stack(rows))
+
+
+def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:
+    """Whether all graphs have as many nodes as the axes are long, so that nothing is padded; no if nobody may look."""
+    several = counts.values()
+    if not all(can_look_at(sizes) and sizes.device.type == "cpu" and sizes.numel() for sizes in several):
+        return False
+    return all(int(sizes.min()) >= lengths[name] for name, sizes in counts.items())
