@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -293,3 +294,46 @@ def test_many_steps_leave_no_more_behind_than_a_few(layout):
             gc.collect()
             alive.append(sum(issubclass(type(one), torch.Tensor | Support) for one in gc.get_objects()))
     assert alive[0] == alive[1]
+
+
+def test_a_layer_that_was_prepared_for_one_shape_serves_others():
+    layer = bn.EquivariantLinear("n -> n m", 2, 2)
+    fresh = copy.deepcopy(layer)
+    x = torch.randn(3, 5, 2)
+    for m, given in ((4, x), (6, x), (6, x.double()), (6, x[:2]), (6, x[:, :3]), (4, x)):
+        layer, one = layer.to(given.dtype), copy.deepcopy(fresh).to(given.dtype)
+        torch.testing.assert_close(layer(given, sizes={"m": m}), one(given, sizes={"m": m}))
+
+
+@pytest.mark.parametrize("channels", [(2, 3), (3, 2)], ids=["widening", "narrowing"])
+@pytest.mark.usefixtures("every_size")
+def test_what_a_layer_returned_stays_as_it_is_when_others_run(channels):
+    layer = bn.EquivariantLinear("n n -> n n", *channels)
+    x, sizes = torch.randn(2, 6, 6, channels[0]), torch.tensor([6, 4])
+
+    def run(x):
+        x = x.clone().requires_grad_()
+        result = layer(bn.Padded(x, sizes)).values
+        result.backward(torch.ones_like(result))
+        return result.detach(), x.grad
+
+    first = run(x)
+    copies = [one.clone() for one in first]
+    run(2 * x)
+    for one, other in zip(first, copies, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_threads_do_not_write_into_the_memory_of_each_other():
+    layer = bn.EquivariantLinear("n n -> n n", 3, 2)
+    inputs = [torch.randn(4, 40, 40, 3) for _ in range(8)]
+    with torch.no_grad():
+        expected = [layer(x) for x in inputs]
+
+    def run(x):
+        with torch.no_grad():
+            return [layer(x) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as threads:
+        for several, one in zip(threads.map(run, inputs), expected, strict=True):
+            assert all(torch.equal(result, one) for result in several)

@@ -216,3 +216,36 @@ def test_sizes_equal_to_the_length_change_nothing():
     layer = randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64))
     x = torch.randn(3, 4, 4, 2, dtype=torch.float64)
     assert_close(layer(Padded(x, torch.tensor([4, 4, 4]))).values, layer(x))
+
+
+def _masks(run):
+    """How often padding was cleared."""
+    with torch.profiler.profile() as profiler:
+        run()
+    return sum(event.name.startswith("aten::bitwise_and") for event in profiler.events())
+
+
+def test_graphs_that_fill_their_axes_have_no_padding_to_clear():
+    layer = EquivariantLinear("n n -> n n", 2, 3)
+    x = torch.randn(2, 4, 4, 2)
+    full, smaller = Padded(x, torch.tensor([4, 4])), Padded(x, torch.tensor([4, 3]))
+    assert _masks(lambda: layer(full)) == 0 < _masks(lambda: layer(smaller))
+    assert isinstance(layer(full), Padded)
+    assert_close(layer(full).values, layer(x))
+
+
+def test_sizes_that_shrink_after_a_call_make_padding():
+    layer = EquivariantLinear("n n -> n n", 2, 3)
+    x = Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 4]))
+    layer(x)
+    x.sizes[1] = 2
+    assert not layer(x).values[1, 2:].any()
+
+
+@pytest.mark.parametrize("spec", ["u i -> u i", "u i -> u", "u i -> i i"])
+def test_graphs_that_fill_their_axes_come_back_padded_whatever_the_target(spec):
+    layer = EquivariantLinear(spec, 2, 2)
+    x = torch.randn(3, 4, 4, 2)
+    result = layer(Padded(x, torch.full((3,), 4)))
+    assert isinstance(result, Padded)
+    assert_close(result.values, layer(x))

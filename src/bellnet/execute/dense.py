@@ -34,6 +34,11 @@ class Dense:
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
 
+    def key(self, values: Sequence[Tensor]) -> object:
+        """What is prepared depends on lengths and values of a kind; on the sizes of padded graphs as well."""
+        nodes, first = self.nodes, values[0]
+        return None if nodes.counts is not None else (nodes.lengths, first.shape, first.dtype, first.device)
+
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 

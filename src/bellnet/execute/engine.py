@@ -41,6 +41,7 @@ class Engine:
         self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)))
         self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
         self._own: dict[torch.device, LevelMatrices] = {}
+        self._last: tuple[object, Prepared] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])
         inverses = [tuple(map(root.order.index, range(len(root.order)))) for root in plan.target.roots]
@@ -129,7 +130,10 @@ class Engine:
         return prepared.forward(values, weight, bias)[0]
 
     def _prepared(self, layout: Layout, values: Sequence[Tensor], weight: Tensor) -> "Prepared | None":
-        """What runs, and with which matrices; None to go by the moves."""
+        """What runs, and with which matrices; None to go by the moves. The last is kept: it often comes again."""
+        key, last = layout.key(values), self._last
+        if last is not None and key is not None and last[0] == key:
+            return last[1]
         left = layout.present(self.plan)
         walk = layout.walk(self.plan if left is None else left.plan, self.channels, values)
         if walk is None:
@@ -137,7 +141,10 @@ class Engine:
         matrices = self._own.get(weight.device) if left is None else self._level_matrices(left, weight.device)
         if matrices is None:
             matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
-        return Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
+        prepared = Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
+        if key is not None:
+            self._last = key, prepared
+        return prepared
 
     def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
         of_device = self._matrices.setdefault(device, {})

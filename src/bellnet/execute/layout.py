@@ -55,6 +55,9 @@ class Layout(Protocol):
     def has_axes(self) -> bool:
         """Whether values have an axis for every slot; those are then grouped by node set."""
 
+    def key(self, values: Sequence[Tensor]) -> object:
+        """What is prepared for one layout and its values serves all with an equal key; None for these alone."""
+
     def present(self, plan: Plan) -> Present | None:
         """The maps that have something to do; None for all of them."""
 

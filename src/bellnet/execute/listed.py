@@ -45,6 +45,9 @@ class Supports(NamedTuple):
     listed: bool
     has_axes: bool = False
 
+    def key(self, values: Sequence[Tensor]) -> None:
+        """What is prepared is kept with the supports."""
+
     def present(self, plan: Plan) -> Present:
         """The maps that have something to do."""
         return what_is_left(plan, self.sources, self.targets)

@@ -6,7 +6,7 @@ At rank 1 that is every node and at rank 0 every graph, because those are few; a
 the folds reach, never all tuples.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -53,16 +53,16 @@ class Shadow:
         """(rows,): the graph of every tuple."""
         return self.graph_of_node[self.nodes[0]] if self.totals else self.graph_of_node
 
-    def moved(self, move: Move) -> tuple[Tensor, Tensor | None]:
-        """The tuples with one axis less, and which tuples they come from; None for all, which then may repeat."""
+    def moved(self, move: Move) -> tuple[list[Tensor], Tensor | None]:
+        """The tuples with one axis less, row by row; and which they come from, None for all, which then may repeat."""
         kind, axes = move
         if kind == "copy":
-            return self.nodes, None
-        left = [axis for axis in range(len(self.totals)) if axis != axes[-1]]
+            return list(self.nodes), None
+        left = [row for axis, row in enumerate(self.nodes) if axis != axes[-1]]
         if kind == "sum":
-            return self.nodes[left], None
+            return left, None
         agree = (self.nodes[axes[0]] == self.nodes[axes[1]]).nonzero().flatten()
-        return self.nodes[left][:, agree], agree
+        return [row[agree] for row in left], agree
 
     def move(self, move: Move, onto: "Shadow") -> Incidence:
         """Which tuples here belong to which tuple of the shadow that the move leads to."""
@@ -76,11 +76,12 @@ class Shadow:
             return Incidence.same(self.n_rows, self.nodes.device)
         tuples, agree = self.moved(move)
         whole = onto.find(tuples) if onto.totals else self.graphs
+        in_order = self.by_last_axis if onto.is_every and move == ("sum", (0,)) and len(tuples) == 1 else None
         if agree is not None:
             everywhere = torch.full((self.n_rows,), -1, device=whole.device)
             everywhere[agree] = whole
             whole = everywhere
-        return Incidence(whole, onto.n_rows)
+        return Incidence(whole, onto.n_rows, in_order)
 
     def is_like(self, other: "Shadow") -> bool:
         """Whether another one is known to have the same tuples in the same order."""
@@ -101,18 +102,39 @@ class Shadow:
         if straight and self.is_like(wanted):
             return None
         assert self.totals  # every shadow of rank 0 is every graph
-        place = [swap.index(axis) for axis in range(len(swap))]
-        found = self.find(wanted.nodes[place])
+        swapped = [wanted.nodes[swap.index(axis)] for axis in range(len(swap))]
+        found = self.find(swapped, wanted.by_last_axis if swap == (1, 0) else None)
         if straight and len(found) == self.n_rows and torch.equal(found, torch.arange(len(found), device=found.device)):
             return None
         return Incidence(found, self.n_rows)
 
-    def find(self, tuples: Tensor) -> Tensor:
-        """In which row each tuple stands, -1 for one that is not here."""
+    def find(self, tuples: Sequence[Tensor], in_order: Callable[[], Tensor] | None = None) -> Tensor:
+        """In which row each tuple stands, -1 for one that is not here; `in_order` may know how they ascend."""
         if self.is_every:
             return tuples[0]
         wanted, here = encode([tuples, self.nodes], self.totals)
-        return find(wanted, here)
+        return find(wanted, here, in_order)
+
+    @cached_property
+    def by_last_axis(self) -> "Order":
+        """The rows in the order of their last nodes. Of pairs in ascending order it is that of the swapped pairs."""
+        return Order(self.nodes[-1])
+
+
+class Order:
+    """In which order numbers ascend, equal ones as they stand; found when somebody asks."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        self._numbers = numbers
+
+    def __call__(self) -> Tensor:
+        """The places of the numbers."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> Tensor:
+        with making_constants():
+            return self._numbers.argsort(stable=True)
 
 
 class Shadows:
@@ -229,7 +251,7 @@ def _shadow(
         return shadow
 
     def union() -> Shadow:
-        tuples = torch.cat([shadow.moved(move)[0] for shadow, move in moves], 1)
+        tuples = torch.cat([torch.stack(shadow.moved(move)[0]) for shadow, move in moves], 1)
         codes, places = torch.unique(encode([tuples], totals)[0], return_inverse=True)
         nodes = tuples.new_empty(len(tuples), len(codes))
         nodes[:, places] = tuples

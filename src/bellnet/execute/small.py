@@ -18,6 +18,7 @@ from torch import Tensor
 from bellnet.execute.level_matrices import LevelMatrices, Place
 from bellnet.execute.means import Means
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.scratch import scratch
 from bellnet.execute.zeros import zero_, zeroed
 from bellnet.plan import Fold, Plan, Swap, Tree
 from bellnet.tensors.keeping import making_constants
@@ -40,9 +41,7 @@ class Sums(NamedTuple):
 
     def of(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         """Row i of the result is a sum of rows."""
-        return torch.embedding_bag(
-            rows, self.order, self.bounds, mode=0, include_last_offset=True, per_sample_weights=weights
-        )[0]
+        return torch.embedding_bag(rows, self.order, self.bounds, False, 0, False, weights, True)[0]
 
 
 class Side:
@@ -190,8 +189,10 @@ class SmallWalk:
     ) -> list[Tensor] | None:
         """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
         if self.nodes.counts is not None:
-            pairs = zip(gradients, self._inside(read[0].dtype), strict=True)
-            gradients = [one if inside is None else zeroed(one, inside) for one, inside in pairs]
+            gradients = [
+                one if inside is None else zeroed(one, inside, scratch(f"gradient{number}", one.shape, one))
+                for number, (one, inside) in enumerate(zip(gradients, self._inside(read[0].dtype), strict=True))
+            ]
         levels = self.target.levels(self.target.read(gradients, None))
         if of_bias is not None:
             of_bias.add_(levels[0].sum(0))

@@ -16,6 +16,7 @@ import torch
 from bellnet.execute.layout import Channels
 from bellnet.execute.means import scale
 from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
+from bellnet.execute.scratch import copied, scratch
 from bellnet.execute.zeros import zero_, zeroed
 from bellnet.plan import Branch, Bundle, Plan, Swap, Tree
 
@@ -84,7 +85,8 @@ class _Writer:
         self._line(f"{_tuple(names)} = read")
         for number in range(len(target.roots)):
             self._line(f"if inside{number} is not None:")
-            self._line(f"    p{number} = zeroed(p{number}, inside{number})")
+            memory = f"scratch('gradient{number}', p{number}.shape, p{number})"
+            self._line(f"    p{number} = zeroed(p{number}, inside{number}, {memory})")
         self._read(target, "p", self.outside)
         self._narrow_again("p", target)
         self._line("if of_bias is not None:")
@@ -141,15 +143,18 @@ class _Writer:
         views = {number: bundle.branches[0].parent for number, bundle in enumerate(tree.bundles) if _is_view(bundle)}
         self._line("if means.factors is not None:")
         for number in summing:
-            bundle = tree.bundles[number]
             if number in views or number in views.values():
                 self._line(f"    r{number} = scale(r{number}, means.factors[{number}])")
-            elif len(set(self.inside)) > 1:
-                self._line(f"    r{number}.mul_(means.factors[{number}])")
             else:
-                lengths = [f"lengths[{node_set}]" for node_set in bundle.axis_sets]
-                apart = _tuple(["b", *lengths, str(len(bundle.folds)), str(self.inside[0])])
-                self._line(f"    r{number}.view({apart}).mul_(means.factors[{number}])")
+                self._line(f"    {self._apart(f'r{number}', number)}.mul_(means.factors[{number}])")
+
+    def _apart(self, name: str, number: int) -> str:
+        """A bundle of the source with an axis for its folds, as a view, if all have the same channels."""
+        if len(set(self.inside)) > 1:
+            return name
+        bundle = self.plan.source.bundles[number]
+        lengths = [f"lengths[{node_set}]" for node_set in bundle.axis_sets]
+        return f"{name}.view({_tuple(['b', *lengths, str(len(bundle.folds)), str(self.inside[0])])})"
 
     def _narrow_again(self, name: str, tree: Tree) -> None:
         names = [f"{name}{number}" for number in range(len(tree.bundles))]
@@ -274,11 +279,10 @@ class _Writer:
             self._line(f"z{target} = {_product('rows', matrices[0], outer)}.view({self._shape(level, outer)})")
         for number, swap in enumerate(swaps[1:], 1):
             if inner <= outer:  # of the two sides the narrower one is brought into the other order
-                self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                self._swapped_rows(f"r{source}", swap, inner)
                 self._add_product(f"z{target}", "swapped", matrices[number], outer)
             else:
-                product = f"{_product('rows', matrices[number], outer)}.view({self._shape(level, outer)})"
-                self._line(f"z{target}.add_({product}.permute({_permutation(swap)}))")
+                self._add_swapped_product(f"z{target}", level, "rows", matrices[number], swap, outer)
 
     def _pull(self, level: int, begun: bool) -> None:
         """The gradient of the matrices of a level, and that of what was read there."""
@@ -289,9 +293,9 @@ class _Writer:
             self._line(f"z{source} = matmul(p{target}, {self._matrix(level, 0)}.mT{into})")
         else:
             self._pull_by_swaps(level, begun)
-        if source >= len(self.inside):
+        if source >= len(self.inside) and any(self.plan.source.bundles[source].dropped_sets):
             self._line("if means.factors is not None:")
-            self._line(f"    z{source} = scale(z{source}, means.factors[{source}]).to(dtype)")
+            self._line(f"    {self._apart(f'z{source}', source)}.mul_(means.factors[{source}])")
 
     def _pull_by_swaps(self, level: int, begun: bool) -> None:
         source, target, swaps = self.levels[level]
@@ -306,13 +310,12 @@ class _Writer:
             self._line(f"z{source} = {_product('pulled', transposed[0], inner)}.view({self._shape(level, inner)})")
         for number, swap in enumerate(swaps[1:], 1):
             if outer <= inner:
-                self._swapped_rows(f"p{target}", _inverse(swap), outer, is_first=number == 1)
+                self._swapped_rows(f"p{target}", _inverse(swap), outer)
                 self._add_pair(level, number, "rows", "swapped")
                 self._add_product(f"z{source}", "swapped", transposed[number], inner)
             else:
-                product = f"{_product('pulled', transposed[number], inner)}.view({self._shape(level, inner)})"
-                self._line(f"z{source}.add_({product}.permute({_permutation(_inverse(swap))}))")
-                self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                self._add_swapped_product(f"z{source}", level, "pulled", transposed[number], _inverse(swap), inner)
+                self._swapped_rows(f"r{source}", swap, inner)
                 self._add_pair(level, number, "swapped", "pulled")
 
     def _pair(self, level: int) -> None:
@@ -326,10 +329,10 @@ class _Writer:
             self._add_pair(level, 0, "rows", "pulled")
             for number, swap in enumerate(swaps[1:], 1):
                 if outer <= inner:
-                    self._swapped_rows(f"p{target}", _inverse(swap), outer, is_first=number == 1)
+                    self._swapped_rows(f"p{target}", _inverse(swap), outer)
                     self._add_pair(level, number, "rows", "swapped")
                 else:
-                    self._swapped_rows(f"r{source}", swap, inner, is_first=number == 1)
+                    self._swapped_rows(f"r{source}", swap, inner)
                     self._add_pair(level, number, "swapped", "pulled")
 
     def _matrix(self, level: int, number: int, *, of: bool = False) -> str:
@@ -358,13 +361,16 @@ class _Writer:
         else:
             self._line(f"{matrix}.addmm_({left}.mT, {right})")
 
-    def _swapped_rows(self, whole: str, swap: Swap, width: int, *, is_first: bool) -> None:
-        """The axes in another order, copied into rows; fresh memory costs more than the copy."""
-        permuted = f"{whole}.permute({_permutation(swap)})"
-        if is_first:
-            self._line(f"swapped = {permuted}.reshape(-1, {width})")
-        else:
-            self._line(f"swapped.view({permuted}.shape).copy_({permuted})")
+    def _swapped_rows(self, whole: str, swap: Swap, width: int) -> None:
+        """The axes in another order, copied into rows."""
+        self._line(f"swapped = copied('swapped', {whole}.permute({_permutation(swap)})).view(-1, {width})")
+
+    def _add_swapped_product(self, total: str, level: int, rows: str, matrix: str, swap: Swap, width: int) -> None:
+        """A product whose axes are brought into another order when it is added."""
+        shape = self._shape(level, width)
+        self._line(f"mixed = scratch('mixed', {shape}, {total})")
+        self._line(f"product({rows}, {matrix}, mixed)")
+        self._line(f"{total}.add_(mixed.permute({_permutation(swap)}))")
 
 
 def _names(name: str, tree: Tree) -> list[str]:
@@ -408,7 +414,9 @@ def _compiled(name: str, place: str, text: str) -> Written:
         "add_columns_by_columns": add_columns_by_columns,
         "add_product": add_product,
         "product": product,
+        "copied": copied,
         "scale": scale,
+        "scratch": scratch,
         "widen": widen,
         "zero_": zero_,
         "zeroed": zeroed,

@@ -20,9 +20,10 @@ def zero_(tensor: Tensor, bits: Tensor) -> None:
     tensor.view(bits.dtype).bitwise_and_(bits)
 
 
-def zeroed(tensor: Tensor, bits: Tensor) -> Tensor:
-    """A copy with zeros."""
-    return tensor.view(bits.dtype).bitwise_and(bits).view(tensor.dtype)
+def zeroed(tensor: Tensor, bits: Tensor, into: Tensor | None = None) -> Tensor:
+    """A copy with zeros, in memory of that shape if given."""
+    out = None if into is None else into.view(bits.dtype)
+    return torch.bitwise_and(tensor.view(bits.dtype), bits, out=out).view(tensor.dtype)
 
 
 def cleaned(tensor: Tensor, bits: Tensor) -> Tensor:

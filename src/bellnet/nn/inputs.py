@@ -45,12 +45,12 @@ class Reception:
         self._first = [source.index(name) for name in dict.fromkeys(source)]
         self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
         self.names = tuple(dict.fromkeys(source))
+        # Where graphs fill their axes their sizes need not be known, if results have the same or none.
+        self._may_forget = not spec.target or set(spec.target) == set(source)
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
-        padded = given if isinstance(given, Padded) else None
-        values = given if padded is None else padded.peek()[0]
-        assert not isinstance(values, Padded)
+        padded, values = (given, given.peek()[0]) if isinstance(given, Padded) else (None, given)
         self.check(values)
         shape = values.shape
         n_batch = len(shape) - len(self.source_sets) - 1
@@ -75,24 +75,31 @@ class Reception:
         batch, device = tuple(shape[:n_batch]), padded.peek()[0].device
 
         def find() -> Nodes:
-            return self._nodes(lengths, self._padded_counts(padded, lengths, batch), batch, device)
+            counts = self._padded_counts(padded, lengths, batch)
+            if self._may_forget and padded.is_for(batch) and _fill(counts, lengths):
+                counts = {}
+            return self._nodes(lengths, counts, batch, device)
 
-        return padded.kept((self.node_sets, batch, *lengths.values()), find)
+        return padded.kept((self.node_sets, self._may_forget, batch, *lengths.values()), find)
 
     def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
         return {name: self.padded_sizes(given, name, batch, lengths[name]) for name in self.names}
 
-    def check(self, values: Tensor) -> None:
+    def check(self, values: object) -> None:
         """Refuse what is no dense tensor, or has the wrong axes."""
-        self._check_tensor(values)
+        is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+        if is_traced or not isinstance(values, Tensor) or values.layout != torch.strided:
+            self._refuse_kind(values, is_traced=is_traced)
         shape = values.shape
         n_batch = len(shape) - len(self.source_sets) - 1
-        fits = n_batch >= 0 and (self.channels is None or shape[-1] == self.channels)
-        if not fits or any(shape[n_batch + axis] != shape[n_batch + first] for axis, first in self._repeated):
+        if n_batch < 0 or (self.channels is not None and shape[-1] != self.channels):
             self._refuse_axes(values)
+        for axis, first in self._repeated:
+            if shape[n_batch + axis] != shape[n_batch + first]:
+                self._refuse_axes(values)
 
-    def _check_tensor(self, values: object) -> None:
-        if torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
+    def _refuse_kind(self, values: object, *, is_traced: bool) -> NoReturn:
+        if is_traced:
             raise TensorError(
                 f"{self.call} cannot be traced by torch.jit.trace, which would fix the number of nodes.\n"
                 "Use torch.export.export(module, (x,)), or torch.compile(module)."
@@ -102,11 +109,10 @@ class Reception:
             is_graph = kind.startswith("torch_geometric.")
             advice = "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it." if is_graph else ""
             raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
-        if values.layout != torch.strided:
-            raise TensorError(
-                f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
-                "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
-            )
+        raise TensorError(
+            f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
+            "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
+        )
 
     def _refuse_axes(self, values: Tensor) -> NoReturn:
         source = self.spec.source
@@ -219,3 +225,11 @@ class Reception:
                 torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
             )
         return Nodes(in_order, torch.stack(rows))
+
+
+def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:
+    """Whether all graphs have as many nodes as the axes are long, so that nothing is padded; no if nobody may look."""
+    several = counts.values()
+    if not all(can_look_at(sizes) and sizes.device.type == "cpu" and sizes.numel() for sizes in several):
+        return False
+    return all(int(sizes.min()) >= lengths[name] for name, sizes in counts.items())

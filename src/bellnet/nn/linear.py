@@ -226,8 +226,6 @@ class EquivariantLinear(NotScripted, nn.Module):
         result = self._run(Dense(given.nodes), given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
-        if given.nodes.counts is None:
-            return result
         if isinstance(x, Padded) and self._keeps_sizes and x.is_for(given.batch):
             return x.with_clean_values(result, self.spec.target)
         sizes_of_target = self._sizes_of_target(given)
