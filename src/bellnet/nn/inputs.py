@@ -32,9 +32,16 @@ class Input(NamedTuple):
 
 
 class Reception:
-    """Checks what comes to one layer; `call` is how messages name the layer."""
+    """Checks what comes to one layer.
 
-    def __init__(self, call: str, spec: Spec, channels: int | None) -> None:
+    Args:
+        call: How messages name the layer.
+        spec: Its spec.
+        channels: How many there must be; None for any number.
+        forgets: Whether sizes may be forgotten where graphs fill their axes.
+    """
+
+    def __init__(self, call: str, spec: Spec, channels: int | None, *, forgets: bool = True) -> None:
         self.call = call
         self.spec = spec
         self.channels = channels
@@ -46,7 +53,7 @@ class Reception:
         self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
         self.names = tuple(dict.fromkeys(source))
         # Where graphs fill their axes their sizes need not be known, if results have the same or none.
-        self._may_forget = not spec.target or set(spec.target) == set(source)
+        self._may_forget = forgets and (not spec.target or set(spec.target) == set(source))
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""

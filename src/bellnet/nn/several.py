@@ -40,7 +40,7 @@ class SeveralReception:
         n_sources = len(spec.sources)
         self.names = ["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)]
         self.parts = [
-            Reception(call if n_sources == 1 else f"{call} at {name}", Spec(shape, ()), width)
+            Reception(call if n_sources == 1 else f"{call} at {name}", Spec(shape, ()), width, forgets=False)
             for name, shape, width in zip(self.names, spec.sources, channels, strict=True)
         ]
 
