@@ -132,3 +132,14 @@ def test_initial_weights_keep_the_second_moment(text):
             diagonal /= 2**0.5  # an average of two, elsewhere
         moments.append(float(layer(x).square().mean() / x.square().mean()) / 2)  # under ReLU half of it is left
     assert 0.8 < sum(moments) / len(moments) < 1.2
+
+
+def test_networks_keep_slots_unordered_from_layer_to_layer():
+    net = bn.EquivariantNet("{n n} -> {n n}", [1, 4, 4, 1])
+    assert [block.layer.plan.n_maps for block in net.blocks] + [net.last.plan.n_maps] == [9, 9, 9]
+    x = torch.randn(2, 5, 5, 1)
+    y = net((x + x.transpose(1, 2)) / 2)
+    assert torch.equal(y, y.transpose(1, 2))
+    invariant = bn.InvariantNet("{n n}, n", [(1, 2), 4, 4], 3)
+    assert [block.layer.plan.n_maps for block in invariant.blocks] == [19, 19]
+    bn.testing.assert_equivariant(net, "n n -> n n")

@@ -14,7 +14,7 @@ from bellnet.nn.pool import InvariantPool
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.nn.stack import Channels, MakesActivation, StackOptions, check_stack
 from bellnet.plan import MOST_MAPS
-from bellnet.spec import Spec, parse_shapes, parse_spec, text_of
+from bellnet.spec import Spec, parse_source, parse_spec, text_of
 
 
 class EquivariantNet(nn.Module):
@@ -23,7 +23,8 @@ class EquivariantNet(nn.Module):
     All layers but the last keep the shape of the source. With the default options this is the paper's network.
 
     Args:
-        spec: The shape of input and output, for instance "n n -> n", or of several: "n n, n -> n".
+        spec: The shape of input and output, for instance "n n -> n", or of several: "n n, n -> n". Layers
+            before the last keep the shape of the input, "{n n}" with braces as well.
         channels: The channels of the input, after each layer, and so of the output: [1, 8, 8, 1] makes three layers.
             For several tensors each entry is a tuple, or one number for all: [(1, 5), 8, 8, 1].
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
@@ -77,7 +78,7 @@ class EquivariantNet(nn.Module):
             hollow=hollow,
             max_maps=max_maps,
         )
-        self.blocks = options.stack(self.spec.sources, channels[:-1])
+        self.blocks = options.stack(self.spec, channels[:-1])
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
 
     def forward(
@@ -102,7 +103,8 @@ class InvariantNet(nn.Module):
     [in, 16, 32, 256] and hidden [512, 256].
 
     Args:
-        shape: The node set of every slot of the input, for instance "n n", or of several: "n n, n".
+        shape: The node set of every slot of the input, for instance "n n", or of several: "n n, n". Braces stand around
+            slots that may be exchanged, in the input and so after every layer: "{n n}".
         channels: The channels of the input and after each equivariant layer; for several tensors each entry is a tuple,
             or one number for all.
         out_channels: The length of the vector that comes out.
@@ -149,12 +151,11 @@ class InvariantNet(nn.Module):
         max_maps: int = MOST_MAPS,
     ) -> None:
         super().__init__()
-        shapes = parse_shapes(shape)
-        call = f'InvariantNet("{text_of(shapes)}", {as_written(list(channels))}, {as_written(out_channels)})'
-        side = shapes if len(shapes) > 1 else shapes[0]
+        self.spec = parse_source(shape)
+        shown = text_of(self.spec.sources, self.spec.unordered)
+        call = f'InvariantNet("{shown}", {as_written(list(channels))}, {as_written(out_channels)})'
         advice = "Give the channels of the input and after each layer: [1, 8, 8]."
-        channels = check_stack(call, channels, 2, advice, Spec(side, side))
-        self.spec = Spec(side, ())
+        channels = check_stack(call, channels, 2, advice, self.spec.to_itself)
         self.in_channels = channels[0]
         self.out_channels = check_channels(call, "out_channels", out_channels)
         widths = [check_channels(call, f"hidden[{place}]", width) for place, width in enumerate(hidden)]
@@ -171,8 +172,8 @@ class InvariantNet(nn.Module):
             hollow=hollow,
             max_maps=max_maps,
         )
-        self.blocks = options.stack(shapes, channels)
-        self.pool = InvariantPool(text_of(shapes), reduce, over=pool_over, max_maps=max_maps)
+        self.blocks = options.stack(self.spec, channels)
+        self.pool = InvariantPool(text_of(self.spec.sources), reduce, over=pool_over, max_maps=max_maps)
         self.jump = jump
         pooled = sum(map(self.pool.n_pooled, channels[1:] if jump else channels[-1:]))
         self.head = options.fully_connected([pooled, *widths, self.out_channels])

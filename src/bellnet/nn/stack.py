@@ -12,7 +12,7 @@ from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.pointwise import ChannelDropout, make_activation
 from bellnet.nn.several import Collection, OverNodes
-from bellnet.spec import Shape, Spec, text_of
+from bellnet.spec import Spec, text_of
 
 Channels = int | tuple[int, ...]
 """Of one tensor, or of each of several."""
@@ -56,11 +56,10 @@ class StackOptions:
             max_maps=self.max_maps,
         )
 
-    def stack(self, shapes: tuple[Shape, ...], channels: Sequence[Channels]) -> nn.Sequential:
-        """Blocks that keep the shapes of the input, from channels[0] to channels[-1]."""
-        side = shapes if len(shapes) > 1 else shapes[0]
+    def stack(self, spec: Spec, channels: Sequence[Channels]) -> nn.Sequential:
+        """Blocks that keep the shapes of the sources of a spec, from channels[0] to channels[-1]."""
         steps = enumerate(pairwise(channels))
-        layers = [self.layer(Spec(side, side), before, after, first=number == 0) for number, (before, after) in steps]
+        layers = [self.layer(spec.to_itself, before, after, first=number == 0) for number, (before, after) in steps]
         return nn.Sequential(*(Block(layer, self) for layer in layers))
 
     def fully_connected(self, widths: Sequence[int]) -> nn.Sequential:

@@ -65,6 +65,19 @@ def parse_shapes(text: str) -> tuple[Shape, ...]:
     return shapes
 
 
+def parse_source(text: str) -> Spec:
+    """Read "{n n}, n", shapes of tensors that lead to a vector; slots in braces may be exchanged.
+
+    >>> parse_source("{n n}")
+    Spec(source=('n', 'n'), target=(), unordered=((0, 1),))
+    """
+    _refuse_arrows(text)
+    groups: list[tuple[int, ...]] = []
+    shapes = _shapes(text, 0, len(text), groups)
+    say_doubts(shapes)
+    return Spec(shapes if len(shapes) > 1 else shapes[0], (), tuple(groups))
+
+
 def _refuse_arrows(text: str) -> None:
     _require_text(text)
     if "->" in text:

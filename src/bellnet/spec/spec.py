@@ -112,6 +112,14 @@ class Spec:
         return Spec(source, target)
 
     @property
+    def to_itself(self) -> "Spec":
+        """From the sources to tensors of the same shapes, unordered where those are."""
+        side, _ = self._sides
+        n_slots = sum(map(len, self.sources))
+        groups = tuple(group for group in self.unordered if group[0] < n_slots)
+        return Spec(side, side, groups + tuple(tuple(slot + n_slots for slot in group) for group in groups))
+
+    @property
     def _sides(self) -> tuple[Shape | tuple[Shape, ...], Shape | tuple[Shape, ...]]:
         """Source and target as they are given: the shape of one tensor, or several shapes."""
         source, target = (shapes[0] if len(shapes) == 1 else shapes for shapes in (self.sources, self.targets))
