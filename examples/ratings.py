@@ -1,6 +1,6 @@
 """Completing a table of ratings with layers over users and items, the setting of Hartford et al. (ICML 2018).
 
-Generated ratings of low rank by default; --file reads those of MovieLens: user, item, rating, time on every line.
+Generated ratings of low rank by default, and what is known of users and items besides; --file reads those of MovieLens.
 """
 
 import argparse
@@ -13,9 +13,9 @@ import bellnet as bn
 from bellnet.data import sparse
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--file", type=Path, help="ratings; columns separated by tabs, '::' or commas")
+parser.add_argument("--file", type=Path, help="user, item, rating, time; separated by tabs, '::' or commas")
 parser.add_argument("--steps", type=int, default=400, help="of training")
-options = parser.parse_args()
+options, side = parser.parse_args(), ()  # what is known of every user and of every item
 torch.manual_seed(0)
 if options.file:
     lines = [re.split(r"::|\t|,", line) for line in options.file.read_text().splitlines()]
@@ -23,14 +23,16 @@ if options.file:
     user, item = (column.unique(return_inverse=True)[1] for column in (user, item))
 else:
     user, item = (torch.rand(200, 120) < 0.2).nonzero().T
-    ratings = 1 + 2 * (torch.rand(200, 2) @ torch.rand(2, 120))[user, item] + 0.1 * torch.randn(len(user))
+    tastes, kinds = torch.rand(200, 2), torch.rand(120, 2)
+    ratings = 1 + 2 * (tastes @ kinds.T)[user, item] + 0.1 * torch.randn(len(user))
+    side = tastes + 0.1 * torch.randn(200, 2), kinds + 0.1 * torch.randn(120, 2)
 table = sparse.from_ratings(user, item, ratings)
 truth, (user, item), known = table.values[:, 0], table.index, torch.rand(len(ratings)) < 0.8
 middle, spread = truth[known].mean(), truth[known].std()
 
 
 def show(name, predicted):
-    print(f"{name:<20} RMSE {(predicted - truth)[~known].square().mean().sqrt():.4f}")
+    print(f"{name:<23} RMSE {(predicted - truth)[~known].square().mean().sqrt():.4f}")
 
 
 print(f"{len(truth)} ratings of {table.sizes['i']} items by {table.sizes['u']} users, {int((~known).sum())} held out")
@@ -43,17 +45,15 @@ for _ in range(30):  # put in what is known, take the nearest table of rank 3, a
     left, scale, right = torch.svd_lowrank(filled, q=3)
     filled = left * scale @ right.T
 show("SVD of rank 3", filled[user, item])
-# Two channels: the rating where it is visible, and whether it is. Means are over listed tuples, as in that paper.
-net = bn.EquivariantNet("u i -> u i", [2, 32, 32, 32, 1], normalize="listed", residual=True)
-optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
 train = bn.Sparse(table.index[:, known], (table.values[known] - middle) / spread, table.sizes)
-for _ in range(options.steps):  # hide a fifth of the ratings and predict them from the others
-    visible = (torch.rand(train.n_tuples, 1) < 0.8).float()
-    predicted = net(train.with_values(torch.cat([train.values * visible, visible], 1))).values
-    optimizer.zero_grad()
-    (predicted - train.values)[visible == 0].square().mean().backward()
-    optimizer.step()
-visible = known.float().unsqueeze(1)
-with torch.no_grad():
-    predicted = net(table.with_values(torch.cat([(table.values - middle) / spread * visible, visible], 1)))
-show("layers over u and i", middle + spread * predicted.values[:, 0])
+for spec, inside, more in [("u i -> u i", 2, ()), ("u i, u, i -> u i", (2, 2, 2), side)][: 1 + bool(side)]:
+    net = bn.EquivariantNet(spec, [inside, 32, 32, 32, 1], normalize="listed", residual=True)  # means as in that paper
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
+    for _ in range(options.steps):  # hide a fifth of the ratings and predict them from the others
+        visible = (torch.rand(train.n_tuples, 1) < 0.8).float()  # a channel of its own
+        shown = train.with_values(torch.cat([train.values * visible, visible], 1))
+        optimizer.zero_grad()
+        (net((shown, *more) if more else shown).values - train.values)[visible == 0].square().mean().backward()
+        optimizer.step()
+    shown = table.with_values(known[:, None] * torch.cat([(table.values - middle) / spread, table.values**0], 1))
+    show(f"layers {spec}", middle + spread * net((shown, *more) if more else shown).values.detach()[:, 0])

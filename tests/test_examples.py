@@ -29,6 +29,8 @@ def test_there_are_examples():
         "own_module.py",
         "ratings.py",
         "million_nodes.py",
+        "papers.py",
+        "weights.py",
     } <= set(EXAMPLES)
 
 
@@ -49,6 +51,25 @@ def test_ratings_are_read_from_files_of_movielens(between, tmp_path):
     finished = run("ratings.py", tmp_path, "--file", str(file), "--steps", "2")
     assert (finished.returncode, finished.stderr) == (0, "")
     assert "70 ratings of 11 items by 7 users" in finished.stdout
+
+
+def test_side_information_helps_to_complete_ratings(tmp_path):
+    printed = run("ratings.py", tmp_path, "--steps", "150").stdout
+    errors = {line.split(" RMSE ")[0].strip(): float(line.split()[-1]) for line in printed.splitlines()[1:]}
+    assert errors["layers u i, u, i -> u i"] < errors["layers u i -> u i"] < errors["mean"]
+
+
+def test_layers_over_neurons_read_weights_that_an_mlp_cannot(tmp_path):
+    _, layers, flat = run("weights.py", tmp_path, "--networks", "1000", "--steps", "250").stdout.splitlines()
+    explained = [float(line.split("explains ")[1].split()[0]) for line in (layers, flat)]
+    moved = [float(line.split()[-1]) for line in (layers, flat)]
+    assert explained[0] > explained[1] + 0.2
+    assert moved[0] < 1e-4 < moved[1]
+
+
+def test_links_help_to_find_subjects_of_papers(tmp_path):
+    _, words, links = run("papers.py", tmp_path).stdout.splitlines()
+    assert float(links.split()[-1]) > float(words.split()[-1]) + 0.1
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
