@@ -14,7 +14,7 @@ from bellnet.data import sparse
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--file", type=Path, help="user, item, rating, time; separated by tabs, '::' or commas")
-parser.add_argument("--steps", type=int, default=400, help="of training")
+parser.add_argument("--steps", type=int, default=250, help="of training")
 options, side = parser.parse_args(), ()  # what is known of every user and of every item
 torch.manual_seed(0)
 if options.file:

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -34,12 +36,19 @@ def test_there_are_examples():
     } <= set(EXAMPLES)
 
 
+@cache
+def run_once(name):
+    """What an example says, and what it leaves behind, run once for all tests that ask."""
+    with TemporaryDirectory() as folder:
+        return run(name, folder), list(Path(folder).iterdir())
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_runs_from_anywhere_and_leaves_nothing_behind(name, tmp_path):
-    finished = run(name, tmp_path)
+def test_an_example_runs_from_anywhere_and_leaves_nothing_behind(name):
+    finished, left = run_once(name)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout
-    assert list(tmp_path.iterdir()) == []
+    assert left == []
 
 
 @pytest.mark.parametrize("between", ["\t", "::", ","])
@@ -53,22 +62,26 @@ def test_ratings_are_read_from_files_of_movielens(between, tmp_path):
     assert "70 ratings of 11 items by 7 users" in finished.stdout
 
 
-def test_side_information_helps_to_complete_ratings(tmp_path):
-    printed = run("ratings.py", tmp_path, "--steps", "150").stdout
-    errors = {line.split(" RMSE ")[0].strip(): float(line.split()[-1]) for line in printed.splitlines()[1:]}
+def said_by(name):
+    """The lines that an example has printed."""
+    return run_once(name)[0].stdout.splitlines()
+
+
+def test_side_information_helps_to_complete_ratings():
+    errors = {line.split(" RMSE ")[0].strip(): float(line.split()[-1]) for line in said_by("ratings.py")[1:]}
     assert errors["layers u i, u, i -> u i"] < errors["layers u i -> u i"] < errors["mean"]
 
 
-def test_layers_over_neurons_read_weights_that_an_mlp_cannot(tmp_path):
-    _, layers, flat = run("weights.py", tmp_path, "--networks", "1000", "--steps", "250").stdout.splitlines()
+def test_layers_over_neurons_read_weights_that_an_mlp_cannot():
+    _, layers, flat = said_by("weights.py")
     explained = [float(line.split("explains ")[1].split()[0]) for line in (layers, flat)]
     moved = [float(line.split()[-1]) for line in (layers, flat)]
     assert explained[0] > explained[1] + 0.2
     assert moved[0] < 1e-4 < moved[1]
 
 
-def test_links_help_to_find_subjects_of_papers(tmp_path):
-    _, words, links = run("papers.py", tmp_path).stdout.splitlines()
+def test_links_help_to_find_subjects_of_papers():
+    _, words, links = said_by("papers.py")
     assert float(links.split()[-1]) > float(words.split()[-1]) + 0.1
 
 
