@@ -193,6 +193,31 @@ def test_the_gradient_of_the_gradient_is_right(spec):
     assert gradgradcheck(run, tensors)
 
 
+def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
+    layer = layer_of(bn.plan("n n, n n, n -> n n, n").spec)
+    first, second = (support_over("some", ("n", "n"), {"n": 3}, seed) for seed in (1, 2))
+    given = [torch.randn(first.n_tuples, 2), torch.randn(second.n_tuples, 1), torch.randn(3, 3)]
+    given = [one.double().requires_grad_() for one in given]
+
+    def run(edges, others, nodes):
+        edges, nodes = layer((bn.Sparse.on(first, edges), bn.Sparse.on(second, others), nodes))
+        return edges.values, nodes
+
+    assert gradcheck(run, given)
+    assert gradgradcheck(run, given)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_each_result_may_be_changed_in_place_and_used_alone(small, monkeypatch):
+    monkeypatch.setattr(dense, "SMALL_BYTES", 2**20 * small)
+    layer = layer_of(bn.plan("n n, n -> n n, n, ").spec, even=True)
+    tensors = [one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,))]
+    for number in range(3):
+        found = layer(tensors)[number].mul_(2).relu_()
+        wanted = (2 * pair_by_pair(layer, tensors, {"n": 3})[number]).relu()
+        close(torch.autograd.grad(found.sum(), tensors), torch.autograd.grad(wanted.sum(), tensors))
+
+
 @pytest.mark.parametrize("spec", SPECS[:3])
 def test_transforms_of_functions_see_the_same_numbers(spec):
     layer = layer_of(bn.plan(spec).spec)
