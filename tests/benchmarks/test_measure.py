@@ -102,6 +102,8 @@ def test_speed_ups_are_to_be_large_and_overheads_small():
         "stacked/ours",
         "einsums/ours",
         "dense/listed",
+        "padded/sparse",
+        "pairs/together",
         "cases at most 1",
     }
 

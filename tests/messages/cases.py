@@ -32,6 +32,7 @@ from tests.messages.case import Case
 from tests.messages.over_nodes_cases import OVER_NODES
 from tests.messages.several_cases import SEVERAL
 from tests.messages.sparse_cases import SPARSE
+from tests.messages.unordered_cases import UNORDERED
 
 
 def _edges(*, channels=(16, 32), **options):
@@ -1013,4 +1014,5 @@ CASES = [
     *SPARSE,
     *OVER_NODES,
     *SEVERAL,
+    *UNORDERED,
 ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import bellnet as bn
-from bellnet.errors import DeclarationError, SupportError
+from bellnet.errors import DeclarationError
 from bellnet.execute import reference
 from bellnet.nn.unordered import averaged
 
@@ -81,17 +81,6 @@ def test_a_sparse_tensor_gives_what_the_dense_one_gives():
     torch.testing.assert_close(y.values, dense[rows, columns])
     back = y.to_dense()
     assert torch.equal(back, back.transpose(0, 1))
-
-
-def test_a_support_that_lacks_an_exchanged_tuple_is_refused():
-    layer = bn.EquivariantLinear("{n n} -> {n n}", 1, 1)
-    x = bn.Sparse(torch.tensor([[0, 1], [1, 2]]), torch.ones(2, 1), 3)
-    with pytest.raises(SupportError) as error:
-        layer(x)
-    assert str(error.value) == (
-        'EquivariantLinear("{n n} -> {n n}", 1, 1): slots 0 and 1 of the result are unordered, but (0, 1) is listed '
-        "without the tuple that has them exchanged.\nList both, or write no braces around these slots."
-    )
 
 
 def test_an_input_that_is_not_symmetric_is_refused_on_request():
