@@ -18,6 +18,9 @@ from torch import Tensor
 
 from bellnet.tensors.keeping import making_constants
 
+MANY = 2**15
+"""So many parts of several incidences are merged; fewer are sorted again, in fewer operations."""
+
 LONG = 4096
 """More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
 
@@ -120,19 +123,22 @@ class Incidence:
 
     @cached_property
     def _bags(self) -> "Bags":
-        parts, _, counts = self.by_whole()
-        return Bags.of(parts, counts)
-
-    def by_whole(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The parts that belong to a whole in the order of those, the whole of each, and how many every whole has."""
         with making_constants():
             counts = torch.bincount(self.whole, minlength=self.n_wholes)
+        return Bags.of(self.by_whole(), counts)
+
+    @property
+    def belonging(self) -> Tensor:
+        """The parts that belong to a whole."""
+        return torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
+
+    def by_whole(self) -> Tensor:
+        """The parts that belong to a whole in the order of those."""
+        with making_constants():
             if bool((self.whole[1:] >= self.whole[:-1]).all()):
-                parts = torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
-                return parts, self.whole, counts
+                return self.belonging
             order = self.whole.argsort(stable=True) if self._in_order is None else self._in_order()
-            wholes = torch.repeat_interleave(torch.arange(self.n_wholes, device=counts.device), counts)
-            return order if self.parts is None else self.parts[order], wholes, counts
+            return order if self.parts is None else self.parts[order]
 
 
 class JointSum:
@@ -147,16 +153,15 @@ class JointSum:
     def __init__(self, incidences: Sequence[Incidence], starts: Sequence[int], step: int) -> None:
         self.n_wholes = incidences[0].n_wholes
         several = len(incidences)
-        sorted_ones = [one.by_whole() for one in incidences]
         with making_constants():
-            counts = torch.stack([one[2] for one in sorted_ones], 1)
-            begins = _bounds(counts.flatten())[:-1].view(-1, several)
-            order = counts.new_empty(sum(len(parts) for parts, _, _ in sorted_ones))
-            for number, (parts, wholes, own) in enumerate(sorted_ones):  # merged: all are in order already
-                moved = begins[:, number] - _bounds(own)[:-1]
-                places = moved[wholes].add_(torch.arange(len(parts), device=parts.device))
-                order.scatter_(0, places, parts * step + starts[number])
-            self._bags = Bags.of(order, counts.flatten())
+            bags = torch.cat([one.whole * several + number for number, one in enumerate(incidences)])
+            counts = torch.bincount(bags, minlength=self.n_wholes * several)
+            if len(bags) < MANY:
+                pairs = zip(incidences, starts, strict=True)
+                order = torch.cat([one.belonging * step + start for one, start in pairs])[bags.argsort(stable=True)]
+            else:
+                order = _merged(incidences, starts, step, counts.view(-1, several))
+            self._bags = Bags.of(order, counts)
 
     def add_up(self, rows: Tensor) -> Tensor:
         """(wholes, incidences * channels): the sum of the parts of every whole, incidences side by side."""
@@ -224,6 +229,18 @@ class Bags:
         for bounds in further:
             total = _bags(total, torch.arange(len(total), device=total.device), bounds)
         return total
+
+
+def _merged(incidences: Sequence[Incidence], starts: Sequence[int], step: int, counts: Tensor) -> Tensor:
+    """The parts of all incidences, those of every whole together: each is sorted by itself, perhaps by others."""
+    first = _bounds(counts.flatten())[:-1].view(counts.shape)
+    order = counts.new_empty(sum(len(one.whole) for one in incidences))
+    for number, (one, start) in enumerate(zip(incidences, starts, strict=True)):
+        moved = first[:, number] - _bounds(counts[:, number])[:-1]
+        places = torch.repeat_interleave(moved, counts[:, number])
+        places += torch.arange(len(places), device=places.device)
+        order.scatter_(0, places, one.by_whole() * step + start)
+    return order
 
 
 def _bounds(counts: Tensor) -> Tensor:
