@@ -60,4 +60,5 @@ def test_the_backend_of_ray_gives_the_same_scores():
     }
     environment = {**os.environ, **alone, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", ON_RAY], capture_output=True, text=True, env=environment)
-    assert done.stdout == "the same\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "the same"  # Ray says there, too, if it had to begin a task again
