@@ -1,6 +1,6 @@
 """What a layer was handed, checked against its spec and brought into one form."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from math import prod
 from typing import NamedTuple, NoReturn
@@ -66,7 +66,12 @@ class Reception:
         if sizes or self.target_only:
             lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
             counts = {} if padded is None else self._padded_counts(padded, lengths, batch)
-            self._add_given({} if sizes is None else sizes, lengths, counts, batch, values.device)
+            device = values.device
+
+            def fit(given: Tensor, name: str) -> Tensor:
+                return self.fitting(given.to(device), name, batch, None)
+
+            add_given(self.call, self.spec, {} if sizes is None else sizes, lengths, counts, fit)
             nodes, several = self._nodes(lengths, counts, batch, values.device), tuple(counts)
         elif padded is None:
             return Input(tensor, Nodes(tuple([shape[n_batch + axis] for axis in self._first])), batch, ())
@@ -197,28 +202,6 @@ class Reception:
             )
         return sizes
 
-    def _add_given(
-        self,
-        sizes: Mapping[str, int | Tensor],
-        lengths: dict[str, int],
-        counts: dict[str, Tensor],
-        batch: tuple[int, ...],
-        device: torch.device,
-    ) -> None:
-        for name, size in check_given(self.call, sizes, self.node_sets, self.target_only).items():
-            if name in self.spec.source:
-                check_repeated(self.call, name, size, lengths[name])
-            elif isinstance(size, Tensor) and size.ndim:
-                counts[name] = self.fitting(size.to(device), name, batch, None)
-                lengths[name] = int(size.max()) if size.numel() else 0
-            else:
-                lengths[name] = int(size)
-        if missing := [name for name in self.target_only if name not in lengths]:
-            raise SizesError(
-                f"{self.call}: only the target has node set {missing[0]!r}, so the input cannot tell its length.\n"
-                f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
-            )
-
     def _nodes(
         self, lengths: dict[str, int], counts: dict[str, Tensor], batch: tuple[int, ...], device: torch.device
     ) -> Nodes:
@@ -232,6 +215,40 @@ class Reception:
                 torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
             )
         return Nodes(in_order, torch.stack(rows))
+
+
+def add_given(
+    call: str,
+    spec: Spec,
+    sizes: Mapping[str, int | Tensor],
+    lengths: dict[str, int],
+    counts: dict[str, Tensor],
+    fit: Callable[[Tensor, str], Tensor],
+) -> None:
+    """Add what was given for node sets that only targets have to the lengths, and to the numbers of nodes.
+
+    Args:
+        call: How messages name the layer.
+        spec: Its spec.
+        sizes: What was given.
+        lengths: The lengths of the node sets of the sources.
+        counts: Numbers of nodes, one for each graph.
+        fit: Makes such numbers of sizes of a node set, if they fit the graphs.
+    """
+    for name, size in check_given(call, sizes, spec.node_sets, spec.target_only).items():
+        if name in lengths:
+            check_repeated(call, name, size, lengths[name])
+        elif isinstance(size, Tensor) and size.ndim:
+            counts[name] = fit(size, name)
+            lengths[name] = int(size.max()) if size.numel() else 0
+        else:
+            lengths[name] = int(size)
+    if missing := [name for name in spec.target_only if name not in lengths]:
+        who = "the target has" if spec.is_single else "targets have"
+        raise SizesError(
+            f"{call}: only {who} node set {missing[0]!r}, so the input cannot tell its length.\n"
+            f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
+        )
 
 
 def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:

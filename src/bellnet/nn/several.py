@@ -9,8 +9,8 @@ from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.execute import Dense, Layout, Nodes
-from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
-from bellnet.nn.inputs import Input, Reception
+from bellnet.nn.given_sizes import GivenSizes
+from bellnet.nn.inputs import Input, Reception, add_given
 from bellnet.spec import Spec, text_of
 from bellnet.tensors import Padded, Sparse, can_look_at
 
@@ -69,7 +69,13 @@ class SeveralReception:
         batch = self._batch(inputs)
         padded = [one for one in x if isinstance(one, Padded)]
         lengths, counts = self._nodes(x, inputs)
-        given = self._add_given({} if sizes is None else sizes, lengths, counts, batch, inputs[0].tensor.device)
+        device, given = inputs[0].tensor.device, bool(sizes or self.spec.target_only)
+
+        def fit(given: Tensor, name: str) -> Tensor:
+            return self.parts[0].fitting(given.to(device), name, batch, None).reshape(-1)
+
+        if given:
+            add_given(self.call, self.spec, {} if sizes is None else sizes, lengths, counts, fit)
         in_order = tuple(lengths[name] for name in self.spec.node_sets)
 
         def make() -> Nodes:
@@ -136,32 +142,6 @@ class SeveralReception:
             f"{self.call}: of node set {name!r} graph {graph} has {int(one[graph])} nodes in {names[0]}, but "
             f"{int(other[graph])} in {names[1]}.\nAll tensors must be about the same nodes."
         )
-
-    def _add_given(
-        self,
-        sizes: Mapping[str, int | Tensor],
-        lengths: dict[str, int],
-        counts: dict[str, Tensor],
-        batch: tuple[int, ...],
-        device: torch.device,
-    ) -> bool:
-        """Add what was given for node sets that only targets have; whether there was any."""
-        if not sizes and not self.spec.target_only:
-            return False
-        for name, size in check_given(self.call, sizes, self.spec.node_sets, self.spec.target_only).items():
-            if name in lengths:
-                check_repeated(self.call, name, size, lengths[name])
-            elif isinstance(size, Tensor) and size.ndim:
-                counts[name] = self.parts[0].fitting(size.to(device), name, batch, None).reshape(-1)
-                lengths[name] = int(size.max()) if size.numel() else 0
-            else:
-                lengths[name] = int(size)
-        if missing := [name for name in self.spec.target_only if name not in lengths]:
-            raise SizesError(
-                f"{self.call}: only targets have node set {missing[0]!r}, so the input cannot tell its length.\n"
-                f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
-            )
-        return True
 
     def _wrapped(
         self,
