@@ -312,6 +312,7 @@ COMMANDS = (
             'plan "n n -> n n"',
             'plan "n n n -> n" --diagrams',
             'plan "n n -> n n" --symmetric --hollow',
+            'plan "{n n}, n -> {n n}, n"',
             'plan "u i -> u i" --cost u=100,i=40 --channels 16 32 --batch 8',
         ),
         _declare_plan,
