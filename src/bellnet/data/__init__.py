@@ -1,6 +1,6 @@
 """Data to learn from: graphs of many kinds in, padded or sparse batches out, and sets that need no download."""
 
-from bellnet.data import generated, graphml, sparse, synthetic, tu
+from bellnet.data import generated, graphml, patterns, sparse, synthetic, tu
 from bellnet.data.batches import to_padded, to_sparse
 from bellnet.data.convert import as_graph, as_graphs
 from bellnet.data.encode import Encoding
@@ -24,6 +24,7 @@ __all__ = [
     "generated",
     "graphml",
     "in_order",
+    "patterns",
     "problems",
     "sparse",
     "synthetic",
