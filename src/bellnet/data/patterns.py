@@ -106,7 +106,7 @@ def _n_maps(values: Tensor, edges: Edges) -> Tensor:
     One node of the pattern after the other is summed out, the one with the fewest neighbours first: in the patterns
     that occur here no more than three are ever looked at together.
     """
-    factors = [(values, edge) for edge in edges]
+    factors: list[tuple[Tensor, tuple[int, ...]]] = [(values, edge) for edge in edges]
     left = {node for edge in edges for node in edge} - {0}
     while left:
         around = {node: {other for _, slots in factors if node in slots for other in slots} for node in left}
