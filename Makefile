@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dev
+EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dist dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
 # build of torch). The links named in pip's configuration file are read where uv is called.
@@ -58,10 +58,11 @@ bench: $(VENV)/.with-draw $(VENV)/.with-estimator $(VENV)/.with-pyg  ## run the 
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.with-docs  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build -E -W --keep-going -q -d build/doctrees docs site
+	$(BIN)/python docs/check_links.py site
 
 clean:  ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.
