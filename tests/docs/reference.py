@@ -14,6 +14,7 @@ PUBLIC = (
     "bellnet.data",
     "bellnet.data.generated",
     "bellnet.data.graphml",
+    "bellnet.data.patterns",
     "bellnet.data.sparse",
     "bellnet.data.synthetic",
     "bellnet.data.tu",
