@@ -23,8 +23,8 @@ PARTS = {
     "draw": {*BELOW["nn"], "extras", "files"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "estimator", "files", "locks", "public names"},
-    "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
+    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "public names"},
+    "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
     "commands": {"errors", "data", "files", "estimator", "experiments", "suggest", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
@@ -59,6 +59,7 @@ LATE = {
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
+    "draw/figure.py": {"matplotlib"},
     "experiments/checkpoints.py": {"lightning"},
     "experiments/graph_module.py": {"lightning", "torchmetrics"},
     "experiments/learner.py": {"lightning", "torchmetrics"},
