@@ -50,7 +50,7 @@ for axes, (place, diagram) in zip(panels.flat[1:], diagrams, strict=True):
 
 # %%
 # They come in the order of what they carry. Two, the copy and the transpose (which are the same here, since marriages
-# have no direction), carry a value for each pair. Nine carry one for each family: the diagonal, the mean of a row or
-# of a column, written to rows, to columns or to the diagonal. Four carry a single number. So a layer with many channels
+# have no direction), carry a value for each pair. Nine carry one for each family: the diagonal, the mean of a row or of
+# a column, written to rows, to columns or to the diagonal. Four carry a single number. So a layer with many channels
 # multiplies two full matrices, and for the other thirteen maps no more than the fifteen numbers that they carry.
 print(layer.plan)
