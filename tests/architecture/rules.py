@@ -51,7 +51,7 @@ LATE = {
         "sklearn",
         "torch_geometric",
     },
-    "estimator": {"rich", "safetensors"},
+    "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
     "data": {"networkx", "torch_geometric", "numpy", "scipy"},

@@ -88,7 +88,7 @@ class Panels:
         panel: str,
         points: tuple[Numbers, Numbers],
         *,
-        method: str,
+        method: str | None = None,
         layers: int | None = None,
         kind: str = "",
         dots: bool = False,
@@ -98,22 +98,24 @@ class Panels:
         Args:
             panel: The title of the panel.
             points: Where it goes, across and up.
-            method: What its colour says.
+            method: What its colour says; None where all are of one.
             layers: What its line style says; None where all are alike.
             kind: What else it is, one of `KINDS`.
             dots: Whether every point is marked, since there are few.
         """
-        colour = colour_of(method)
+        colour = colour_of(method or "ours")
         look = {"marker": "o", "markersize": 3.5, **KINDS[kind]} if dots else KINDS[kind]
         stroke = "solid" if layers is None else STROKES[(layers - 1) % len(STROKES)]
-        above = 3 if method.startswith("ours") else 2
+        above = 3 if method is None or method.startswith("ours") else 2
         self.axes[panel].plot(*map(list, points), color=colour, linestyle=stroke, zorder=above, **look)
-        self._explain(METHOD, method, color=colour, linewidth=2.5)
+        if method is not None:
+            self._explain(METHOD, method, color=colour, linewidth=2.5)
         if layers is not None:
             words = f"{layers} layer{'s' if layers > 1 else ''}"
             self._explain(LAYERS, words, color=style.INK, linestyle=stroke, linewidth=1.5)
         if kind:
-            self._explain(KIND, kind, color=style.INK, **{**KINDS[kind], "markevery": 1})
+            plain = style.INK if method is not None else colour
+            self._explain(KIND, kind, color=plain, **{**KINDS[kind], "markevery": 1})
 
     def band(self, panel: str, across: Numbers, edges: tuple[Numbers, Numbers], *, method: str) -> None:
         """The room around a curve, from the lower to the upper edge."""
@@ -153,6 +155,9 @@ class Panels:
             axes.set_xscale(self.scales[0])
             axes.set_yscale(self.scales[1] if positive else "linear")  # zeros alone have no logarithm to show
             if self.scales[0] == "linear":
+                left, right = axes.get_xlim()
+                room = max(0.0, 1 - (right - left)) / 2  # a single point has no width to put whole numbers on
+                axes.set_xlim(left - room, right + room)
                 axes.locator_params(axis="x", integer=True)
             else:
                 axes.xaxis.set_major_formatter("{x:g}")

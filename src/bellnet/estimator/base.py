@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -43,6 +43,9 @@ from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
 from bellnet.estimator.validation import read_validation
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Callback = Callable[[Any, dict[str, Any]], None]
 """Called after every epoch of a fit, see `GraphEstimator.fit`."""
@@ -206,6 +209,18 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         check_is_fitted(self, "net_")
         return problems(X, encoding=self.encoding_)
+
+    def plot_history(self) -> "Figure":
+        """The learning curve: loss and score after every epoch of the fit, of what was learned and what was held out.
+
+        It is a figure of matplotlib, which notebooks show by itself; elsewhere, `figure.savefig("curve.png")`. A line
+        marks the epoch that was kept. `pip install 'bellnet[draw]'` brings matplotlib.
+        """
+        from bellnet.estimator.curves import draw_history
+
+        check_is_fitted(self, "net_")
+        call = f"{type(self).__name__}.plot_history()"
+        return draw_history(call, self.history_, self.kept_epoch_, score=self._measure_name)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.

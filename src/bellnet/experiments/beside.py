@@ -39,12 +39,12 @@ def beside_table(directory: Path, recorded: Path) -> Table:
     head = ("task", "layers", "network", "now", "the paper", "recorded", "now is")
     learned = [cell for cell in cells if cell.is_learned]
     earlier_cells = [Cell.from_json(record["config"]) for at in now for record in before.get(at, ())]
+    n, train, test = PAPER_SETUP
     notes = [
         f"now: {_setup(learned)}",
         f"recorded: {_setup([cell for cell in earlier_cells if cell.is_learned])}",
-        "The paper has 10000 and 1000 as well, and does not say how many epochs."
-        if is_comparable
-        else "The paper has n=40, 10000 and 1000: these figures cannot be compared with its own.",
+        f"the paper: {train} examples, tested on {test} others; it does not say how many epochs.",
+        *[f"The paper has n={n}: these figures cannot be compared with its own."] * (not is_comparable),
     ]
     if any(cell.task == "trace" and cell.readout == "mean" for cell in learned):
         notes.append("The trace is read out by the mean over each orbit; the paper took the maximum.")
@@ -63,4 +63,4 @@ def _setup(cells: list[Cell]) -> str:
     train, kept, epochs, test = (
         span([getattr(cell, name) for cell in cells]) for name in ("train", "validation", "epochs", "test")
     )
-    return f"{train} examples, {kept} of them to choose the epoch; {epochs} epochs; tested on {test} others."
+    return f"{train} examples, {kept} of them to choose the epoch; epochs: {epochs}; tested on {test} others."

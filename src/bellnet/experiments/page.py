@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ STYLE = """
 }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink) }
 h1 { line-height: 1.2; margin-bottom: .4rem } h2 { margin: 2.4rem 0 .6rem; line-height: 1.25 }
+h3 { margin: 1.6rem 0 .5rem; line-height: 1.3; font-size: 1.05rem }
 p { max-width: 46rem }
 .lead { font-size: 1.1rem; color: var(--soft); margin-top: 0 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .94rem }
@@ -29,7 +31,8 @@ th:first-child, td:first-child { text-align: left }
 td { white-space: nowrap } td.word, th.word { text-align: left }
 td.better, td.✓ { color: var(--good) } td.worse, td.✗ { color: var(--bad) }
 .wide { overflow-x: auto }
-.wide + p { font-size: .9rem; color: var(--soft) }
+.note { font-size: .9rem; color: var(--soft); margin: .4rem 0 }
+code { font-size: .92em; white-space: nowrap }
 pre { background: var(--card); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .88rem;
   line-height: 1.45 }
 figure { margin: 1rem 0 }
@@ -50,15 +53,15 @@ class Page:
         self.title = title
         self.parts = [f"<h1>{escape(title)}</h1>"]
         if lead:
-            self.parts.append(f'<p class="lead">{escape(lead)}</p>')
+            self.parts.append(f'<p class="lead">{_inline(lead)}</p>')
 
     def heading(self, words: str) -> None:
         """Begins a section."""
         self.parts.append(f"<h2>{escape(words)}</h2>")
 
     def words(self, text: str) -> None:
-        """A paragraph."""
-        self.parts.append(f"<p>{escape(text)}</p>")
+        """A paragraph; what stands between backticks is code."""
+        self.parts.append(f"<p>{_inline(text)}</p>")
 
     def listing(self, text: str) -> None:
         """Text as it stands, in the monospace type."""
@@ -68,9 +71,9 @@ class Page:
         """A list."""
         self.parts.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>")
 
-    def table(self, table: Table) -> None:
-        """A table with its notes; its title is a heading."""
-        self.parts.append(table.html())
+    def table(self, table: Table, *, level: int = 2) -> None:
+        """A table with its notes; its title is a heading, of level 3 inside a section."""
+        self.parts.append(table.html(level=level))
 
     def picture(self, picture: "Figure | bytes", words: str) -> None:
         """A figure, or a picture that is PNG already, and what it shows, for those who cannot see it."""
@@ -84,6 +87,10 @@ class Page:
         head = f'<meta charset="utf-8">{size}<title>{escape(self.title)}</title><style>{STYLE}</style>'
         body = "\n".join(self.parts)
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
+
+
+def _inline(text: str) -> str:
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text, quote=False))
 
 
 def png(figure: "Figure") -> bytes:

@@ -63,8 +63,8 @@ class Table:
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([f"## {self.title}", table, *self.notes])
 
-    def html(self) -> str:
-        """As HTML."""
+    def html(self, *, level: int = 2) -> str:
+        """As HTML, with its title as a heading of that level."""
         from html import escape
 
         def row(cells: tuple[str, ...], tag: str) -> str:
@@ -73,9 +73,10 @@ class Table:
             return "<tr>" + "".join(f'<{tag} class="{escape(k)}">{escape(c)}</{tag}>' for k, c in both) + "</tr>"
 
         lines = [row(self.head, "th"), *(row(cells, "td") for cells in self.rows)]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self.notes)
         rows = "\n".join(lines)
-        return f'<h2>{escape(self.title)}</h2>\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
+        title = f"<h{level}>{escape(self.title)}</h{level}>"
+        return f'{title}\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
 
     def rich(self) -> "RichTable":
         """As rich prints it."""
