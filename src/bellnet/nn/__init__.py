@@ -7,6 +7,8 @@ from bellnet.nn.networks import EquivariantNet, InvariantNet
 from bellnet.nn.norm import EntryNorm
 from bellnet.nn.pointwise import ChannelDropout, Pointwise
 from bellnet.nn.pool import InvariantPool
+from bellnet.nn.product import Product
+from bellnet.nn.products_net import PPGNet
 
 __all__ = [
     "ChannelDropout",
@@ -15,7 +17,9 @@ __all__ = [
     "EquivariantNet",
     "InvariantNet",
     "InvariantPool",
+    "PPGNet",
     "Pointwise",
+    "Product",
     "change_basis",
     "from_message_passing",
 ]

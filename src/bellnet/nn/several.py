@@ -33,12 +33,22 @@ class Received(NamedTuple):
 
 
 class SeveralReception:
-    """Checks what comes to one layer between several tensors; `call` is how messages name the layer."""
+    """Checks what comes to one layer between several tensors.
 
-    def __init__(self, call: str, spec: Spec, channels: Sequence[int]) -> None:
+    Args:
+        call: How messages name the layer.
+        spec: Its spec.
+        channels: Of every source; None for any number.
+        names: What messages call the sources; the entries of a tuple x if not given.
+    """
+
+    def __init__(
+        self, call: str, spec: Spec, channels: Sequence[int | None], names: Sequence[str] | None = None
+    ) -> None:
         self.call, self.spec = call, spec
         n_sources = len(spec.sources)
-        self.names = ["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)]
+        of_tuple = ["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)]
+        self.names = of_tuple if names is None else list(names)
         self.parts = [
             Reception(call if n_sources == 1 else f"{call} at {name}", Spec(shape, ()), width, forgets=False)
             for name, shape, width in zip(self.names, spec.sources, channels, strict=True)

@@ -1,6 +1,7 @@
 """How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
+from bellnet.plan.contraction import Contraction, contraction
 from bellnet.plan.cost import Cost
 from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.diagram import Diagram, Swap
@@ -15,6 +16,7 @@ __all__ = [
     "Absent",
     "Branch",
     "Bundle",
+    "Contraction",
     "Cost",
     "Diagram",
     "Entries",
@@ -27,6 +29,7 @@ __all__ = [
     "Step",
     "Swap",
     "Tree",
+    "contraction",
     "count_maps",
     "diagram_to_orbit",
     "orbit_to_diagram",

@@ -7,7 +7,7 @@ from math import prod
 from bellnet.errors import SizesError, as_written
 from bellnet.plan.level import Level
 from bellnet.plan.tree import Tree
-from bellnet.spec import Spec
+from bellnet.spec import Shape, Spec
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,11 @@ def count_cost(
     bytes_per_number: int = 4,
 ) -> Cost:
     """Count what levels cost that read from one tree and write to another, for node sets of these sizes."""
-    lengths = _lengths(spec, sizes)
-    inside = _channels(spec, "in_channels", in_channels, len(spec.sources))
-    outside = _channels(spec, "out_channels", out_channels, len(spec.targets))
-    _check_number(spec, "batch", batch)
+    call = f'plan("{spec}").cost'
+    lengths = check_lengths(call, spec.node_sets, sizes)
+    inside = _channels(call, "in_channels", in_channels, len(spec.sources))
+    outside = _channels(call, "out_channels", out_channels, len(spec.targets))
+    check_count(call, "batch", batch)
     by_number = tuple(lengths[name] for name in spec.node_sets)
     n_source, n_target = (
         [channels * prod(lengths[name] for name in shape) for shape, channels in zip(shapes, several, strict=True)]
@@ -69,21 +70,21 @@ def count_cost(
     )
 
 
-def _channels(spec: Spec, name: str, given: int | Sequence[int], n_tensors: int) -> tuple[int, ...]:
+def _channels(call: str, name: str, given: int | Sequence[int], n_tensors: int) -> tuple[int, ...]:
     """The channels of every tensor."""
     if isinstance(given, Sequence):
         if len(given) != n_tensors:
             raise SizesError(
-                f'plan("{spec}").cost({name}=...) must have one number for each of {n_tensors} tensors, not '
-                f"{as_written(given)}."
+                f"{call}({name}=...) must have one number for each of {n_tensors} tensors, not {as_written(given)}."
             )
-        return tuple(_check_number(spec, name, one) for one in given)
-    return (_check_number(spec, name, given),) * n_tensors
+        return tuple(check_count(call, name, one) for one in given)
+    return (check_count(call, name, given),) * n_tensors
 
 
-def _check_number(spec: Spec, name: str, number: int) -> int:
+def check_count(call: str, name: str, number: int) -> int:
+    """The number, if it is a whole one from 0 up; `call` is how messages name what was called."""
     if type(number) is not int or number < 0:
-        raise SizesError(f'plan("{spec}").cost({name}=...) must be a whole number from 0 up, not {as_written(number)}.')
+        raise SizesError(f"{call}({name}=...) must be a whole number from 0 up, not {as_written(number)}.")
     return number
 
 
@@ -117,16 +118,17 @@ def _extra_numbers(
     return sum(read) + max(read, default=0) + sum(written) + max(swapped) + ordered
 
 
-def _lengths(spec: Spec, sizes: int | Mapping[str, int]) -> dict[str, int]:
-    call = f'plan("{spec}").cost(sizes=...)'
-    lengths = dict(sizes) if isinstance(sizes, Mapping) else dict.fromkeys(spec.node_sets, sizes)
-    names = ", ".join(map(repr, spec.node_sets))
-    if missing := [name for name in spec.node_sets if name not in lengths]:
+def check_lengths(call: str, node_sets: Shape, sizes: int | Mapping[str, int]) -> dict[str, int]:
+    """The size of every node set, from one number for all or a dict."""
+    call = f"{call}(sizes=...)"
+    lengths = dict(sizes) if isinstance(sizes, Mapping) else dict.fromkeys(node_sets, sizes)
+    names = ", ".join(map(repr, node_sets))
+    if missing := [name for name in node_sets if name not in lengths]:
         raise SizesError(
             f"{call} needs the size of every node set; there is none for {', '.join(map(repr, missing))}.\n"
-            f"Pass one number for all, or a dict such as {{{', '.join(f'{name!r}: 10' for name in spec.node_sets)}}}."
+            f"Pass one number for all, or a dict such as {{{', '.join(f'{name!r}: 10' for name in node_sets)}}}."
         )
-    if unknown := [name for name in lengths if name not in spec.node_sets]:
+    if unknown := [name for name in lengths if name not in node_sets]:
         raise SizesError(f"{call} has an entry for {unknown[0]!r}, but the node sets are {names}.")
     for name, size in lengths.items():
         if int is not type(size):

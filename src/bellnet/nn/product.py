@@ -1,0 +1,109 @@
+"""The product: a layer without weights that multiplies two tensors over nodes, channel by channel."""
+
+from typing import Any, cast, overload
+
+from torch import Tensor, nn
+
+from bellnet.errors import ShapeError, TensorError
+from bellnet.execute import Dense, multiply_dense
+from bellnet.nn.mixed import MixedReception
+from bellnet.nn.options import check_choice
+from bellnet.nn.scripting import NotScripted
+from bellnet.nn.several import OverNodes, SeveralReception
+from bellnet.plan import Contraction
+from bellnet.plan import contraction as plan_contraction
+from bellnet.spec import Spec
+from bellnet.tensors import Padded, Sparse, Support
+
+POWERS = {"mean": 1.0, "listed": 1.0, "root": 0.5, "sum": 0.0}
+"""Sums are divided by the number of their terms to this power."""
+
+
+class Product(NotScripted, nn.Module):
+    """The product of two tensors over nodes, channel by channel: for "n n, n n -> n n" that of matrices.
+
+    It is equivariant and bilinear, and has no weights. Linear layers of order two with products between them tell
+    graphs apart that linear layers of order two do not. Channels are paired one to one: both factors have as many.
+
+    Args:
+        spec: The node sets of both factors and of the product, for instance "n n, n n -> n n" or "u i, i v -> u v".
+        contraction: One letter for every slot, equal ones for one node, as in einsum: "ab,bc->ac". Letters that the
+            product does not have are summed over. If not given, matrices and vectors are multiplied as `@` does, and
+            tensors of three slots slice by slice, "adc,dbc->abc".
+        normalize: "mean" divides every sum by the number of its terms, "root" by the root of that number, which keeps
+            the second moment where the terms are independent; "sum" does not divide. "listed" divides by the number of
+            terms of which a `Sparse` lists both factors, and is "mean" for tensors and `Padded`.
+
+    Attributes:
+        plan: What is multiplied with what, and what it costs.
+
+    >>> product = Product("n n, n n -> n n", normalize="sum")
+    >>> x, y = torch.randn(8, 30, 30, 16), torch.randn(8, 30, 30, 16)
+    >>> torch.allclose(product(x, y)[0, :, :, 3], x[0, :, :, 3] @ y[0, :, :, 3], atol=1e-5)
+    True
+    >>> product
+    Product("n n, n n -> n n", contraction="ab,bc->ac", normalize="sum")
+    """
+
+    plan: Contraction
+
+    def __init__(self, spec: str | Spec, contraction: str | None = None, *, normalize: str = "mean") -> None:
+        super().__init__()
+        self.plan = plan_contraction(spec, contraction)
+        self.spec = self.plan.spec
+        self._call = f'Product("{self.spec}")'
+        self.normalize = check_choice(self._call, "normalize", normalize, tuple(POWERS))
+        self._reception = SeveralReception(self._call, self.spec, (None, None), names=("x", "y"))
+        self._mixed_reception = MixedReception(self._reception)
+
+    @overload
+    def forward(self, x: Tensor, y: Tensor, *, support: None = None) -> Tensor: ...
+    @overload
+    def forward(self, x: Padded, y: Padded, *, support: None = None) -> Tensor | Padded: ...
+    @overload
+    def forward(self, x: Sparse, y: Sparse, *, support: Sparse | Support | None = None) -> Tensor | Sparse: ...
+    @overload
+    def forward(self, x: OverNodes, y: OverNodes, *, support: Sparse | Support | None = None) -> Any: ...
+    def forward(self, x: OverNodes, y: OverNodes, *, support: Sparse | Support | None = None) -> OverNodes:
+        """Multiply two tensors.
+
+        Args:
+            x: (*batch, one axis for each slot, channels), as a tensor or `Padded`; or a `Sparse`.
+            y: The same for the second factor, over the same nodes.
+            support: A `Sparse`, or the support of one, whose tuples the product is to list. Without it a product of
+                `Sparse` lists the tuples of the first factor that has the slots of the product.
+
+        Returns:
+            (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was given,
+            `Padded` if a factor is; else a tensor.
+        """
+        given = self._reception.collection((x, y))
+        if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
+            raise NotImplementedError
+        received = self._reception.receive(given, None)  # type: ignore[arg-type]
+        first, second = received.values
+        self._check_factors(first, second)
+        nodes = cast(Dense, received.layout).nodes
+        result = multiply_dense(self.plan, first, second, nodes, POWERS[self.normalize])
+        return received.wrap([result])[0]
+
+    def _check_factors(self, x: Tensor, y: Tensor) -> None:
+        if x.shape[-1] != y.shape[-1]:
+            raise ShapeError(
+                f"{self._call} pairs channels one to one, but x has {x.shape[-1]} and y has {y.shape[-1]}.\n"
+                "Bring both to one number of channels, by bellnet.Pointwise(torch.nn.Linear(...)) for instance."
+            )
+        if x.device != y.device:
+            raise TensorError(
+                f'{self._call}: x is on {x.device}, but y is on {y.device}.\nMove one of them: y.to("{x.device}").'
+            )
+        if x.dtype != y.dtype or not x.is_floating_point():
+            raise TensorError(
+                f"{self._call} takes two factors of one floating point type, but x is {x.dtype} and y is {y.dtype}.\n"
+                "Convert them: x.to(torch.float32)."
+            )
+
+    def extra_repr(self) -> str:
+        """The options, as they would be written in a call."""
+        normalize = "" if self.normalize == "mean" else f', normalize="{self.normalize}"'
+        return f'"{self.spec}", contraction="{self.plan.text}"{normalize}'
