@@ -1,0 +1,163 @@
+"""Colour refinement, exactly: what theory says of two graphs, with whole numbers for colours and nothing else.
+
+In dimension 1 nodes are coloured: at first all alike, then by their own colour and those of their neighbours, again and
+again (Weisfeiler and Leman, 1968). In dimension k it is tuples of k nodes: at first by which of their nodes are equal
+and linked, then, for every node w, by the k colours of the tuples that have w in the place of one of theirs. That is
+the *folklore* form; dimension k of it tells apart what dimension k + 1 of the other form does, and what networks of order
+k + 1 do.
+
+A colour is a rank in the sorted list of all that occurs in both graphs. So equal colours mean equal histories, and no
+hash makes different ones equal.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from bellnet.data.graph import Graph
+from bellnet.errors import DataError, OptionError
+from bellnet.tensors.room import check_room_for
+
+DIMENSIONS = (1, 2, 3)
+
+
+def rounds_apart(first: Graph, second: Graph, dimension: int = 1) -> int | None:
+    """After how many rounds colour refinement tells two graphs apart; None if it never does.
+
+    Nodes and edges alone count, not their features and labels. Dimension k takes n^(k + 1) whole numbers a graph.
+
+    Args:
+        first: A graph.
+        second: Another.
+        dimension: How many nodes the tuples have that are coloured: 1, 2 or 3.
+
+    >>> from bellnet.data import undirected
+    >>> hexagon = undirected(6, [(node, (node + 1) % 6) for node in range(6)])
+    >>> triangles = undirected(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    >>> rounds_apart(hexagon, triangles), rounds_apart(hexagon, triangles, 2)
+    (None, 1)
+    """
+    if first.n != second.n:
+        return 0
+    adjacency = _adjacency("rounds_apart(first, second)", (first, second), dimension)
+    colours, rounds = _by_kind(adjacency, dimension), 0
+    while _are_alike(colours):
+        finer = _refined(colours, adjacency)
+        if _count(finer) == _count(colours):
+            return None
+        colours, rounds = finer, rounds + 1
+    return rounds
+
+
+def are_isomorphic(first: Graph, second: Graph) -> bool:
+    """Whether the nodes of one graph can be renumbered to give the other; features and labels do not count.
+
+    Colours are refined; where several nodes share one, a node of the first graph is marked, and each of that colour in
+    the second in turn. That is quick where few marks leave no two nodes alike.
+
+    Args:
+        first: A graph.
+        second: Another.
+    """
+    if first.n != second.n or first.n_edges != second.n_edges:
+        return False
+    adjacency = _adjacency("are_isomorphic(first, second)", (first, second), 1)
+    return _can_match(adjacency, _by_kind(adjacency, 1))
+
+
+def kinds(graphs: Sequence[Graph], dimension: int = 1) -> list[int]:
+    """A number for each graph, the same for those that colour refinement never tells apart.
+
+    Args:
+        graphs: Graphs of one number of nodes.
+        dimension: How many nodes the tuples have that are coloured: 1, 2 or 3.
+    """
+    adjacency = _adjacency("kinds(graphs)", graphs, dimension)
+    return kinds_after(_by_kind(adjacency, dimension), adjacency).tolist()
+
+
+def kinds_after(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
+    """The same, from first colours of one's own.
+
+    Args:
+        colours: (graphs, n, ..., n), whole numbers from 0 up. Those of pairs must know which nodes are equal and linked.
+        adjacency: (graphs, n, n), which colours of nodes need.
+    """
+    while _count(finer := _refined(colours, adjacency)) > _count(colours):
+        colours = finer
+    counts = torch.stack([graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours])
+    return torch.unique(counts, dim=0, return_inverse=True)[1]
+
+
+def _can_match(adjacency: Tensor, colours: Tensor) -> bool:
+    """Whether there is an isomorphism that keeps colours, which are those of nodes."""
+    while _are_alike(colours) and _count(finer := _refined(colours, adjacency)) > _count(colours):
+        colours = finer
+    if not _are_alike(colours):
+        return False
+    if _count(colours) == colours.shape[1]:
+        first, second = (graph[order][:, order] for graph, order in zip(adjacency, colours.argsort(1), strict=True))
+        return torch.equal(first, second)
+    sizes = colours[0].bincount()
+    shared = int(torch.where(sizes > 1, sizes, sizes.max() + 1).argmin())
+    mark = int(colours.max()) + 1
+    for node in (colours[1] == shared).nonzero():
+        marked = colours.clone()
+        marked[0, (colours[0] == shared).nonzero()[0]] = mark
+        marked[1, node] = mark
+        if _can_match(adjacency, marked):
+            return True
+    return False
+
+
+def _adjacency(call: str, graphs: Sequence[Graph], dimension: int) -> Tensor:
+    """(graphs, n, n): one where there is an edge. What could not be refined is refused."""
+    if dimension not in DIMENSIONS:
+        raise OptionError(f"{call}: dimension must be 1, 2 or 3, not {dimension!r}.")
+    sizes = {graph.n for graph in graphs}
+    if len(sizes) > 1:
+        raise DataError(f"{call}: the graphs must have equally many nodes, but they have {sorted(sizes)}.")
+    n = max(sizes, default=0)
+    check_room_for(call, (2 * len(graphs), *[n] * (dimension + 1)), torch.int64, None)
+    adjacency = torch.zeros(len(graphs), n, n, dtype=torch.int64)
+    for place, graph in enumerate(graphs):
+        adjacency[place, graph.edge_index[0], graph.edge_index[1]] = 1
+    return adjacency
+
+
+def _by_kind(adjacency: Tensor, dimension: int) -> Tensor:
+    """The first colours, (graphs, n, ..., n): which nodes of a tuple are equal, linked, linked with themselves."""
+    count, n = adjacency.shape[:2]
+    colours = torch.zeros(count, *[n] * dimension, dtype=torch.int64)
+    between = adjacency + 2 * adjacency.mT + 4 * torch.eye(n, dtype=torch.int64)
+    for pair in combinations(range(dimension), 2):
+        shape = [n if slot in pair else 1 for slot in range(dimension)]
+        colours = 8 * colours + between.reshape(count, *shape)
+    for slot in range(dimension):
+        loops = adjacency.diagonal(dim1=1, dim2=2)
+        colours = 2 * colours + loops.reshape(count, *(n if other == slot else 1 for other in range(dimension)))
+    return torch.unique(colours, return_inverse=True)[1]
+
+
+def _refined(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
+    """The colours after one more round; those of nodes need the links, which colours of tuples know already."""
+    dimension, n, several = colours.ndim - 1, colours.shape[1], _count(colours)
+    keys = torch.zeros(*colours.shape, n, dtype=torch.int64)
+    for slot in range(dimension):  # the colours with each node, last, in the place of the one in this slot
+        keys.mul_(several).add_(colours.movedim(slot + 1, -1).unsqueeze(slot + 1))
+    if adjacency is not None and dimension == 1:
+        keys = 4 * keys + adjacency + 2 * adjacency.mT
+    rows = torch.cat([colours.unsqueeze(-1), keys.sort(-1).values], -1).reshape(-1, n + 1)
+    return torch.unique(rows, dim=0, return_inverse=True)[1].reshape(colours.shape)
+
+
+def _are_alike(colours: Tensor) -> bool:
+    """Whether each colour occurs equally often in both graphs."""
+    first, second = (graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours)
+    return torch.equal(first, second)
+
+
+def _count(colours: Tensor) -> int:
+    return int(colours.max()) + 1 if colours.numel() else 0

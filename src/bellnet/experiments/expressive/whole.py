@@ -1,0 +1,54 @@
+"""Networks of whole numbers: the layers as they are, in float64, where whole numbers below 2^53 are not rounded.
+
+Weights are drawn from 0 to p - 1 for a prime p, sums are not divided, and the activation is the cube, taken modulo p. So
+what comes out is modulo p what the network with the same weights and the activation x^3 gives, and it is exact: if two
+graphs get different remainders, that network gives them different numbers, and no rounding can be the reason. A prime
+that leaves 2 when divided by 3 makes the cube lose nothing: different remainders have different cubes.
+"""
+
+from math import isqrt
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+EXACT = 2**53
+MOST = 2**16
+"""No prime needs to be larger."""
+
+Net = TypeVar("Net", bound=nn.Module)
+
+
+class Cube(nn.Module):
+    """The cube of every entry, modulo a prime."""
+
+    def __init__(self, prime: int) -> None:
+        super().__init__()
+        self.prime = prime
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From whole numbers of any size to remainders."""
+        remainder = x.remainder(self.prime)
+        return (remainder.square().remainder(self.prime) * remainder).remainder(self.prime)
+
+
+def prime_for(terms: int) -> int:
+    """The largest prime with which sums of so many products of two remainders are exact, and cubes lose nothing.
+
+    >>> prime_for(1), prime_for(2**33)
+    (65519, 1019)
+    """
+    candidate = min(MOST, isqrt(EXACT // terms))
+    while candidate % 3 != 2 or any(candidate % factor == 0 for factor in range(2, isqrt(candidate) + 1)):
+        candidate -= 1
+    return candidate
+
+
+def with_whole_weights(net: Net, prime: int, seed: int) -> Net:
+    """The network in float64, each parameter a whole number from 0 to prime - 1 that depends on the seed alone."""
+    generator = torch.Generator().manual_seed(seed)
+    net = net.double()
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.copy_(torch.randint(prime, parameter.shape, generator=generator))
+    return net
