@@ -44,9 +44,7 @@ def of_order(order: int, *, layers: int, channels: int, largest: int) -> Model:
     def make(prime: int) -> nn.Module:
         first = EquivariantLinear(f"n n -> {shape}", 2, channels, normalize="sum")
         widths = [channels] * layers
-        rest = InvariantNet(
-            shape, widths, channels, reduce="sum", normalize="sum", activation=lambda: Cube(prime)
-        )
+        rest = InvariantNet(shape, widths, channels, reduce="sum", normalize="sum", activation=lambda: Cube(prime))
         return nn.Sequential(first, Cube(prime), rest)
 
     def terms(n: int) -> int:
