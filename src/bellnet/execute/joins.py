@@ -9,6 +9,7 @@ nothing is made that has a row for each of them.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -24,8 +25,8 @@ from bellnet.tensors.keeping import making_constants
 MOST_CANDIDATES = 2**20
 """So many pairs of factors are looked up at once while terms are found."""
 
-PIECE_BYTES = 2**21
-"""So many bytes of products are added up at once."""
+PIECE_BYTES, FEWEST = 2**21, 1024
+"""So many bytes of products, but at least so many terms, are added up at once."""
 
 X, Y, TARGET = range(3)
 """The roles in a term."""
@@ -163,15 +164,16 @@ class _Sum(torch.autograd.Function):
 
 
 def _pieces(bounds: Tensor, like: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Some rows after the others and where their terms are; rows that have terms before and after are left out."""
-    n_terms, n_rows = int(bounds[-1]), len(bounds) - 1
-    some = max(PIECE_BYTES // (like.element_size() * max(like.shape[1], 1)), 1024)
-    starts = torch.arange(0, n_terms, some, device=bounds.device)
-    cuts = (torch.searchsorted(bounds, starts, right=True) - 1).unique().tolist()
-    ends = bounds[[*cuts, n_rows]].tolist()
-    for number, start in enumerate(cuts):
-        stop = cuts[number + 1] if number + 1 < len(cuts) else n_rows
-        yield slice(start, stop), slice(ends[number], ends[number + 1])
+    """Some rows after the others, from the first that has terms, and where those are."""
+    some = max(PIECE_BYTES // (like.element_size() * max(like.shape[1], 1)), FEWEST)
+    for first, last in _cuts(bounds, some):
+        yield slice(first, last), slice(int(bounds[first]), int(bounds[last]))
+
+
+def _cuts(bounds: Tensor, some: int) -> Iterator[tuple[int, int]]:
+    """Rows from one up to another, with about so many terms together; one row is never cut."""
+    starts = torch.arange(0, int(bounds[-1]), some, device=bounds.device)
+    return pairwise([*(torch.searchsorted(bounds, starts, right=True) - 1).unique().tolist(), len(bounds) - 1])
 
 
 @dataclass(frozen=True)
@@ -210,9 +212,7 @@ class _Side:
         """For these tuples of the target all pairs of one of them and a tuple of this side, some after the others."""
         counts = self.counts[rows]
         bounds = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        starts = torch.arange(0, int(bounds[-1]), MOST_CANDIDATES, device=bounds.device)
-        cuts = [*(torch.searchsorted(bounds, starts, right=True) - 1).unique().tolist(), len(rows)]
-        for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+        for first, last in _cuts(bounds, MOST_CANDIDATES):
             piece = counts[first:last]
             wanted = torch.repeat_interleave(rows[first:last], piece)
             within = torch.arange(len(wanted), device=rows.device) - torch.repeat_interleave(
@@ -243,10 +243,8 @@ def _find_terms(contraction: Contraction, x: Support, y: Support, target: Suppor
                 else target.nodes[of_target.index(letter)][wanted]
                 for letter in others[1]
             ]
-            if nodes:
-                other = others[0].places(torch.stack(nodes))
-            else:  # a factor without slots has one tuple for every graph
-                other = target.graphs[wanted]
+            # A factor without slots has one tuple for every graph.
+            other = others[0].places(torch.stack(nodes)) if nodes else target.graphs[wanted]
             kept = (other >= 0).nonzero().flatten()
             for number, part in ((role, places), (Y - role, other), (TARGET, wanted)):
                 found[number].append(part[kept])

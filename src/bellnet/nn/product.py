@@ -77,7 +77,7 @@ class Product(NotScripted, nn.Module):
             (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was given,
             `Padded` if a factor is; else a tensor.
         """
-        given = self._reception.collection((x, y))
+        given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
             received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "listed")
         else:
