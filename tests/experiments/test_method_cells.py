@@ -103,7 +103,7 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - method must be one of 'best', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', 'diffpool', "
-        "'ecc', not 'svm'\n"
+        "'ecc', 'ppgn', not 'svm'\n"
         "  - protocol must be one of 'nested', not 'fixed'\n"
         "  - split must be a whole number from 0 up, not -1\n"
         "  - held_out must be a whole number from 2 up, not 1\n"

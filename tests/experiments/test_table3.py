@@ -107,6 +107,16 @@ def test_a_quick_run_does_not_mix_with_a_whole_one_and_says_what_it_is():
     )
 
 
+def test_published_figures_of_a_later_method_stand_beside_it_once_it_was_run():
+    (cell,) = cells_of_methods(["ppgn"], names=["MUTAG"], splits=[0])
+    table = table3([classified(cell, 0.9)])
+    assert _row(table, "PPGN, nested")[1] == "90.0 (1 of 10 splits)"
+    assert _row(table, "PPGN, published")[1:3] == ("90.5", "66.2")
+    assert any(note.startswith("Published: ") for note in table.notes)
+    before = table3([classified(MUTAG[0], 0.9)])
+    assert not any(row[0].startswith("PPGN") for row in before.rows)
+
+
 def test_of_two_set_ups_alike_the_order_of_the_records_does_not_decide():
     records = [classified(replace(MUTAG[0], seed=seed), seed / 10) for seed in (1, 2)]
     assert table3(records).rows == table3(records[::-1]).rows

@@ -2,6 +2,7 @@
 
 from bellnet.execute.dense import Dense
 from bellnet.execute.engine import Engine
+from bellnet.execute.joins import multiply_listed
 from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
@@ -19,6 +20,7 @@ __all__ = [
     "Supports",
     "change_of_basis",
     "multiply_dense",
+    "multiply_listed",
     "pool_orbits",
     "wants_plain",
 ]
