@@ -89,7 +89,6 @@ function showValues(cells, values, name, largest) {
     cell.setAttribute("aria-label", words);
     cell.style.setProperty("--share", `${share}%`);
     cell.classList.toggle("negative", value < 0);
-    cell.classList.toggle("strong", share > 55);
     cell.classList.toggle("zero", value === 0);
   });
 }
