@@ -17,6 +17,7 @@ from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
     EXPERIMENT_COMMANDS,
+    EXPLORE_COMMANDS,
     INTERRUPTED,
     MODEL_COMMANDS,
     OK,
@@ -333,6 +334,7 @@ COMMANDS = (
         _declare_basis,
         _run_basis,
     ),
+    *EXPLORE_COMMANDS,
     Command(
         "verify",
         "check the statements of the paper on this machine",

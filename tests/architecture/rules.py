@@ -21,11 +21,12 @@ PARTS = {
     "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
+    "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "public names"},
     "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
-    "commands": {"errors", "data", "files", "estimator", "experiments", "suggest", "public names"},
+    "commands": {"errors", "data", "files", "estimator", "experiments", "explorer", "suggest", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone
