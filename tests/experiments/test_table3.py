@@ -224,10 +224,10 @@ def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none(
     wl = cells_of_methods(["wl"], names=["MUTAG"], splits=[0])
     cells = [*MUTAG[:2], *GIN[:2], *wl]
     epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in [*MUTAG[:2], *GIN[:2]]}
-    axes = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes[0]
-    assert [words.get_text() for words in axes.get_legend().get_texts()] == [
-        *("GIN, test, 2 splits", "ours, dense, test, 2 splits"),
-    ]
+    figure = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs)
+    assert [words.get_text() for words in figure.legends[0].get_texts()] == ["ours, dense", "GIN", "the paper"]
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "epoch\nours, dense: 2 splits; GIN: 2 splits"
     first, second = axes.lines[:2]
     assert first.get_color() != second.get_color()
 

@@ -158,7 +158,7 @@ class Panels:
                 left, right = axes.get_xlim()
                 room = max(0.0, 1 - (right - left)) / 2  # a single point has no width to put whole numbers on
                 axes.set_xlim(left - room, right + room)
-                axes.locator_params(axis="x", integer=True)
+                axes.locator_params(axis="x", integer=True, min_n_ticks=1)
             else:
                 axes.xaxis.set_major_formatter("{x:g}")
         entries = {words: self._entries[place, words] for place, words in sorted(self._entries, key=lambda key: key[0])}

@@ -27,7 +27,8 @@ def accuracy_curves(finished: Finished, epochs: Epochs) -> "Figure | None":
     titles = {name: TITLES[SETS.index(name)] for name in names}
     panels = Panels(list(titles.values()), across="epoch", up="test accuracy, %", scales=("log", "linear"))
     rows = rows_here()
-    for place in sorted(chosen, key=lambda place: (rows.index(place[1]), place)):
+    chosen = {place: chosen[place] for place in sorted(chosen, key=lambda place: (rows.index(place[1]), place))}
+    for place in chosen:
         _draw(panels, titles[place[0]], chosen[place], _curves(chosen[place], epochs))
     for name, title in titles.items():
         panels.level(title, float(PAPER3[SETS.index(name)].partition(" ")[0]), "the paper")
