@@ -27,6 +27,21 @@ def _padded(sizes, *axes):
 
 SEVERAL = [
     Case(
+        "nothing in the place of one of several tensors that are normalised",
+        TensorError,
+        lambda: EntryNorm("n n, n", 1)((torch.zeros(3, 3, 1), None)),
+        """\
+EntryNorm("n n, n", 1) at x[1] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not builtins.NoneType.""",
+    ),
+    Case(
+        "tensors of other graphs for a pool",
+        ShapeError,
+        lambda: InvariantPool("n n, n")((torch.zeros(5, 3, 3, 1), torch.zeros(4, 3, 1))),
+        """\
+InvariantPool("n n, n"): the batch axes of x[0] are (5,), but those of x[1] are (4,).
+All tensors must be about the same graphs.""",
+    ),
+    Case(
         "one tensor of coefficients for several pairs",
         TensorError,
         lambda: change_basis("n n, n -> n", torch.zeros(7), to="orbit"),
