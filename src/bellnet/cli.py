@@ -16,6 +16,7 @@ from bellnet import __version__
 from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
+    COUNTING_COMMANDS,
     EXPERIMENT_COMMANDS,
     EXPLORE_COMMANDS,
     INTERRUPTED,
@@ -344,6 +345,7 @@ COMMANDS = (
     ),
     *EXPERIMENT_COMMANDS,
     *SEARCH_COMMANDS,
+    *COUNTING_COMMANDS,
     Command(
         "mpnn-demo",
         "turn a trained message passing network into equivariant layers",

@@ -45,7 +45,7 @@ def public_names() -> dict[str, object]:
 def listed_names(pages: Path = DOCS / "api") -> dict[str, object]:
     """Every name that the reference shows, with what it stands for."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(pages.glob("*.md")))
-    names = re.findall(r"^\.\. auto(?:class|function|exception):: (\S+)$", text, re.MULTILINE)
+    names = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", text, re.MULTILINE)
     assert len(names) == len(set(names)), "a name stands in the reference twice"
     return {name: getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in names}
 

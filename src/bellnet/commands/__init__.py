@@ -11,6 +11,7 @@ from bellnet.commands.command import (
     make_directory,
     positive,
 )
+from bellnet.commands.counting import COMMANDS as COUNTING_COMMANDS
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
 from bellnet.commands.explore import COMMANDS as EXPLORE_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
@@ -21,6 +22,7 @@ from bellnet.commands.streams import Output, complain, own_streams
 __all__ = [
     "BAD_INPUT",
     "CHECK_FAILED",
+    "COUNTING_COMMANDS",
     "EXPERIMENT_COMMANDS",
     "EXPLORE_COMMANDS",
     "INTERRUPTED",

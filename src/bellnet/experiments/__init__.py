@@ -9,6 +9,8 @@ tables and pictures from that file.
 from bellnet.experiments.beside import beside_table
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from bellnet.experiments.counting import QUICK as QUICK_COUNTING
+from bellnet.experiments.counting import Counting, counting_net, counting_table, run_counting
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.merge import merge_records
 from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
@@ -28,7 +30,9 @@ from bellnet.experiments.tables import Table
 from bellnet.experiments.team import is_first
 
 __all__ = [
+    "QUICK_COUNTING",
     "Cell",
+    "Counting",
     "GraphCell",
     "MethodCell",
     "Page",
@@ -43,6 +47,8 @@ __all__ = [
     "cells_of_table3",
     "check_extra",
     "check_report",
+    "counting_net",
+    "counting_table",
     "is_first",
     "merge_records",
     "pictures_of",
@@ -52,6 +58,7 @@ __all__ = [
     "quick_graphs",
     "quick_method",
     "run_cells",
+    "run_counting",
     "run_search",
     "search_table",
     "tables_of",

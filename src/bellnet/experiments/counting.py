@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, EquivariantNet, Padded, Pointwise, PPGNet
-from bellnet.data import generated, to_dense
-from bellnet.data.patterns import PATTERNS, count_pattern
+from bellnet import EquivariantLinear, EquivariantNet, Padded, Pointwise, PPGNet, data
 from bellnet.errors import OptionError
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import FINISHED, Records
 from bellnet.experiments.tables import Table
+
+PATTERNS = data.patterns.PATTERNS
 
 NETWORKS = ("order 2", "products")
 """The kinds of networks: linear layers of order two, and those with products."""
@@ -134,8 +134,8 @@ def counting_table(records: Sequence[Mapping[str, Any]]) -> Table:
         ),
         (
             "For every node: in how many copies of the pattern it takes part. On graphs that were not trained on.",
-            "Seconds of one processor to train the network with products. What is published is of other random graphs, and "
-            "after longer training.",
+            "Seconds of one processor to train the network with products. What is published is of other random "
+            "graphs, after longer training.",
         ),
     )
 
@@ -201,9 +201,9 @@ def _train(network: str, pattern: str, plan: Counting, tell: Callable[[str], Non
 
 
 def _counted(plan: Counting, count: int, pattern: str, seed: int) -> _Counted:
-    drawn = generated.random_graphs(count, nodes=plan.nodes, degree=plan.degree, seed=seed)
+    drawn = data.generated.random_graphs(count, nodes=plan.nodes, degree=plan.degree, seed=seed)
     sizes = torch.tensor([graph.n for graph in drawn])
     matrices = torch.zeros(count, plan.nodes[1], plan.nodes[1], 1)
     for matrix, graph in zip(matrices, drawn, strict=True):
-        matrix[: graph.n, : graph.n, 0] = to_dense(graph)
-    return _Counted(matrices, sizes, count_pattern(matrices[..., 0], pattern).float())
+        matrix[: graph.n, : graph.n, 0] = data.to_dense(graph)
+    return _Counted(matrices, sizes, data.patterns.count_pattern(matrices[..., 0], pattern).float())
