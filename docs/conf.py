@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 
 import bellnet
+from bellnet.explorer import page
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -112,9 +113,16 @@ def _more(app, name, source):
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: More\n\n{entries}\n```\n"
 
 
+def _explorer(app, exception):
+    """The explorer is a page of its own beside the others."""
+    if exception is None and app.builder.format == "html":
+        (Path(app.outdir) / "explore.html").write_text(page(), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_role("name", _name)
     app.connect("autodoc-process-docstring", _plain, priority=400)
     app.connect("autodoc-skip-member", _skip)
     app.connect("source-read", _more)
+    app.connect("build-finished", _explorer)

@@ -55,8 +55,11 @@ function showTrial(state) {
   const { diagram } = state.chosen;
   const { source, target, rows, columns } = extentOf(state, diagram);
   byId("in-side").hidden = isBias(diagram);
-  byId("input-title").textContent = titleOf("Input", state.plan.spec.sources, diagram.source);
-  byId("output-title").textContent = titleOf("Output", state.plan.spec.targets, diagram.target);
+  const pair = pairOfSpec(state.plan.spec, diagram.source, diagram.target);
+  const { sources, targets } = state.plan.spec;
+  const shapes = [textOfShapes(pair.sources, pair.unordered), textOfShapes(pair.targets, pair.unordered, source.length)];
+  byId("input-title").textContent = titleOf("Input", shapes[0], sources.length > 1 ? diagram.source : null);
+  byId("output-title").textContent = titleOf("Output", shapes[1], targets.length > 1 ? diagram.target : null);
   byId("reading").textContent = "";
   const tooMany = [isBias(diagram) ? 0 : columns, rows].map((count) => count > MOST_ENTRIES);
   byId("presets").hidden = isBias(diagram) || tooMany[0] || tooMany[1];
@@ -93,10 +96,8 @@ const say = (id, words) => byId(id).replaceChildren(make("p", { class: "hint" },
 const tooManyWords = (count) =>
   `${withCommas(count)} entries; up to ${MOST_ENTRIES} are drawn. Choose fewer nodes.`;
 
-function titleOf(word, shapes, tensor) {
-  const shape = tensor === null ? "" : shapes[tensor].join(" ");
-  return `${word}${shapes.length > 1 && tensor !== null ? ` [${tensor}]` : ""}${shape ? `: ${shape}` : ""}`;
-}
+// `number` is that of the tensor, where there are several.
+const titleOf = (word, shape, number) => `${word}${number === null ? "" : ` [${number}]`}${shape && `: ${shape}`}`;
 
 // What was drawn for these nodes before, or an example.
 function entriesFor(state, source) {
@@ -163,7 +164,9 @@ function readingWords(state, from, place, others) {
 function showMatrix(state) {
   const { diagram } = state.chosen;
   const { rows, columns } = extentOf(state, diagram);
-  byId("matrix-title").textContent = `Matrix, ${withCommas(rows)} × ${withCommas(columns)}`;
+  byId("matrix-title").textContent = isBias(diagram)
+    ? "As a matrix"
+    : `Matrix, ${withCommas(rows)} × ${withCommas(columns)}`;
   if (rows > MOST_ROWS || columns > MOST_ROWS) {
     say("matrix", `A picture shows up to ${MOST_ROWS} rows and columns. Choose fewer nodes.`);
     byId("matrix-hint").textContent = "";
