@@ -46,7 +46,7 @@ for axes, (place, diagram) in zip(panels.flat[1:], diagrams, strict=True):
         layer.weight.zero_()
         layer.weight[place] = 1
         result = layer(matrix.unsqueeze(-1))[..., 0]
-        picture(axes, result, f"{diagram.name}\n{fill(diagram.describe(), 30)}")
+        picture(axes, result, f"{diagram.name}\n{fill(diagram.words(), 30)}")
 
 # %%
 # They come in the order of what they carry. Two, the copy and the transpose (which are the same here, since marriages
