@@ -18,5 +18,5 @@ class Drawing(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, Any]]:
         """What a notebook shows, and how wide."""
         content = io.BytesIO()
-        self.savefig(content, format="png", dpi=SHARPER * self.dpi, facecolor=self.get_facecolor())
+        self.savefig(content, format="png", dpi=SHARPER * self.dpi, metadata={"Software": "bellnet"})
         return content.getvalue(), {"width": round(self.get_figwidth() * self.dpi)}
