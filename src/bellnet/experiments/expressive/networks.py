@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, InvariantNet, bell
+from bellnet import EquivariantLinear, InvariantNet, PPGNet, bell
 from bellnet.data import Graph
 from bellnet.experiments.expressive.whole import Cube
 
@@ -48,9 +48,24 @@ def of_order(order: int, *, layers: int, channels: int, largest: int) -> Model:
         return nn.Sequential(first, Cube(prime), rest)
 
     def terms(n: int) -> int:
-        return bell(2 * order) * channels * n**order + 1
+        return bell(2 * order) * channels * n**order + 1  # as if every map were a sum over all tuples
 
     return Model(f"order {order}", order - 1, largest, terms, make, lambda graph: (matrices(graph),))
+
+
+def with_products(*, layers: int, channels: int, largest: int) -> Model:
+    """The network of order 2 whose blocks multiply matrices."""
+
+    def make(prime: int) -> nn.Module:
+        widths = [2, *[channels] * layers]
+        net = PPGNet("n n", widths, channels, reduce="sum", normalize="sum", norm=None, activation=lambda: Cube(prime))
+        net.first = EquivariantLinear("n n -> n n", 2, channels, normalize="sum")  # in place of means
+        return net
+
+    def terms(n: int) -> int:
+        return 2 * bell(4) * channels * layers * n**2 + 1  # more than any layer, product or readout adds up
+
+    return Model("order 2 with products", 2, largest, terms, make, lambda graph: (matrices(graph),))
 
 
 def message_passing(*, layers: int, channels: int, largest: int) -> Model:

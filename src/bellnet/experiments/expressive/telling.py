@@ -5,11 +5,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from bellnet.data import Graph, refinement
 from bellnet.errors import EquivarianceError
 from bellnet.experiments.expressive.networks import Model
-from bellnet.experiments.expressive.whole import prime_for, with_whole_weights
+from bellnet.experiments.expressive.whole import prime_for, whole
 
 DRAWS = 3
 """So many networks, each with weights of its own, are asked before it is said that none tells two graphs apart."""
@@ -57,40 +58,51 @@ def by_theory(group: Group, dimension: int) -> Kinds:
     return Kinds.of(refinement.kinds(group.graphs, dimension))
 
 
-def by_model(model: Model, group: Group, *, seed: int = 0) -> Kinds:
-    """Which graphs get the same numbers from all of some networks.
-
-    Every graph is renumbered at random, which must change none of the numbers; else nothing could be said.
+class Asked:
+    """Some networks of one kind, each with weights of its own; made when they are first asked.
 
     Args:
-        model: The kind of network.
-        group: The graphs.
+        model: The kind.
+        largest: The number of nodes of the largest graph to come.
         seed: Where weights and renumberings come from.
     """
-    prime = prime_for(model.terms(group.n))
-    values: list[tuple[float, ...]] = [() for _ in group.graphs]
-    for draw in range(DRAWS):
-        if len(set(values)) < len(values):
-            found = _values(model, group, prime, seed + draw)
-            values = [(*before, *now) for before, now in zip(values, found, strict=True)]
-    return Kinds.of(values)
 
+    def __init__(self, model: Model, largest: int, *, seed: int = 0) -> None:
+        self.model = model
+        self.prime = prime_for(model.terms(largest))
+        self._seed = seed
+        self._nets: list[nn.Module] = []
 
-def _values(model: Model, group: Group, prime: int, seed: int) -> list[list[float]]:
-    """What one network gives each graph."""
-    net = with_whole_weights(model.make(prime), prime, seed)
-    generator = torch.Generator().manual_seed(seed)
-    found = []
-    with torch.no_grad():
-        for graph in group.graphs:
-            value, again = (net(*model.given(one)).remainder(prime) for one in (graph, renumbered(graph, generator)))
-            if not torch.equal(value, again):
-                raise EquivarianceError(
-                    f"{model.name} gives a graph of {group.name} other numbers when it is renumbered, so that nothing can "
-                    "be said."
+    def kinds(self, group: Group) -> Kinds:
+        """Which graphs get the same numbers from all networks.
+
+        Every graph is renumbered at random, which must change none of the numbers; else nothing could be said.
+        """
+        values: list[tuple[float, ...]] = [() for _ in group.graphs]
+        for draw in range(DRAWS):
+            if len(set(values)) < len(values):
+                found = self._values(group, draw)
+                values = [(*before, *now) for before, now in zip(values, found, strict=True)]
+        return Kinds.of(values)
+
+    def _values(self, group: Group, draw: int) -> list[list[float]]:
+        """What one network gives each graph."""
+        if len(self._nets) == draw:
+            self._nets.append(whole(self.model.make(self.prime), self.prime, self._seed + draw))
+        net, generator = self._nets[draw], torch.Generator().manual_seed(self._seed + draw)
+        found = []
+        with torch.no_grad():
+            for graph in group.graphs:
+                value, again = (
+                    net(*self.model.given(one)).remainder(self.prime) for one in (graph, renumbered(graph, generator))
                 )
-            found.append(value.tolist())
-    return found
+                if not torch.equal(value, again):
+                    raise EquivarianceError(
+                        f"{self.model.name} gives a graph of {group.name} other numbers when it is renumbered, so that "
+                        "nothing can be said."
+                    )
+                found.append(value.tolist())
+        return found
 
 
 def renumbered(graph: Graph, generator: torch.Generator) -> Graph:

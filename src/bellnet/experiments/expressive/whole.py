@@ -1,23 +1,23 @@
 """Networks of whole numbers: the layers as they are, in float64, where whole numbers below 2^53 are not rounded.
 
-Weights are drawn from 0 to p - 1 for a prime p, sums are not divided, and the activation is the cube, taken modulo p. So
-what comes out is modulo p what the network with the same weights and the activation x^3 gives, and it is exact: if two
-graphs get different remainders, that network gives them different numbers, and no rounding can be the reason. A prime
-that leaves 2 when divided by 3 makes the cube lose nothing: different remainders have different cubes.
+Weights are drawn from 0 to p - 1 for a prime p, sums are not divided, the activation is the cube, and what a layer gives
+is taken modulo p. So the result is, modulo p, that of the network with the same weights and the activation x^3, and it is
+exact: where two graphs get different remainders, that network gives them different numbers, and no rounding is the
+reason. The prime leaves 2 when divided by 3, and then different remainders have different cubes.
 """
 
 from math import isqrt
-from typing import TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from bellnet import EquivariantLinear, Product
+
 EXACT = 2**53
 MOST = 2**16
 """No prime needs to be larger."""
-
-Net = TypeVar("Net", bound=nn.Module)
-
+LAYERS = (EquivariantLinear, Product, nn.Linear)
 
 class Cube(nn.Module):
     """The cube of every entry, modulo a prime."""
@@ -44,11 +44,24 @@ def prime_for(terms: int) -> int:
     return candidate
 
 
-def with_whole_weights(net: Net, prime: int, seed: int) -> Net:
-    """The network in float64, each parameter a whole number from 0 to prime - 1 that depends on the seed alone."""
+def whole(net: nn.Module, prime: int, seed: int) -> nn.Module:
+    """The network in float64, with whole numbers for weights and remainders after every layer.
+
+    Args:
+        net: The network, its activations `Cube`.
+        prime: Weights are from 0 to prime - 1.
+        seed: Weights depend on it alone.
+    """
     generator = torch.Generator().manual_seed(seed)
     net = net.double()
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.copy_(torch.randint(prime, parameter.shape, generator=generator))
+
+    def remainder(layer: nn.Module, given: Any, found: Tensor) -> Tensor:
+        return found.remainder(prime)
+
+    for module in net.modules():
+        if isinstance(module, LAYERS):
+            module.register_forward_hook(remainder)
     return net
