@@ -21,7 +21,7 @@ def test_the_networks_count_the_same_however_nodes_are_numbered(network):
     net = counting_net(network, SMALL)
     assert_equivariant(net, "n n -> n", in_channels=1)
     graphs = [torch.randn(n, n, 1) for n in (5, 1, 3)]
-    together = net(bn.Padded.pack(graphs, "n n")).unpack()
+    together = net(bn.Padded.pack(graphs, "n n")).unpack("n")
     for graph, answer in zip(graphs, together, strict=True):
         torch.testing.assert_close(answer, net(graph))
 

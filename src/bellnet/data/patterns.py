@@ -17,6 +17,8 @@ from torch import Tensor
 from bellnet.combinatorics import Partition, moebius, partitions
 from bellnet.errors import OptionError
 
+__all__ = ["PATTERNS", "count_pattern"]
+
 Edges = tuple[tuple[int, int], ...]
 
 

@@ -19,6 +19,7 @@ MOST = 2**16
 """No prime needs to be larger."""
 LAYERS = (EquivariantLinear, Product, nn.Linear)
 
+
 class Cube(nn.Module):
     """The cube of every entry, modulo a prime."""
 
