@@ -103,7 +103,6 @@ GIANTS = [
     f"-> {_many(501)}",
     f"{' '.join(f'a{number}' for number in range(501))} ->",
     f"{{{_many(30)}}} -> {{{_many(30)}}}",
-    f"{{{_many(10)}}}, {_many(10)} -> {{n n}}",
 ]
 
 

@@ -52,6 +52,9 @@ function readNames(text, start, stop, before, groups) {
       }
     }
   }
+  if (opened !== null && text[stop] === ",") {
+    throw mistake(text, stop, 1, "a comma, which stands between tensors, is inside of braces", UNORDERED);
+  }
   if (opened !== null) throw mistake(text, opened.at, 1, "this brace is not closed", UNORDERED);
   return names;
 }
