@@ -188,9 +188,12 @@ def colour_of(method: str) -> str:
 def new_figure(width: float, height: float) -> "Drawing":
     """An empty figure of that size in inches."""
     require("matplotlib", extra="draw", call="A picture")
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     from bellnet.draw.figure import Drawing
 
-    return Drawing(figsize=(width, height), layout="constrained", facecolor=style.PAPER)
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06)
+    return Drawing(figsize=(width, height), layout=layout, facecolor=style.PAPER)
 
 
 def _dress(axes: "Axes", title: str, across: str, up: str) -> None:

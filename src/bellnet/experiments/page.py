@@ -38,6 +38,7 @@ pre { background: var(--card); padding: .8rem 1rem; border-radius: 6px; overflow
 figure { margin: 1rem 0 }
 img { max-width: 100%; background: #fff; border-radius: 6px }
 li { overflow-wrap: anywhere }
+@media (max-width: 40rem) { table { font-size: .8rem } th, td { padding: .25rem .35rem } }
 """
 
 
