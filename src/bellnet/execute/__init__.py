@@ -6,6 +6,7 @@ from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbits import Orbit, pool_orbits
+from bellnet.execute.scratch import copied
 from bellnet.execute.transforms import wants_plain
 from bellnet.execute.weights import change_of_basis
 
@@ -17,6 +18,7 @@ __all__ = [
     "Orbit",
     "Supports",
     "change_of_basis",
+    "copied",
     "pool_orbits",
     "wants_plain",
 ]
