@@ -8,6 +8,7 @@ from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbits import Orbit, pool_orbits
 from bellnet.execute.products import multiply_dense
+from bellnet.execute.scratch import copied
 from bellnet.execute.transforms import wants_plain
 from bellnet.execute.weights import change_of_basis
 
@@ -19,6 +20,7 @@ __all__ = [
     "Orbit",
     "Supports",
     "change_of_basis",
+    "copied",
     "multiply_dense",
     "multiply_listed",
     "pool_orbits",

@@ -267,6 +267,10 @@ class EquivariantLinear(NotScripted, nn.Module):
             weights = self._in_diagrams(self._pairs, self._entries[:n_pairs], weights)
             if biases is not None:
                 biases = self._in_diagrams(self._bias_plans, self._entries[n_pairs:], biases)
+        if self._unordered is not None:
+            shares = self._unordered.shares
+            weights = [one * shares[pair.target] for one, pair in zip(weights, self.plan.pairs, strict=True)]
+            biases = None if biases is None else [one * share for one, share in zip(biases, shares, strict=True)]
         results = self._engine.several(received.layout, values, weights, biases)
         return results if self._unordered is None else self._unordered(results, received.layout)
 
@@ -307,6 +311,9 @@ class EquivariantLinear(NotScripted, nn.Module):
             (weight,) = self._in_diagrams(self._pairs, self._entries[:1], (weight,))
             if bias is not None:
                 (bias,) = self._in_diagrams(self._bias_plans, self._entries[1:], (bias,))
+        if self._unordered is not None:
+            (share,) = self._unordered.shares
+            weight, bias = weight * share, None if bias is None else bias * share
         result = self._engine(layout, tensor, weight, bias)
         return result if self._unordered is None else self._unordered((result,), layout)[0]
 
