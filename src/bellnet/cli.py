@@ -17,6 +17,7 @@ from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
     EXPERIMENT_COMMANDS,
+    EXPRESSIVE_COMMANDS,
     INTERRUPTED,
     MODEL_COMMANDS,
     OK,
@@ -338,6 +339,7 @@ COMMANDS = (
     ),
     *EXPERIMENT_COMMANDS,
     *SEARCH_COMMANDS,
+    *EXPRESSIVE_COMMANDS,
     Command(
         "mpnn-demo",
         "turn a trained message passing network into equivariant layers",

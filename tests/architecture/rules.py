@@ -25,7 +25,7 @@ PARTS = {
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "extras", "data", "estimator", "files", "locks", "public names"},
     "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
-    "commands": {"errors", "data", "files", "estimator", "experiments", "suggest", "public names"},
+    "commands": {"errors", "extras", "data", "files", "estimator", "experiments", "suggest", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone

@@ -12,6 +12,7 @@ from bellnet.commands.command import (
     positive,
 )
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
+from bellnet.commands.expressive import COMMANDS as EXPRESSIVE_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
 from bellnet.commands.names import harmless, harmless_lines
 from bellnet.commands.search import COMMANDS as SEARCH_COMMANDS
@@ -21,6 +22,7 @@ __all__ = [
     "BAD_INPUT",
     "CHECK_FAILED",
     "EXPERIMENT_COMMANDS",
+    "EXPRESSIVE_COMMANDS",
     "INTERRUPTED",
     "MODEL_COMMANDS",
     "OK",

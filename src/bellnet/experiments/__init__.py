@@ -8,6 +8,7 @@ tables and pictures from that file.
 
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from bellnet.experiments.expressive import run_expressive
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.merge import merge_records
 from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
@@ -37,6 +38,7 @@ __all__ = [
     "quick_graphs",
     "quick_method",
     "run_cells",
+    "run_expressive",
     "run_search",
     "search_table",
     "tables_of",

@@ -82,7 +82,7 @@ def write_report(directory: Path) -> list[Path]:
         "examples.png": example_outputs(finished),
         "accuracy.png": accuracy_curves(finished, epochs),
     }
-    pictures = {name: _png(figure) for name, figure in figures.items() if figure is not None}
+    pictures = {name: png(figure) for name, figure in figures.items() if figure is not None}
     tables = tables_of(directory)
     about, title = _about(finished), _title(finished)
     markdown = [f"# {title}", *(table.markdown() for table in tables)]
@@ -134,7 +134,8 @@ def _about(finished: list[dict[str, Any]]) -> list[str]:
     return [*lines, *(f"commit: {commit}" for commit in commits)]
 
 
-def _png(figure: "Figure") -> bytes:
+def png(figure: "Figure") -> bytes:
+    """The picture as the content of a file."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150, metadata={"Software": "bellnet"})
     return content.getvalue()
