@@ -19,6 +19,7 @@ from bellnet.commands import (
     COUNTING_COMMANDS,
     EXPERIMENT_COMMANDS,
     EXPLORE_COMMANDS,
+    EXPRESSIVE_COMMANDS,
     INTERRUPTED,
     MODEL_COMMANDS,
     OK,
@@ -346,6 +347,7 @@ COMMANDS = (
     *EXPERIMENT_COMMANDS,
     *SEARCH_COMMANDS,
     *COUNTING_COMMANDS,
+    *EXPRESSIVE_COMMANDS,
     Command(
         "mpnn-demo",
         "turn a trained message passing network into equivariant layers",

@@ -26,7 +26,17 @@ PARTS = {
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "public names"},
     "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
-    "commands": {"errors", "data", "files", "estimator", "experiments", "explorer", "suggest", "public names"},
+    "commands": {
+        "errors",
+        "extras",
+        "data",
+        "files",
+        "estimator",
+        "experiments",
+        "explorer",
+        "suggest",
+        "public names",
+    },
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone

@@ -173,7 +173,7 @@ def _replaced(value, path, number):
 @pytest.mark.parametrize("kind", RECORDS)
 def test_no_number_whatever_it_is_ends_a_report_without_words(tmp_path, kind, monkeypatch):
     drawn = RECORDS[kind]
-    monkeypatch.setattr("bellnet.experiments.report._png", lambda figure: b"")  # a second for each
+    monkeypatch.setattr("bellnet.experiments.report.png", lambda figure: b"")  # a second for each
     for which, record in enumerate(drawn):
         for path in _numbers(record):
             if path[:1] == ("said",) and path != ("said", 1, 2):

@@ -14,6 +14,7 @@ from bellnet.commands.command import (
 from bellnet.commands.counting import COMMANDS as COUNTING_COMMANDS
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
 from bellnet.commands.explore import COMMANDS as EXPLORE_COMMANDS
+from bellnet.commands.expressive import COMMANDS as EXPRESSIVE_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
 from bellnet.commands.names import harmless, harmless_lines
 from bellnet.commands.search import COMMANDS as SEARCH_COMMANDS
@@ -25,6 +26,7 @@ __all__ = [
     "COUNTING_COMMANDS",
     "EXPERIMENT_COMMANDS",
     "EXPLORE_COMMANDS",
+    "EXPRESSIVE_COMMANDS",
     "INTERRUPTED",
     "MODEL_COMMANDS",
     "OK",

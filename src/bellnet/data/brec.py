@@ -64,8 +64,8 @@ def _from_whole(path: Path) -> dict[str, list[Pair]]:
     total = sum(CATEGORIES.values())
     if len(records) not in (wanted := (2 * COPIES * total, 4 * COPIES * total)):
         raise DataError(
-            f"brec.load: {path} must hold {wanted[1]:,} graphs, or {wanted[0]:,} without the test of reliability, but it "
-            f"holds {len(records):,}."
+            f"brec.load: {path} must hold {wanted[1]:,} graphs, or {wanted[0]:,} without the test of reliability, "
+            f"but it holds {len(records):,}."
         )
     pairs, start = {}, 0
     for category, count in CATEGORIES.items():

@@ -3,8 +3,8 @@
 In dimension 1 nodes are coloured: at first all alike, then by their own colour and those of their neighbours, again and
 again (Weisfeiler and Leman, 1968). In dimension k it is tuples of k nodes: at first by which of their nodes are equal
 and linked, then, for every node w, by the k colours of the tuples that have w in the place of one of theirs. That is
-the *folklore* form; dimension k of it tells apart what dimension k + 1 of the other form does, and what networks of order
-k + 1 do.
+the *folklore* form; dimension k of it tells apart what dimension k + 1 of the other form does, and what networks of
+order k + 1 do.
 
 A colour is a rank in the sorted list of all that occurs in both graphs. So equal colours mean equal histories, and no
 hash makes different ones equal.
@@ -82,13 +82,13 @@ def kinds_after(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
     """The same, from first colours of one's own.
 
     Args:
-        colours: (graphs, n, ..., n), whole numbers from 0 up. Those of pairs must know which nodes are equal and linked.
+        colours: (graphs, n, ..., n), whole numbers from 0 up; those of pairs know which nodes are equal and linked.
         adjacency: (graphs, n, n), which colours of nodes need.
     """
     while _count(finer := _refined(colours, adjacency)) > _count(colours):
         colours = finer
     counts = torch.stack([graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours])
-    return torch.unique(counts, dim=0, return_inverse=True)[1]
+    return _ranks(counts)
 
 
 def _can_match(adjacency: Tensor, colours: Tensor) -> bool:
@@ -138,7 +138,7 @@ def _by_kind(adjacency: Tensor, dimension: int) -> Tensor:
     for slot in range(dimension):
         loops = adjacency.diagonal(dim1=1, dim2=2)
         colours = 2 * colours + loops.reshape(count, *(n if other == slot else 1 for other in range(dimension)))
-    return torch.unique(colours, return_inverse=True)[1]
+    return _ranks(colours.reshape(-1, 1)).reshape(colours.shape)
 
 
 def _refined(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
@@ -150,7 +150,13 @@ def _refined(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
     if adjacency is not None and dimension == 1:
         keys = 4 * keys + adjacency + 2 * adjacency.mT
     rows = torch.cat([colours.unsqueeze(-1), keys.sort(-1).values], -1).reshape(-1, n + 1)
-    return torch.unique(rows, dim=0, return_inverse=True)[1].reshape(colours.shape)
+    return _ranks(rows).reshape(colours.shape)
+
+
+def _ranks(rows: Tensor) -> Tensor:
+    """For each row its place in the sorted list of all that occur."""
+    ranks: Tensor = torch.unique(rows, dim=0, return_inverse=True)[1]
+    return ranks
 
 
 def _are_alike(colours: Tensor) -> bool:

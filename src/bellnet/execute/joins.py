@@ -173,7 +173,8 @@ def _pieces(bounds: Tensor, like: Tensor) -> Iterator[tuple[slice, slice]]:
 def _cuts(bounds: Tensor, some: int) -> Iterator[tuple[int, int]]:
     """Rows from one up to another, with about so many terms together; one row is never cut."""
     starts = torch.arange(0, int(bounds[-1]), some, device=bounds.device)
-    return pairwise([*(torch.searchsorted(bounds, starts, right=True) - 1).unique().tolist(), len(bounds) - 1])
+    firsts = torch.unique(torch.searchsorted(bounds, starts, right=True) - 1)
+    return pairwise([*firsts.tolist(), len(bounds) - 1])
 
 
 @dataclass(frozen=True)

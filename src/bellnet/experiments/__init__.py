@@ -11,6 +11,7 @@ from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
 from bellnet.experiments.counting import QUICK as QUICK_COUNTING
 from bellnet.experiments.counting import Counting, counting_net, counting_table, run_counting
+from bellnet.experiments.expressive import run_expressive
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.merge import merge_records
 from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
@@ -59,6 +60,7 @@ __all__ = [
     "quick_method",
     "run_cells",
     "run_counting",
+    "run_expressive",
     "run_search",
     "search_table",
     "tables_of",

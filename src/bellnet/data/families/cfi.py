@@ -1,9 +1,9 @@
 """Graphs of Cai, Fürer and Immerman (1992): for every dimension of colour refinement, two that it leaves alike.
 
 Every node of a base graph becomes a cloud, with a node for each even set of its edges. Where nodes of the base are
-linked, those nodes of their clouds are that agree about the edge: both sets have it or neither. In the twisted graph they
-must disagree about one edge. The two are not isomorphic if the base is connected, and dimension k tells them apart if
-and only if the base has a tree-width of at most k.
+linked, those nodes of their clouds are that agree about the edge: both sets have it or neither. In the twisted graph
+they must disagree about one edge. The two are not isomorphic if the base is connected, and dimension k tells them apart
+if and only if the base has a tree-width of at most k.
 """
 
 from collections import defaultdict

@@ -1,8 +1,8 @@
 """The networks that are asked to tell graphs apart, and what theory says of each.
 
-A network of order k tells apart what colour refinement of dimension k - 1 does (Maron et al., 2019b; Geerts, 2020), with
-products of matrices order 2 does what order 3 does, and message passing is colour refinement of dimension 1 (Morris et
-al., 2019; Xu et al., 2019).
+A network of order k tells apart what colour refinement of dimension k - 1 does, and order 2 what dimension 1 does
+(Maron et al., 2019b; Geerts, 2020). With products of matrices order 2 does what order 3 does. Message passing is colour
+refinement of dimension 1 (Morris et al., 2019; Xu et al., 2019).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def of_order(order: int, *, layers: int, channels: int, largest: int) -> Model:
         return nn.Sequential(first, Cube(prime), rest)
 
     def terms(n: int) -> int:
-        return bell(2 * order) * channels * n**order + 1  # as if every map were a sum over all tuples
+        return int(bell(2 * order)) * channels * int(n**order) + 1  # as if every map were a sum over all tuples
 
     return Model(f"order {order}", order - 1, largest, terms, make, lambda graph: (matrices(graph),))
 

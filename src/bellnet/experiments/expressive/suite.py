@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
-from bellnet.data import brec, families, generated, graph6
+from bellnet import data
 from bellnet.experiments.expressive.networks import Model, message_passing, of_order, with_products
 from bellnet.experiments.expressive.telling import Asked, Group, by_theory
 
@@ -66,40 +66,40 @@ def models(*, quick: bool = False) -> list[Model]:
 def made_here(*, quick: bool = False, seed: int = 0) -> Iterator[Family]:
     """The families that need no files."""
     count = 10 if quick else 50
-    yield Family("circular skip links", (Group("skip links", tuple(generated.skip_links(10, seed=seed)[0])),))
+    yield Family("circular skip links", (Group("skip links", tuple(data.generated.skip_links(10, seed=seed)[0])),))
     for parameters in ((16, 6, 2, 2), (25, 12, 5, 6)):
         name = f"strongly regular {parameters}"
-        yield Family(name, (Group(name, tuple(families.strongly_regular(*parameters))),))
-    yield from_pairs("regular graphs", families.regular_pairs(count, seed=seed))
-    yield from_pairs("double covers", families.cover_pairs(count, seed=seed))
-    yield from_pairs("Cai, Fürer, Immerman", families.cfi_pairs())
+        yield Family(name, (Group(name, tuple(data.families.strongly_regular(*parameters))),))
+    yield from_pairs("regular graphs", data.families.regular_pairs(count, seed=seed))
+    yield from_pairs("double covers", data.families.cover_pairs(count, seed=seed))
+    yield from_pairs("Cai, Fürer, Immerman", data.families.cfi_pairs())
 
 
 def from_graph6(path: str | os.PathLike[str]) -> Family:
     """The graphs of a file, those of one number of nodes in one group."""
-    by_size = groupby(sorted(graph6.load(path), key=lambda graph: graph.n), key=lambda graph: graph.n)
+    by_size = groupby(sorted(data.graph6.load(path), key=lambda graph: graph.n), key=lambda graph: graph.n)
     groups = (Group(f"{n} nodes of {Path(path).name}", tuple(graphs)) for n, graphs in by_size)
     return Family(Path(path).name, tuple(groups))
 
 
 def from_brec(folder: str | os.PathLike[str]) -> list[Family]:
     """The categories of BREC of which the folder has files."""
-    return [from_pairs(f"BREC, {category}", pairs) for category, pairs in brec.load(folder).items()]
+    return [from_pairs(f"BREC, {category}", pairs) for category, pairs in data.brec.load(folder).items()]
 
 
-def from_pairs(name: str, pairs: Sequence[families.Pair]) -> Family:
+def from_pairs(name: str, pairs: Sequence[data.families.Pair]) -> Family:
     """A family of pairs, each a group of its own."""
     return Family(name, tuple(Group(pair.name, (pair.first, pair.second)) for pair in pairs))
 
 
-def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, tell: Callable[[str], None] | None = None) -> Row:
+def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Callable[[str], None] | None = None) -> Row:
     """Have networks tell the graphs of a family apart, and compare with theory.
 
     Args:
         family: The graphs.
         asked: The kinds of networks. Each leaves out groups with more nodes than it can take.
         seed: Where weights come from.
-        tell: Called with the name of each group when it is done.
+        progress: Given a line after every ten groups.
     """
     theory = {model.dimension: _Sum() for model in asked}
     scores = {model.name: _Sum() for model in asked}
@@ -107,7 +107,7 @@ def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, tell: Callable
     networks = {
         model.name: Asked(model, max((n for n in sizes if n <= model.largest), default=1), seed=seed) for model in asked
     }
-    for group in family.groups:
+    for number, group in enumerate(family.groups, 1):
         able = [model for model in asked if group.n <= model.largest]
         expected = {dimension: by_theory(group, dimension) for dimension in {model.dimension for model in able}}
         for dimension, kinds in expected.items():
@@ -116,10 +116,14 @@ def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, tell: Callable
             kinds = networks[model.name].kinds(group)
             right = expected[model.dimension]
             scores[model.name].add(group, kinds.n_pairs_apart, right.n_pairs_apart, agrees=kinds == right)
-        if tell is not None:
-            tell(group.name)
-    sums = ({key: one.score() for key, one in some.items()} for some in (theory, scores))
-    return Row(family.name, family.n_pairs, *sums)
+        if progress is not None and number % 10 == 0:
+            progress(f"  {number} of {len(family.groups)}")
+    return Row(
+        family.name,
+        family.n_pairs,
+        {dimension: one.score() for dimension, one in theory.items()},
+        {name: one.score() for name, one in scores.items()},
+    )
 
 
 class _Sum:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bellnet.data import Graph, refinement
+from bellnet import data
+from bellnet.data import Graph
 from bellnet.errors import EquivarianceError
 from bellnet.experiments.expressive.networks import Model
 from bellnet.experiments.expressive.whole import prime_for, whole
@@ -55,7 +56,7 @@ class Kinds:
 
 def by_theory(group: Group, dimension: int) -> Kinds:
     """Which graphs colour refinement leaves alike."""
-    return Kinds.of(refinement.kinds(group.graphs, dimension))
+    return Kinds.of(data.refinement.kinds(group.graphs, dimension))
 
 
 class Asked:

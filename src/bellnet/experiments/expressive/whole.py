@@ -1,9 +1,9 @@
 """Networks of whole numbers: the layers as they are, in float64, where whole numbers below 2^53 are not rounded.
 
-Weights are drawn from 0 to p - 1 for a prime p, sums are not divided, the activation is the cube, and what a layer gives
-is taken modulo p. So the result is, modulo p, that of the network with the same weights and the activation x^3, and it is
-exact: where two graphs get different remainders, that network gives them different numbers, and no rounding is the
-reason. The prime leaves 2 when divided by 3, and then different remainders have different cubes.
+Weights are drawn from 0 to p - 1 for a prime p, sums are not divided, the activation is the cube, and what a layer
+gives is taken modulo p. So the result is, modulo p, that of the network with the same weights and the activation x^3,
+and it is exact: where two graphs get different remainders, that network gives them different numbers, and no rounding
+is the reason. The prime leaves 2 when divided by 3, and then different remainders have different cubes.
 """
 
 from math import isqrt
