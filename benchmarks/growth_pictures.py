@@ -8,12 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bellnet.draw import save_figures, style
+from bellnet.draw import panels, save_figures, style
 
 COLOURS = {
-    "ours": style.PALETTE[0],
-    "ours, dense": style.PALETTE[0],
-    "ours, sparse": style.PALETTE[2],
+    **{who: panels.COLOURS[who] for who in ("ours", "ours, dense", "ours, sparse")},
     "stacked": style.PALETTE[1],
     "einsums": style.PALETTE[4],
     "matrices": style.PALETTE[3],
@@ -44,9 +42,9 @@ def draw(record: Mapping[str, Any], directory: Path) -> None:
 def picture(record: Mapping[str, Any]) -> Figure:
     """A panel for every question, all of them with two logarithmic scales."""
     figure = Figure(figsize=(10.4, 6.4), facecolor=style.PAPER, layout="constrained")
-    panels = figure.subplots(2, 3).flat
+    figure.get_layout_engine().set(hspace=0.06, wspace=0.04)
     drawn: set[str] = set()
-    for axes, (name, what, title, across) in zip(panels, PANELS, strict=True):
+    for axes, (name, what, title, across) in zip(figure.subplots(2, 3).flat, PANELS, strict=True):
         drawn |= _draw(axes, record[name], what)
         axes.set_title(title, loc="left", size=style.TEXT, color=style.INK)
         axes.set_xlabel(across, size=style.SMALL, color=style.SOFT)
