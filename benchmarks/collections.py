@@ -119,14 +119,14 @@ def race_of(spec: str, *, rounds: int, quick: bool, kept: str = "") -> Raced:
     for name, module in modules.items():
         upstream = [torch.randn_like(one) for one in module(tensors)]
         calls[name] = partial(_run, module, tensors, upstream)
-    return raced(f"{spec}, forward+backward{kept}", calls, threads=2, rounds=rounds)
+    return raced(f"{spec}, forward+backward{kept}", calls, threads=1 if quick else 2, rounds=rounds)
 
 
 def measure_collections(effort: Effort) -> Section:
     """One race for each spec, those with large results in processes of their own."""
     races, ratios = [], []
     for keep in (False, True):
-        edges, unordered = _in_a_process((EDGES, UNORDERED), effort, keep=keep)
+        edges, unordered = _races_apart((EDGES, UNORDERED), effort, keep=keep)
         races += [edges, unordered]
         ratios += [edges.ratio(PAIRS, TOGETHER), edges.ratio(TOGETHER, FIRST), unordered.ratio(ORDERED, BRACES)]
     races.append(race_of(WEIGHTS, rounds=effort.rounds, quick=effort.quick))
@@ -134,8 +134,10 @@ def measure_collections(effort: Effort) -> Section:
     return Section(tuple(races), tuple(ratios))
 
 
-def _in_a_process(specs: Sequence[str], effort: Effort, *, keep: bool) -> list[Raced]:
-    """Races in a process of their own, which may keep the memory that it frees."""
+def _races_apart(specs: Sequence[str], effort: Effort, *, keep: bool) -> list[Raced]:
+    """Races in a process of their own, which may keep the memory that it frees; quick ones that do not are run here."""
+    if effort.quick and not keep:
+        return [race_of(one, rounds=effort.rounds, quick=True) for one in specs]
     kept = f", {KEPT}" if keep else ""
     code = f"""if True:
         import json
