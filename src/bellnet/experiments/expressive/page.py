@@ -24,14 +24,16 @@ PICTURE, RECORD = "confused.png", "record.json"
 NAMES = ("report.md", "report.html", PICTURE, RECORD)
 CAPTION = "Two graphs that order 2 confuses: the numbers that networks give their nodes, and equal ones in one colour"
 CRITERION = (
-    f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. Networks run "
-    "in float64 on whole numbers: weights are whole, sums are not divided, the activation is the cube, and after every "
-    "layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is rounded. Every graph is also "
-    "renumbered at random, and has to get exactly the same numbers; if it does not, the run ends with an error. So no "
-    "network is credited with its own rounding, and differences that means would make faint count as well.",
-    "A difference of remainders proves that the network with these weights and the activation x^3 tells the graphs "
-    "apart. That none is found proves nothing by itself; it agrees with theory, which is computed for every pair: colour "
-    "refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with whole numbers for colours.",
+    f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. "
+    "Networks run in float64 on whole numbers: weights are whole, sums are not divided, the activation is the "
+    "cube, and after every layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is "
+    "rounded. Every graph is also renumbered at random, and has to get exactly the same numbers; if it does not, "
+    "the run ends with an error. So no network is credited with its own rounding, and differences that means "
+    "would make faint count as well.",
+    "A difference of remainders proves that the network with these weights and the activation x^3 tells the "
+    "graphs apart. That none is found proves nothing by itself; it agrees with theory, which is computed for "
+    "every pair: colour refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with "
+    "whole numbers for colours.",
 )
 
 
