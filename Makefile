@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dev
+EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dist dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
 # build of torch). The links named in pip's configuration file are read where uv is called.
@@ -26,17 +26,28 @@ endif
 # may write down what it compiles spares all later ones two thirds of that.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode"
 
+# $(call install,PYTHON,WHAT) installs into the environment of a Python, with uv if it is there.
+define install
+links=$$($(BIN)/python -m pip config get global.find-links 2>/dev/null | xargs | tr ' ' ','); \
+export UV_FIND_LINKS="$${UV_FIND_LINKS-$$links}"; \
+if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --python $(1) $(2) -c constraints.txt; then :; \
+else \
+    echo "uv is not available or failed; installing with pip instead"; \
+    $(1) -m pip install $(2) -c constraints.txt; \
+fi
+endef
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format bench docs clean
+.PHONY: help setup demo test lint typecheck format bench docs dist clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.with-dev  ## make .venv with everything a developer needs
 
-demo: $(VENV)/.with-experiments  ## run the demonstration
+demo: $(VENV)/.with-experiments $(VENV)/.with-estimator  ## run the demonstration: about three minutes, and one page
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
 test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
@@ -58,21 +69,25 @@ bench: $(VENV)/.with-draw $(VENV)/.with-estimator $(VENV)/.with-pyg  ## run the 
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.with-docs  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build -E -W --keep-going -q -d build/doctrees docs site
+	$(BIN)/python docs/check_links.py site
+
+dist: $(VENV)/.with-dist  ## build wheel and sdist into dist/, and try the wheel in an environment with torch alone
+	rm -rf dist build/clean
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv build/clean
+	@$(call install,build/clean/bin/python,dist/*.whl)
+	cd build && clean/bin/python -c 'import bellnet as bn; print(bn.EquivariantLinear("n n -> n n", 16, 32))'
+	cd build && clean/bin/bellnet plan "n n -> n n"
 
 clean:  ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.
 $(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt
-	@links=$$($(BIN)/python -m pip config get global.find-links 2>/dev/null | xargs | tr ' ' ','); \
-	export UV_FIND_LINKS="$${UV_FIND_LINKS-$$links}"; \
-	if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --python $(BIN)/python -e ".[$*]" -c constraints.txt; then :; \
-	else \
-	    echo "uv is not available or failed; installing with pip instead"; \
-	    $(BIN)/python -m pip install -e ".[$*]" -c constraints.txt; \
-	fi
+	@$(call install,$(BIN)/python,-e ".[$*]")
 	@touch $(if $(filter dev,$*),$(EXTRAS:%=$(VENV)/.with-%),$@)
 
 $(VENV)/.made:

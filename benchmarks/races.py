@@ -89,3 +89,9 @@ def race_record(races: list[Raced]) -> list[dict[str, Any]]:
         }
         for one in races
     ]
+
+
+def from_record(found: Mapping[str, Any]) -> Raced:
+    """A race that `race_record` has written."""
+    timings = {name: Timing(tuple(one["samples"]), one["repetitions"]) for name, one in found["contestants"].items()}
+    return Raced(found["race"], found["threads"], timings, found["is_steady"])

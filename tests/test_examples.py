@@ -1,6 +1,8 @@
 """Every example runs as it stands, without a warning, and says what it should."""
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 from functools import cache
@@ -8,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+
+from bellnet.experiments.config import METHODS, TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
@@ -90,15 +94,64 @@ def test_an_example_is_short(name):
     assert len((ROOT / "examples" / name).read_text(encoding="utf-8").splitlines()) < 60
 
 
-def test_the_demonstration_holds_learns_and_reports(tmp_path):
-    choice = ["--task", "trace", "--layers", "1", "--jobs", "1"]
-    finished = run("demo.py", tmp_path, "--out", str(tmp_path / "demo"), *choice)
-    assert finished.returncode == 0, finished.stderr
-    assert "✗" not in finished.stdout
-    assert "\033" not in finished.stdout  # no colours where nobody looks
-    for title in ("A plan", "Bell numbers", "Equivariance", "Pictures", "Learning"):
-        assert f"\n{title}  " in finished.stdout
-    for name in ("figure1.png", "diagrams.png", "table1/curves.png", "table1/report.html"):
-        assert (tmp_path / "demo" / name).exists()
-    assert str(tmp_path / "demo" / "table1" / "report.html") in finished.stdout
-    assert "Table 1" in finished.stdout
+@cache
+def demonstration():
+    """What the demonstration says when it is brief, and its page."""
+    with TemporaryDirectory() as folder:
+        finished = run(
+            "demo.py", folder, "--brief", "--task", "trace", "--jobs", "1", "--out", str(Path(folder) / "out")
+        )
+        assert finished.returncode == 0, finished.stderr
+        page = Path(folder) / "out" / "report.html"
+        assert str(page) in finished.stdout
+        return finished.stdout, page.read_text(encoding="utf-8")
+
+
+def test_the_demonstration_shows_everything_in_order():
+    said, page = demonstration()
+    titles = (
+        "A layer and its plan",
+        "Checked live",
+        "Learning: a part of Table 1",
+        "Graphs that colour refinement cannot tell apart",
+    )
+    for text in (said, page):
+        places = [text.find(title) for title in titles]
+        assert places[0] > -1
+        assert places == sorted(places)
+    assert "n n -> n n    15 maps, 2 biases" in said
+    assert "✓" in said
+    assert "✗" not in said
+    assert "\033" not in said  # no colours where nobody looks
+
+
+def test_the_page_of_the_demonstration_needs_no_other_file():
+    _, page = demonstration()
+    sources = re.findall(r'(?:src|href)="(.*?)"', page)
+    assert len(sources) == 5  # the basis, the diagrams, the curves, the circles, the accuracies: a trace has no picture
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+
+
+def test_the_demonstration_puts_its_figures_beside_the_paper_and_the_recorded_runs():
+    said, page = demonstration()
+    (row,) = [line.split("│")[1:-1] for line in said.splitlines() if "ours, 15 maps" in line]
+    task, layers, _, now, paper, recorded, verdict = (cell.strip() for cell in row)
+    assert (task, layers, paper, verdict) == ("trace", "1", "0.005", "worse")  # two steps are not enough
+    assert float(now) > 1
+    assert float(recorded) < 0.005
+    assert f'<td class="{now}">{now}</td>' in page
+
+
+def test_colour_refinement_sees_nothing_in_the_graphs_of_the_demonstration():
+    said, _ = demonstration()
+    assert "Colour refinement gives every graph 1 colour." in said
+    (pairs,) = [line.split("│")[1:-1] for line in said.splitlines() if "pairs of nodes " in line]
+    assert [cell.strip() for cell in pairs] == ["order 2", "pairs of nodes", "50%", "50%"]
+
+
+def test_every_cell_of_the_demonstration_is_one_of_table_1_as_the_paper_has_it():
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    cells = demo["cells"](list(demo["TRAINED"]), brief=False)
+    assert {(cell.task, cell.method) for cell in cells} == {(task, method) for task in TASKS for method in METHODS}
+    assert len({(cell.task, cell.layers) for cell in cells}) == len(TASKS)  # one depth a task
+    assert {(cell.n, cell.train, cell.test, cell.table) for cell in cells} == {(40, 10_000, 1_000, "table1")}

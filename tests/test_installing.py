@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.test_docstrings import python_blocks
 
 ROOT = Path(__file__).parents[1]
-FOR_DEVELOPERS = {"test", "lint", "docs", "dev"}
+FOR_DEVELOPERS = {"test", "lint", "docs", "dist", "dev"}
 
 
 def _section(page, title):

@@ -16,7 +16,9 @@ from bellnet import __version__
 from bellnet.commands import (
     BAD_INPUT,
     CHECK_FAILED,
+    COUNTING_COMMANDS,
     EXPERIMENT_COMMANDS,
+    EXPLORE_COMMANDS,
     EXPRESSIVE_COMMANDS,
     INTERRUPTED,
     MODEL_COMMANDS,
@@ -199,12 +201,16 @@ def _diagram_table(the_plan: "Plan") -> str:
         diagram.name if is_single else f"[{diagram.source}] to [{diagram.target}]  {diagram.name}"
         for diagram in the_plan.diagrams
     ]
-    width = max(map(len, names))
+    words = [diagram.words() for diagram in the_plan.diagrams]
+    steps = [diagram.describe() for diagram in the_plan.diagrams]
     rows = [
-        f"  {number:>4}  {name:<{width}}  {diagram.describe()}"
-        for number, (name, diagram) in enumerate(zip(names, the_plan.diagrams, strict=True))
+        ("map", "name", "in words", "step by step"),
+        *zip(map(str, range(len(names))), names, words, steps, strict=True),
     ]
-    return "\n".join([f"  {'map':>4}  {'name':<{width}}  in words", *rows])
+    _, of_name, of_words, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return "\n".join(
+        f"  {number:>4}  {name:<{of_name}}  {word:<{of_words}}  {step}" for number, name, word, step in rows
+    )
 
 
 def _cost_table(the_plan: "Plan", sizes: int | dict[str, int], channels: Sequence[int], batch: int) -> str:
@@ -330,6 +336,7 @@ COMMANDS = (
         _declare_basis,
         _run_basis,
     ),
+    *EXPLORE_COMMANDS,
     Command(
         "verify",
         "check the statements of the paper on this machine",
@@ -339,6 +346,7 @@ COMMANDS = (
     ),
     *EXPERIMENT_COMMANDS,
     *SEARCH_COMMANDS,
+    *COUNTING_COMMANDS,
     *EXPRESSIVE_COMMANDS,
     Command(
         "mpnn-demo",

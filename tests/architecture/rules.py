@@ -21,11 +21,22 @@ PARTS = {
     "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
+    "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "estimator", "files", "locks", "public names"},
-    "estimator": {"errors", "extras", "data", "files", "memory", "public names"},
-    "commands": {"errors", "extras", "data", "files", "estimator", "experiments", "suggest", "public names"},
+    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "public names"},
+    "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
+    "commands": {
+        "errors",
+        "extras",
+        "data",
+        "files",
+        "estimator",
+        "experiments",
+        "explorer",
+        "suggest",
+        "public names",
+    },
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": {"cli"},
     "memory": set(),  # the standard library alone
@@ -51,7 +62,7 @@ LATE = {
         "sklearn",
         "torch_geometric",
     },
-    "estimator": {"rich", "safetensors"},
+    "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
     "data": {"networkx", "torch_geometric", "numpy", "scipy"},
@@ -59,6 +70,7 @@ LATE = {
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
+    "draw/figure.py": {"matplotlib"},
     "experiments/checkpoints.py": {"lightning"},
     "experiments/graph_module.py": {"lightning", "torchmetrics"},
     "experiments/learner.py": {"lightning", "torchmetrics"},

@@ -15,7 +15,7 @@ from benchmarks.listed import ListedResult, verdicts_on_listed
 from benchmarks.measure import Race, Timing
 from benchmarks.padded import networks, on_padded, on_tensor
 from benchmarks.paper import measure_paper, training_step
-from benchmarks.races import Effort, Raced, on_threads, race_record, race_table
+from benchmarks.races import Effort, Raced, from_record, on_threads, race_record, race_table
 from benchmarks.results import Result
 from benchmarks.supports import share_of_joins, small_graphs
 
@@ -151,3 +151,17 @@ def test_a_layer_between_several_tensors_and_its_pairs_give_the_same(spec):
     for one, other in zip(together, pairs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
     assert len(modules[collections.PAIRS].layers) >= 4
+
+
+def test_layers_with_braces_and_without_can_do_the_same_to_symmetric_matrices():
+    modules, (x,) = collections.symmetric_contestants(quick=True)
+    assert torch.equal(x, x.transpose(1, 2))
+    braces, ordered = (modules[name].layer for name in (collections.BRACES, collections.ORDERED))
+    y = braces(x)
+    assert torch.equal(y, y.transpose(1, 2))
+    assert ordered(x).shape == y.shape
+
+
+def test_a_race_survives_being_written():
+    one = raced(new=10.0, repeated=5.0)
+    assert from_record(json.loads(json.dumps(race_record([one])))[0]) == one

@@ -142,6 +142,11 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
     "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
+    "a place for nodes nobody knows": lambda: Encoding().encode([PATH], node_channels="tensor"),
+    "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="apart"),
+    "pairs in the labels of nodes apart": lambda: Encoding(
+        node_labels=(1,), adjacency_in_labels=True, unknown="zero"
+    ).encode([PATH], node_channels="apart"),
     "a fit to different widths": lambda: Encoding.fit(
         [Graph(2, EDGES, node_features=torch.ones(2, 3)), Graph(2, EDGES, node_features=torch.ones(2, 1))]
     ),
@@ -183,6 +188,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "no entries": lambda: Loader([PATH], batch_size=1, max_entries=0),
     "more than all is waste": lambda: Loader([PATH], batch_size=1, max_waste=2),
     "a layout nobody knows for a loader": lambda: Loader([PATH], batch_size=1, layout="flat"),
+    "a place for nodes nobody knows for a loader": lambda: Loader([PATH], batch_size=1, node_channels=["apart"]),
     "edges of other graphs": lambda: at_edges(Padded(torch.zeros(1, 2, 2, 1), [2]), [PATH]),
     "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
     "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),

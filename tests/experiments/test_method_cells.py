@@ -11,6 +11,7 @@ from bellnet.estimator.cost import MOST_EPOCHS
 from bellnet.experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
 from bellnet.experiments.graph_data import load_graphs, load_set, parts_of
 from bellnet.experiments.methods import NAMES, method
+from bellnet.experiments.methods.best import LATER
 from tests.experiments.graphs import write_set
 
 CELL = MethodCell(method="gin", name="MUTAG", split=0, options={"epochs": 3, "b": [1, 2], "a": None})
@@ -40,6 +41,8 @@ def test_a_key_stays_what_it_is():
     assert wl.key == "table3-MUTAG-0-wl-nested-100-5e31c9e844"
     (gin,) = cells_of_methods(["gin"], names=["MUTAG"], splits=[0])
     assert gin.key == "table3-MUTAG-0-gin-nested-100-903b35d265"
+    (best,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
+    assert best.key == "table3-MUTAG-0-best-nested-100-8133ea064a"
 
 
 def test_a_key_tells_every_field_apart_but_where_the_data_are():
@@ -68,7 +71,11 @@ def test_the_order_of_options_is_of_no_account():
 def test_the_key_of_best_has_every_argument_of_the_classifier():
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
     arguments = GraphClassifier().get_params()
-    assert {*dict(cell.options), "random_state", "verbose"} == set(arguments)
+    assert {*dict(cell.options), "random_state", "verbose", *LATER} == set(arguments)
+    assert {name: arguments[name] for name in LATER} == LATER, "with another default it is an option"
+    apart = replace(cell, options={**dict(cell.options), "node_channels": "apart"})
+    assert apart.key != cell.key
+    assert MethodCell.from_json(apart.to_json()) == apart
     assert replace(cell, options={**dict(cell.options), "dropout": 0.7}).key != cell.key
 
 
@@ -103,7 +110,7 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - method must be one of 'best', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', 'diffpool', "
-        "'ecc', not 'svm'\n"
+        "'ecc', 'ppgn', not 'svm'\n"
         "  - protocol must be one of 'nested', not 'fixed'\n"
         "  - split must be a whole number from 0 up, not -1\n"
         "  - held_out must be a whole number from 2 up, not 1\n"

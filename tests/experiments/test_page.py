@@ -1,24 +1,14 @@
 """The report page, opened in a browser: nothing is missing and nothing complains."""
 
-import os
-import shutil
 from dataclasses import replace
 
 import pytest
 
 from bellnet.experiments import Records, run_cells, write_report
+from tests.browser import needs_browser, open_browser
 from tests.experiments.small import SMALL, small
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-QUIET = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or DRIVER is None,
-        reason="needs a browser: install Debian's chromium and chromium-driver",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs_browser]
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +22,9 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(page, tmp_path_factory):
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for option in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, env={**os.environ}))
-    try:
+    with open_browser(tmp_path_factory.mktemp("profile")) as driver:
         driver.get(page.as_uri())
         yield driver
-    finally:
-        driver.quit()
 
 
 def test_every_picture_is_there(browser):

@@ -30,6 +30,7 @@ from bellnet.extras import require
 from bellnet.nn.message_passing import CompactSet, MessageFunctions, MessagePassingNet
 from tests.messages.case import Case
 from tests.messages.over_nodes_cases import OVER_NODES
+from tests.messages.product_cases import PRODUCTS
 from tests.messages.several_cases import SEVERAL
 from tests.messages.sparse_cases import SPARSE
 from tests.messages.unordered_cases import UNORDERED
@@ -1013,6 +1014,7 @@ CASES = [
     *EXTRAS,
     *SPARSE,
     *OVER_NODES,
+    *PRODUCTS,
     *SEVERAL,
     *UNORDERED,
 ]

@@ -2,7 +2,7 @@
 
 import torch
 
-from bellnet import EntryNorm, EquivariantLinear, InvariantPool, Padded, Sparse, plan
+from bellnet import EntryNorm, EquivariantLinear, InvariantPool, Padded, Sparse, change_basis, plan
 from bellnet.errors import OptionError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
@@ -26,6 +26,53 @@ def _padded(sizes, *axes):
 
 
 SEVERAL = [
+    Case(
+        "nothing in the place of one of several tensors that are normalised",
+        TensorError,
+        lambda: EntryNorm("n n, n", 1)((torch.zeros(3, 3, 1), None)),
+        """\
+EntryNorm("n n, n", 1) at x[1] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not builtins.NoneType.""",
+    ),
+    Case(
+        "tensors of other graphs for a pool",
+        ShapeError,
+        lambda: InvariantPool("n n, n")((torch.zeros(5, 3, 3, 1), torch.zeros(4, 3, 1))),
+        """\
+InvariantPool("n n, n"): the batch axes of x[0] are (5,), but those of x[1] are (4,).
+All tensors must be about the same graphs.""",
+    ),
+    Case(
+        "one tensor of coefficients for several pairs",
+        TensorError,
+        lambda: change_basis("n n, n -> n", torch.zeros(7), to="orbit"),
+        """\
+change_basis("n n, n -> n"): coefficients must be a tuple with one tensor for each of 2 pairs of a source and a \
+target, not torch.Tensor.""",
+    ),
+    Case(
+        "coefficients for other pairs",
+        TensorError,
+        lambda: change_basis("n n, n -> n", [torch.zeros(5)] * 3, to="orbit"),
+        """\
+change_basis("n n, n -> n"): coefficients must be a tuple with one tensor for each of 2 pairs of a source and a \
+target, 3 came.""",
+    ),
+    Case(
+        "coefficients of a pair in the place of another",
+        ShapeError,
+        lambda: change_basis("n n, n -> n", [torch.zeros(5), torch.zeros(5)], to="orbit"),
+        """\
+change_basis("n n, n -> n"): coefficients[1] must have 2 entries on their first axis, one for each map, but their \
+shape is (5,).""",
+    ),
+    Case(
+        "one of several tensors of another type",
+        TensorError,
+        lambda: _layer()((torch.zeros(3, 3, 1), torch.zeros(3, 1, dtype=torch.float64))),
+        """\
+EquivariantLinear("n n, n -> n n, n", 1, 2) has parameters of type torch.float32, but x[1] is torch.float64.
+Convert it: x[1].to(torch.float32), or the layer: layer.to(torch.float64).""",
+    ),
     Case(
         "channels of some of several tensors",
         OptionError,

@@ -21,6 +21,7 @@ UNORDERED = [
     _caret("one slot in braces", "n {n} -> n", 2, 3, "fewer than two slots are in braces"),
     _caret("two node sets in braces", "{u i} -> u", 3, 1, "slots of different node sets are in braces"),
     _caret("a brace that is not closed", "{n n -> n", 0, 1, "this brace is not closed"),
+    _caret("a comma in braces", "{n, n} -> n", 2, 1, "a comma, which stands between tensors, is inside of braces"),
     Case(
         "groups of slots that are none",
         SpecError,

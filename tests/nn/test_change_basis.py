@@ -55,6 +55,25 @@ def test_two_layers_with_translated_weights_do_the_same(data, which):
     assert_close(orbit(x, sizes=new), diagram(x, sizes=new))
 
 
+@pytest.mark.parametrize("spec", ["n n, n -> n n, n", "u i, -> u i", "{n n}, n -> {n n}, n", "n -> n n,"])
+def test_two_layers_between_several_tensors_with_translated_weights_do_the_same(spec):
+    options = {"normalize": "sum", "bias": False, "dtype": torch.float64}
+    diagram = EquivariantLinear(spec, 1, 2, **options)
+    orbit = EquivariantLinear(spec, 1, 2, basis="orbit", **options)
+    randomise(diagram)
+    there = change_basis(spec, list(diagram.parameters()), to="orbit")
+    with torch.no_grad():
+        for weight, value in zip(orbit.parameters(), there, strict=True):
+            weight.copy_(value)
+    for weight, value in zip(diagram.parameters(), change_basis(spec, there, to="diagram"), strict=True):
+        assert_close(value, weight)
+    sizes = {"n": 4, "u": 3, "i": 5}
+    x = [torch.randn(*(sizes[name] for name in shape), 1, dtype=torch.float64) for shape in diagram.spec.sources]
+    x = tuple(one + one.transpose(0, 1) if one.ndim == 3 and "{" in spec else one for one in x)
+    for one, other in zip(orbit(x if len(x) > 1 else x[0]), diagram(x if len(x) > 1 else x[0]), strict=True):
+        assert_close(one, other)
+
+
 def test_the_sum_over_everything_counts_every_orbit_once():
     for spec in ["n n n ->", "u i u ->"]:
         everything = torch.zeros(plan(spec).n_maps)

@@ -425,6 +425,31 @@ def test_a_network_takes_sparse_edges_beside_nodes_in_a_row():
     assert_close(found[1], torch.cat([wanted[1].values[0], wanted[1].values[1, :2]]))
 
 
+def test_nodes_in_a_row_are_dropped_graph_by_graph():
+    torch.manual_seed(0)
+    sizes = torch.tensor([3, 2])
+    edges = bn.Sparse(torch.tensor([[0, 0, 1], [0, 1, 0], [1, 2, 1]]), torch.ones(3, 40), sizes)
+    _, nodes = bn.ChannelDropout(0.5, "n n, n")((edges, torch.ones(5, 40)))
+    assert set(nodes.flatten().tolist()) == {0, 2}
+    assert all(torch.equal(row, nodes[first]) for first, several in ((0, nodes[:3]), (3, nodes[3:])) for row in several)
+    assert not torch.equal(nodes[0], nodes[3])
+    net = bn.EquivariantNet("n n, n -> n", [1, 40, 1], dropout=0.5)
+    seen = []
+    net.last.register_forward_pre_hook(lambda _, given: seen.append(given[0][1] == 0))
+    net((edges.map(lambda values: values[:, :1]), torch.ones(5, 1)))
+    assert not torch.equal(seen[0][0], seen[0][3])
+
+
+def test_nodes_in_a_row_may_be_of_a_set_that_a_later_tensor_lists():
+    sizes = {"a": torch.tensor([2, 2]), "b": torch.tensor([1, 3])}
+    first = bn.Sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), torch.ones(2, 1), {"a": sizes["a"]})
+    second = bn.Sparse(torch.tensor([[0, 1], [0, 0], [0, 2]]), torch.ones(2, 1), sizes)
+    net = bn.InvariantNet("a a, b, a b", [1, 4, 4], 2, norm="graph", dropout=0.1, reduce="mean").eval()
+    nodes = torch.randn(4, 1)
+    listed = bn.Sparse.of_nodes(nodes, {"b": sizes["b"]})
+    assert_close(net((first, nodes, second)), net((first, listed, second)))
+
+
 def test_the_check_of_several_tensors_can_fail():
     with pytest.raises(bn.errors.EquivarianceError, match=r"where +output\[1\]\["):
         bn.testing.assert_equivariant(lambda x: (x[0], x[1].cumsum(-2)), "n n, n -> n n, n", in_channels=(1, 2))

@@ -46,6 +46,23 @@ def test_one_compilation_serves_any_padding() -> None:
     assert compiled.times == 1
 
 
+def test_one_compilation_of_a_product_serves_any_number_of_nodes_and_any_padding() -> None:
+    product = bn.Product("n n, n n -> n n", normalize="root")
+    compiled = Compiled(product)
+    for n in (5, 6, 9):
+        x, y = torch.randn(2, n, n, 3, requires_grad=True), torch.randn(2, n, n, 3)
+        torch.testing.assert_close(compiled(x, y), product(x, y))
+        found, expected = (torch.autograd.grad(one(x, y).pow(2).sum(), x) for one in (compiled, product))
+        torch.testing.assert_close(found, expected)
+    assert compiled.times == 1
+    compiled, times = Compiled(product), set()
+    for n in (5, 6):
+        graphs = bn.Padded(torch.randn(2, n, n, 3), torch.tensor([n, n - 2]))
+        torch.testing.assert_close(compiled(graphs, graphs).values, product(graphs, graphs).values)
+        times.add(compiled.times)
+    assert len(times) == 1  # the second size needed no further compilation
+
+
 OTHERS: list[tuple[torch.nn.Module, Tensor, dict[str, object]]] = [
     (
         bn.EquivariantLinear("n n -> n n", 3, 4, basis="orbit", normalize="sum", symmetric=True),

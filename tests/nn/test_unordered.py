@@ -1,6 +1,6 @@
 """Layers between unordered slots: the oracle, every layout, and results that are symmetric to the last bit."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ import torch
 import bellnet as bn
 from bellnet.errors import DeclarationError
 from bellnet.execute import reference
-from bellnet.nn.unordered import averaged
+from bellnet.nn import unordered
 
 SPECS = ("{n n} -> {n n}", "n n -> {n n}", "{n n} n -> n {n n}", "n -> {n n n}", "i {u u} -> u {i i}")
 
@@ -22,8 +22,12 @@ def _layer(text, channels=(2, 3), **options):
 
 
 def _symmetric(spec, x):
-    groups = [group for group in spec.unordered if group[0] < len(spec.sources[0])]
-    return averaged(x, groups)
+    for group in spec.unordered:
+        if group[0] < len(spec.sources[0]):
+            others = range(x.ndim)
+            orders = [dict(zip(group, order, strict=True)) for order in permutations(group)]
+            x = sum(x.permute([order.get(axis - 1, axis - 1) + 1 for axis in others]) for order in orders) / len(orders)
+    return x
 
 
 def _assert_symmetric(spec, y):
@@ -59,6 +63,30 @@ def test_layers_do_not_care_about_numbers_padding_or_batches(text):
     layer = bn.EquivariantLinear(text, 2, 3)
     bn.testing.assert_equivariant(layer, text)
     bn.testing.assert_padding_changes_nothing(layer, text)
+
+
+@pytest.mark.parametrize("text", ["{n n} -> {n n}", "n -> {n n n}", "n -> {n n} {n n}"])
+def test_some_graphs_at_a_time_and_plain_operations_give_the_same(text, monkeypatch):
+    layer, n_slots = _layer(text), 1 + (text[0] == "{")
+    x = _symmetric(layer.spec, torch.randn(5, *[3] * n_slots, 2, dtype=torch.float64)).requires_grad_()
+    results = []
+    for is_plain, n_bytes in ((True, 2**21), (False, 2**21), (False, 1)):
+        monkeypatch.setattr(unordered, "wants_plain", lambda is_plain=is_plain: is_plain)
+        monkeypatch.setattr(unordered, "CHUNK_BYTES", n_bytes)
+        y = layer(x)
+        _assert_symmetric(layer.spec, y)
+        results.append([y, *torch.autograd.grad(y.sin().sum(), [x, *layer.parameters()])])
+        with torch.no_grad():
+            torch.testing.assert_close(layer(x), y)
+    for others in results[1:]:
+        torch.testing.assert_close(results[0], others)
+
+
+def test_the_gradient_of_the_gradient_is_right():
+    layer = _layer("{n n}, n -> {n n}, n", (1, 1))
+    x = torch.randn(2, 3, 3, 1, dtype=torch.float64), torch.randn(2, 3, 1, dtype=torch.float64)
+    given = [one.requires_grad_() for one in (x[0] + x[0].transpose(1, 2), x[1])]
+    assert torch.autograd.gradgradcheck(lambda *given: tuple(one.sin() for one in layer(given)), given)
 
 
 def test_gradients_are_those_of_a_linear_map():

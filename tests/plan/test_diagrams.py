@@ -108,6 +108,45 @@ def test_the_fifteen_maps_between_matrices_have_names_and_say_what_they_do():
     }
 
 
+def test_the_fifteen_maps_between_matrices_say_what_comes_out():
+    assert {diagram.name: diagram.words() for diagram in plan("n n -> n n").diagrams} == {
+        "aa->aa": "the diagonal, on the diagonal",
+        "aa->ab": "the diagonal, along the rows",
+        "aa->ba": "the diagonal, along the columns",
+        "aa->bb": "the mean of the diagonal, on the diagonal",
+        "aa->bc": "the mean of the diagonal, everywhere",
+        "ab->aa": "row means, on the diagonal",
+        "ab->ab": "the input, unchanged",
+        "ab->ac": "row means, along the rows",
+        "ab->ba": "the transpose",
+        "ab->bb": "column means, on the diagonal",
+        "ab->bc": "column means, along the rows",
+        "ab->ca": "row means, along the columns",
+        "ab->cb": "column means, along the columns",
+        "ab->cc": "the mean of all entries, on the diagonal",
+        "ab->cd": "the mean of all entries, everywhere",
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "words"),
+    [
+        ("n -> n", "a->b", "the sum, at every node"),
+        ("n -> n n", "a->ba", "the values, along the columns"),
+        ("-> n n", "->aa", "one value, on the diagonal"),
+        ("u i -> i u", "ab->ba", "the transpose"),
+        ("n n n -> n n", "abc->ca", "sums over b, transposed"),
+        ("n n n -> n n", "aba->cb", "sums over a of the diagonal aba, along the columns"),
+        ("n n -> n n n", "ab->bca", "the entries, repeated as bca"),
+        ("n n n -> n n n", "abc->bca", "the entries, as bca"),
+        ("n n n -> n n n", "aab->bba", "the diagonal aab, on the diagonal bba"),
+    ],
+)
+def test_other_maps_say_what_comes_out(spec, name, words):
+    (diagram,) = [diagram for diagram in plan(spec).diagrams if diagram.name == name]
+    assert diagram.words(means=False) == words
+
+
 SIDES = ["", "u", "i", "u u", "u i", "i u", "i i"]
 SMALL = [f"{source} -> {target}" for source in SIDES for target in SIDES]
 
@@ -115,10 +154,11 @@ SMALL = [f"{source} -> {target}" for source in SIDES for target in SIDES]
 @pytest.mark.parametrize("spec", [*SMALL, *SPECS, "n n n n -> n n n", "u u i i -> u i u i", "n n n -> n n n n"])
 def test_no_two_maps_of_a_spec_have_the_same_words(spec):
     diagrams = plan(spec).diagrams
-    alike = {}
-    for diagram in diagrams:
-        alike.setdefault(diagram.describe(), []).append(diagram.name)
-    assert {words: names for words, names in alike.items() if len(names) > 1} == {}
+    for in_words in (Diagram.describe, Diagram.words):
+        alike = {}
+        for diagram in diagrams:
+            alike.setdefault(in_words(diagram), []).append(diagram.name)
+        assert {words: names for words, names in alike.items() if len(names) > 1} == {}
 
 
 @pytest.mark.parametrize(

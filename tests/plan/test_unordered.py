@@ -1,5 +1,6 @@
 """Unordered slots: counts by Burnside's lemma and by rank, and what a plan saves."""
 
+import sys
 from itertools import permutations, product
 from math import factorial
 
@@ -8,8 +9,9 @@ import torch
 
 from bellnet import plan
 from bellnet.combinatorics import canonical, partitions
+from bellnet.errors import SpecError
 from bellnet.execute.reference import basis_tensors, bias_tensors
-from bellnet.plan.count import count_maps
+from bellnet.plan.count import count_maps, count_products
 from bellnet.spec import Spec, parse_spec
 
 SPECS = (
@@ -103,3 +105,35 @@ def test_giants_are_counted_and_not_listed():
     many = " ".join("n" * 40)
     assert count_maps(parse_spec(f"{{{many}}} -> {{{many}}}")) > 10**6
     assert count_maps(parse_spec(f"{many} -> {{n n}}")) > 10**15
+
+
+@pytest.mark.parametrize("hollow", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_products_are_as_many_as_were_counted(symmetric, hollow):
+    for text in [
+        "n n n n -> n n n",
+        "n n -> n n n n",
+        "u u u i -> u u i i",
+        "n n n, n -> n n n, n",
+        "u u u i, u u i i -> u u i",
+        "->",
+    ]:
+        found = plan(text, symmetric=symmetric, hollow=hollow)
+        n_products = count_products(found.spec, symmetric=symmetric, hollow=hollow)
+        assert n_products == sum(len(level.swaps) for level in found.levels), text
+
+
+def test_printing_a_plan_lists_nothing_that_unordered_slots_save(monkeypatch):
+    unordered = "{n n n n n n} -> {n n n n n n}"
+    the_plan = plan(unordered)
+    monkeypatch.setattr(
+        sys.modules["bellnet.plan.declare"], "partitions", lambda *slots, **known: pytest.fail("maps were listed")
+    )
+    assert str(the_plan).endswith(f"{the_plan.n_maps:,} of 4,213,597 maps, 7 of 874 products")
+
+
+def test_hollow_inputs_of_many_unordered_slots_are_counted_far_enough_to_be_refused():
+    side = "{" + "n " * 30 + "}"
+    assert count_maps(parse_spec(f"{side} -> {side}"), hollow=True) == 589_128
+    with pytest.raises(SpecError, match="has 589,128 maps"):
+        plan(f"{side} -> {side}", hollow=True)

@@ -27,7 +27,7 @@ MALFORMED = {
     "... n n -> n": (0, 1, "'.' is not part of a node set name"),
     "*b n -> n": (0, 1, "'*' is not part of a node set name"),
     "{n n -> n": (0, 1, "this brace is not closed"),
-    "n -> {n, n}": (5, 1, "this brace is not closed"),
+    "n -> {n, n}": (7, 1, "a comma, which stands between tensors, is inside of braces"),
     "n n} -> n": (3, 1, "this brace was not opened"),
     "{n {n n}} -> n": (3, 1, "there is a brace inside of braces"),
     "n {n} -> n": (2, 3, "fewer than two slots are in braces"),

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from bellnet import EquivariantLinear, Spec, testing
+from bellnet import EquivariantLinear, Spec, errors, testing
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,28 @@ def test_the_matrix_times_the_entries_is_the_linear_part_of_the_module(spec, siz
     matrix = testing.matrix_of(layer, spec, sizes, in_channels=2)
     expected = layer(x, **options) - layer(torch.zeros_like(x), **options)
     torch.testing.assert_close((matrix @ x.flatten()).reshape(*target, 3), expected)
+
+
+def test_the_matrix_of_several_tensors_has_the_entries_of_one_after_the_other():
+    layer = EquivariantLinear("u i, u, -> u i, i", (2, 1, 3), (1, 2), dtype=torch.float64)
+    sizes, sources = {"u": 2, "i": 3}, [(2, 3, 2), (2, 1), (3,)]
+    matrix = testing.matrix_of(layer, layer.spec, sizes, in_channels=(2, 1, 3))
+    x = tuple(torch.randn(shape, dtype=torch.float64) for shape in sources)
+    found = layer(x)
+    torch.testing.assert_close(
+        matrix @ torch.cat([one.flatten() for one in x]), torch.cat([one.flatten() for one in found])
+    )
+    assert matrix.shape == (6 + 6, 12 + 2 + 3)
+    assert torch.equal(testing.matrix_of(lambda x: x[1], "n n, n -> n", 2)[:, 4:], torch.eye(2, dtype=torch.float64))
+
+
+def test_other_numbers_of_channels_than_tensors_are_refused():
+    with pytest.raises(errors.OptionError) as refusal:
+        testing.matrix_of(lambda x: x, "n n, n -> n", 2, in_channels=(1, 2, 3))
+    assert str(refusal.value) == (
+        'matrix_of(module, "n n, n -> n"): in_channels must be 2 numbers, one for each tensor, or one for all, not '
+        "(1, 2, 3)."
+    )
 
 
 def test_no_nodes_give_an_empty_matrix():

@@ -17,6 +17,63 @@ def test_layers_pass_with_any_garbage(spec, options, nan):
 
 
 @pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("spec", ["n n, n -> n n, n", "u i, u, -> i, u i,", "n -> n n, n", "n n, n ->", "u, i -> u i"])
+def test_layers_between_several_tensors_pass_with_any_garbage(spec, nan):
+    layer = EquivariantLinear(spec, 2, 3)
+    testing.assert_padding_changes_nothing(layer, spec, nan=nan, empty=True, dtype=torch.float64)
+
+
+def test_planted_faults_of_one_of_several_tensors_are_found_and_named():
+    layer = EquivariantLinear("n n, n -> n n, n", (2, 1), 3)
+
+    def mean_counts_padding(x):
+        edges, nodes = layer(x)
+        if isinstance(nodes, Padded):
+            nodes = nodes.with_values(nodes.values + x[1].values.mean(1, keepdim=True))
+            return edges, nodes
+        return edges, nodes + x[1].mean(1, keepdim=True)
+
+    with pytest.raises(errors.EquivarianceError, match=r"the output\[1\] of graph 0"):
+        testing.assert_padding_changes_nothing(mean_counts_padding, "n n, n -> n n, n", in_channels=(2, 1))
+
+    def leaves_garbage_outside(x):
+        edges, nodes = layer(x)
+        if isinstance(nodes, Padded):
+            inside = torch.arange(nodes.shape[1]) < nodes.sizes.unsqueeze(1)
+            return edges, nodes.with_values(torch.where(inside.unsqueeze(-1), nodes.values, 7.0))
+        return edges, nodes
+
+    with pytest.raises(errors.EquivarianceError, match=r"the output\[1\] outside the true sizes"):
+        testing.assert_padding_changes_nothing(leaves_garbage_outside, "n n, n -> n n, n", in_channels=(2, 1))
+
+
+def test_the_gradient_of_one_of_several_tensors_is_named():
+    class Sees(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * gradient.shape[0]  # one graph or several
+
+    def module(x):
+        edges, nodes = x
+        if isinstance(nodes, Padded):
+            return edges, Padded(Sees.apply(nodes.values), nodes.sizes)
+        return edges, Sees.apply(nodes)
+
+    with pytest.raises(errors.EquivarianceError, match=r"the gradient at x\[1\] of graph 0"):
+        testing.assert_padding_changes_nothing(module, "n n, n -> n n, n", in_channels=(2, 1), zero_outside=False)
+
+
+@pytest.mark.parametrize("found", [lambda x: x[0], lambda x: (*x, x[0])], ids=["one", "three"])
+def test_other_than_the_several_tensors_of_the_spec_is_refused(found):
+    with pytest.raises(errors.TensorError, match="returns the 2 tensors, or Padded, as a tuple, to check"):
+        testing.assert_padding_changes_nothing(found, "n n, n -> n n, n", in_channels=1)
+
+
+@pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @pytest.mark.parametrize("shape", ["n", "n n", "u i", "n n n"])
 def test_pooling_passes_with_any_garbage(shape, reduce, nan):

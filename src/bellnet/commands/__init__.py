@@ -11,7 +11,9 @@ from bellnet.commands.command import (
     make_directory,
     positive,
 )
+from bellnet.commands.counting import COMMANDS as COUNTING_COMMANDS
 from bellnet.commands.experiments import COMMANDS as EXPERIMENT_COMMANDS
+from bellnet.commands.explore import COMMANDS as EXPLORE_COMMANDS
 from bellnet.commands.expressive import COMMANDS as EXPRESSIVE_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
 from bellnet.commands.names import harmless, harmless_lines
@@ -21,7 +23,9 @@ from bellnet.commands.streams import Output, complain, own_streams
 __all__ = [
     "BAD_INPUT",
     "CHECK_FAILED",
+    "COUNTING_COMMANDS",
     "EXPERIMENT_COMMANDS",
+    "EXPLORE_COMMANDS",
     "EXPRESSIVE_COMMANDS",
     "INTERRUPTED",
     "MODEL_COMMANDS",

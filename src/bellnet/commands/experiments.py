@@ -22,7 +22,7 @@ SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-BINARY"
 SPLITS = tuple(range(10))
 LAYOUTS, PROTOCOLS = ("dense", "sparse"), ("fixed", "nested")
 FAITHFUL = "faithful"
-OTHER_METHODS = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc")
+OTHER_METHODS = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc", "ppgn")
 QUICK_SETS, QUICK_SPLITS = SETS[:1], SPLITS[:2]
 
 

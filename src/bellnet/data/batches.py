@@ -1,7 +1,7 @@
-"""A list of graphs as one tensor, in one call."""
+"""A list of graphs as one tensor, or two, in one call."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, cast, overload
 
 import torch
 
@@ -11,9 +11,11 @@ from bellnet.data.kinds import Given, Names
 from bellnet.tensors import Padded, Sparse
 
 
+@overload
 def to_padded(
     graphs: Iterable[object],
     *,
+    node_channels: Literal["diagonal"] = "diagonal",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
     max_gigabytes: float | None = None,
@@ -22,13 +24,42 @@ def to_padded(
     label: Given = None,
     edge_label: Given = None,
     **options: Any,
-) -> Padded:
+) -> Padded: ...
+@overload
+def to_padded(
+    graphs: Iterable[object],
+    *,
+    node_channels: str,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+    max_gigabytes: float | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
+    **options: Any,
+) -> Padded | tuple[Padded, Padded]: ...
+def to_padded(
+    graphs: Iterable[object],
+    *,
+    node_channels: str = "diagonal",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+    max_gigabytes: float | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
+    **options: Any,
+) -> Padded | tuple[Padded, Padded]:
     """A list of graphs as one `Padded` (graphs, n, n, channels): `Encoding.fit` and `encode` in one call.
 
     Other graphs may come out with other channels. To encode those as these, keep the `Encoding`.
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
+        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "apart" for two, over
+            pairs of nodes and over nodes.
         dtype: The type of the values.
         device: Where the values are.
         max_gigabytes: What would take more is refused; the memory of the machine if None.
@@ -43,12 +74,17 @@ def to_padded(
     torch.Size([2, 3, 3, 2])
     """
     known = read("to_padded(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
-    return Encoding.fit(known, **options).encode(known, dtype=dtype, device=device, max_gigabytes=max_gigabytes)
+    found = Encoding.fit(known, **options).encode(
+        known, node_channels=node_channels, dtype=dtype, device=device, max_gigabytes=max_gigabytes
+    )
+    return cast(Padded | tuple[Padded, Padded], found)
 
 
+@overload
 def to_sparse(
     graphs: Iterable[object],
     *,
+    node_channels: Literal["diagonal"] = "diagonal",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
     node: Given = None,
@@ -56,11 +92,38 @@ def to_sparse(
     label: Given = None,
     edge_label: Given = None,
     **options: Any,
-) -> Sparse:
+) -> Sparse: ...
+@overload
+def to_sparse(
+    graphs: Iterable[object],
+    *,
+    node_channels: str,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
+    **options: Any,
+) -> Sparse | tuple[Sparse, Sparse]: ...
+def to_sparse(
+    graphs: Iterable[object],
+    *,
+    node_channels: str = "diagonal",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+    node: Given = None,
+    edge: Given = None,
+    label: Given = None,
+    edge_label: Given = None,
+    **options: Any,
+) -> Sparse | tuple[Sparse, Sparse]:
     """A list of graphs as one `Sparse` that lists their edges and diagonals; otherwise as `to_padded`.
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
+        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "apart" for two, over
+            pairs of nodes and over nodes.
         dtype: The type of the values.
         device: Where the values are.
         node: The name or names of the attributes that are node features, see `as_graph`.
@@ -72,6 +135,11 @@ def to_sparse(
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_sparse([path, edge])
     Sparse("n n", 11 tuples, 1 channel, sizes=tensor([3, 2]))
+    >>> to_sparse([path, edge], node_channels="apart", degrees=True)
+    (Sparse("n n", 6 tuples, 1 channel, sizes=tensor([3, 2])), Sparse("n", 5 tuples, 1 channel, sizes=tensor([3, 2])))
     """
     known = read("to_sparse(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
-    return Encoding.fit(known, **options).encode(known, layout="sparse", dtype=dtype, device=device)
+    found = Encoding.fit(known, **options).encode(
+        known, layout="sparse", node_channels=node_channels, dtype=dtype, device=device
+    )
+    return cast(Sparse | tuple[Sparse, Sparse], found)

@@ -2,13 +2,14 @@
 
 An `Encoding` is fitted once, to the graphs that are learned from, and then turns any graphs into a `Padded` or a
 `Sparse` with the same channels in the same order: the adjacency, edge features, edge labels (one channel for each label
-seen when it was fitted), and on the diagonal node labels, likewise, node features, degrees and the size of the graph.
-It remembers by which names features and labels were read, and reads other graphs by the same.
+seen when it was fitted), and on the diagonal, or in a tensor of their own, node labels, likewise, node features,
+degrees and the size of the graph. It remembers by which names features and labels were read, and reads other graphs by
+the same.
 """
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, overload
 
@@ -17,12 +18,13 @@ from torch import Tensor
 
 from bellnet.data.columns import NO_COLUMNS, ROLES, Columns, part_names
 from bellnet.data.convert import read, read_by
-from bellnet.data.degrees import log_degrees, log_sizes, normalized, scale_of
+from bellnet.data.degrees import log_degrees, log_sizes, scale_of
 from bellnet.data.graph import Graph
 from bellnet.data.kinds import Given, Names
+from bellnet.data.rows import Labels, apart, count, edge_rows, label_places, node_rows
 from bellnet.data.select import FIELDS, select
 from bellnet.errors import DataError, OptionError
-from bellnet.tensors import Padded, Sparse
+from bellnet.tensors import Padded, Sparse, Support
 from bellnet.tensors.room import check_room_for
 
 ADJACENCIES = {
@@ -32,12 +34,13 @@ ADJACENCIES = {
 }
 UNKNOWN = ("zero", "error")
 LAYOUTS = ("padded", "sparse")
+NODE_CHANNELS = ("diagonal", "apart")
 FORMAT = "bellnet encoding"
 VERSION = 4
 NEW_FIELDS = {2: {"edge_labels", "columns", "sizes"}, 3: {"sizes"}}
 """What earlier versions, which can still be read, did not know: labels of edges and names, and sizes of graphs."""
-Labels = tuple[int, ...] | tuple[tuple[int, ...], ...]
-_NO_LABELS = torch.zeros(0, dtype=torch.int64)
+Encoded = Padded | Sparse | tuple[Padded, Padded] | tuple[Sparse, Sparse]
+"""Graphs as one tensor over pairs of nodes, or as two: pairs, and nodes."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Encoding:
         columns: object = self.columns
         if not isinstance(columns, Columns) or not _is_texts(columns.texts):
             raise OptionError(f"Encoding: columns must be Columns with the texts of labels, not {columns!r}.")
-        widths = (self.node_features, self.edge_features, len(_apart(self.node_labels)), len(_apart(self.edge_labels)))
+        widths = (self.node_features, self.edge_features, len(apart(self.node_labels)), len(apart(self.edge_labels)))
         for role, width in zip(ROLES, widths, strict=True):
             names = getattr(columns, role)
             if names is not None and not (_is_strings(names) and len(names) == width):
@@ -165,7 +168,7 @@ class Encoding:
             "edge_labels": _seen_labels(known, "edge_labels") if edge_labels else (),
         }
         columns = Columns.common(graph.columns for graph in known)
-        numbers = {number for name in ("node_labels", "edge_labels") for part in _apart(found[name]) for number in part}
+        numbers = {number for name in ("node_labels", "edge_labels") for part in apart(found[name]) for number in part}
         return cls(
             adjacency=adjacency,
             unknown=unknown,
@@ -216,7 +219,7 @@ class Encoding:
 
     def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
         """The texts of labels, where there are any; with their attribute if there are several columns of labels."""
-        parts, texts = _apart(labels), dict(self.columns.texts)
+        parts, texts = apart(labels), dict(self.columns.texts)
         if len(parts) == 1:
             return [str(texts.get(label, label)) for label in parts[0]]
         owners = attributes or [str(number) for number in range(len(parts))]
@@ -228,12 +231,17 @@ class Encoding:
     def channels(self) -> int:
         """The number of channels."""
         # Not the length of the names: a number from a file can be larger than any list.
-        return self.n_of_pairs + _count(self.node_labels) + self.node_features + bool(self.degrees) + bool(self.sizes)
+        return self.n_of_pairs + self.n_of_nodes
 
     @property
     def n_of_pairs(self) -> int:
         """The number of channels that say something of pairs of nodes; they come first, those of nodes follow."""
-        return len(ADJACENCIES[self.adjacency]) + self.edge_features + _count(self.edge_labels)
+        return len(ADJACENCIES[self.adjacency]) + self.edge_features + count(self.edge_labels)
+
+    @property
+    def n_of_nodes(self) -> int:
+        """The number of channels that say something of nodes: on the diagonal of pairs, or apart."""
+        return count(self.node_labels) + self.node_features + bool(self.degrees) + bool(self.sizes)
 
     @overload
     def encode(
@@ -241,6 +249,7 @@ class Encoding:
         graphs: Iterable[object],
         *,
         layout: Literal["padded"] = "padded",
+        node_channels: Literal["diagonal"] = "diagonal",
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
         max_gigabytes: float | None = None,
@@ -251,6 +260,7 @@ class Encoding:
         graphs: Iterable[object],
         *,
         layout: Literal["sparse"],
+        node_channels: Literal["diagonal"] = "diagonal",
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
     ) -> Sparse: ...
@@ -260,111 +270,110 @@ class Encoding:
         graphs: Iterable[object],
         *,
         layout: str,
+        node_channels: Literal["diagonal"] = "diagonal",
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
         max_gigabytes: float | None = None,
     ) -> Padded | Sparse: ...
+    @overload
     def encode(
         self,
         graphs: Iterable[object],
         *,
         layout: str = "padded",
+        node_channels: str,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
         max_gigabytes: float | None = None,
-    ) -> Padded | Sparse:
-        """The graphs as one tensor.
+    ) -> Encoded: ...
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: str = "padded",
+        node_channels: str = "diagonal",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
+    ) -> Encoded:
+        """The graphs as one tensor over pairs of nodes, or as two: what is said of pairs, and what is said of nodes.
 
         Args:
             graphs: Graphs of any kind that `as_graph` takes.
             layout: "padded" for a `Padded` of shape (graphs, n, n, channels), n being the size of the largest;
                 "sparse" for a `Sparse` that lists the edges and, for every node v, (v, v).
+            node_channels: Where the channels of nodes stand: on the "diagonal", or "apart". Apart there are two tensors
+                of the same layout, for "n n, n": over pairs with `n_of_pairs` channels (of a `Sparse` the edges alone
+                are listed), and over nodes with `n_of_nodes`.
             dtype: The type of the values.
             device: Where the values are.
             max_gigabytes: A padded batch that would take more is refused; the memory of the machine if None.
         """
         if layout not in LAYOUTS:
             raise OptionError(f"Encoding.encode(graphs): layout must be 'padded' or 'sparse', not {layout!r}.")
+        self.check_node_channels("Encoding.encode(graphs)", node_channels)
         known = self.read(graphs)
         if not known:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
             self._check(graph, number)
         if layout == "sparse":
-            return self._sparse(known, dtype, device)
+            return self._sparse(known, dtype, device, is_apart=node_channels == "apart")
         longest = max(graph.n for graph in known)
-        shape = len(known), longest, longest, self.channels
+        shape = len(known), longest, longest, self.n_of_pairs if node_channels == "apart" else self.channels
         check_room_for("Encoding.encode(graphs)", shape, dtype, max_gigabytes)
-        return self._padded(known, torch.zeros(shape, dtype=dtype), device)
+        return self._padded(known, torch.zeros(shape, dtype=dtype), device, is_apart=node_channels == "apart")
 
-    def _padded(self, graphs: list[Graph], values: Tensor, device: torch.device | str | None) -> Padded:
-        edges, nodes = _edges_and_diagonal(graphs)
-        self._write_edges(values, graphs, tuple(edges))
-        self._write_nodes(values, graphs, tuple(nodes))
-        return Padded.clean(values.to(device), torch.tensor([graph.n for graph in graphs]), ("n", "n"))
+    def check_node_channels(self, call: str, node_channels: object) -> None:
+        """Refuse a place for the channels of nodes that is none, or that they cannot stand in."""
+        if not isinstance(node_channels, str) or node_channels not in NODE_CHANNELS:
+            raise OptionError(f"{call}: node_channels must be 'diagonal' or 'apart', not {node_channels!r}.")
+        if node_channels == "diagonal":
+            return
+        if self.adjacency_in_labels:
+            raise OptionError(
+                f"{call}: adjacency_in_labels adds values of pairs to channels of nodes, which cannot be with "
+                "node_channels='apart'; leave out one of them."
+            )
+        if not self.n_of_nodes:
+            raise OptionError(
+                f"{call}: node_channels='apart' needs channels of nodes, but here nothing is said of nodes: they have "
+                "neither labels nor features.\nLeave it out, or add degrees=True or sizes=True."
+            )
 
-    def _sparse(self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None) -> Sparse:
-        edges, nodes = _edges_and_diagonal(graphs)
-        tuples, sizes = torch.cat([edges, nodes], 1), torch.tensor([graph.n for graph in graphs])
+    def _padded(
+        self, graphs: list[Graph], values: Tensor, device: torch.device | str | None, *, is_apart: bool
+    ) -> Padded | tuple[Padded, Padded]:
+        edges, diagonal = _edges_and_diagonal(graphs)
+        _write(values, tuple(edges), edge_rows(self, graphs, values.dtype))
+        of_nodes = node_rows(self, graphs, values.dtype)
+        if not is_apart:
+            _add_last(values, tuple(diagonal), of_nodes)
+        pairs = Padded.clean(values.to(device), torch.tensor([graph.n for graph in graphs]), ("n", "n"))
+        if not is_apart:
+            return pairs
+        nodes = values.new_zeros(*values.shape[:2], self.n_of_nodes)
+        _write(nodes, tuple(diagonal[:2]), of_nodes)
+        return pairs, pairs.with_clean_values(nodes.to(device), ("n",))
+
+    def _sparse(
+        self, graphs: list[Graph], dtype: torch.dtype, device: torch.device | str | None, *, is_apart: bool
+    ) -> Sparse | tuple[Sparse, Sparse]:
+        edges, diagonal = _edges_and_diagonal(graphs)
+        tuples = edges if is_apart else torch.cat([edges, diagonal], 1)
+        sizes = torch.tensor([graph.n for graph in graphs])
         before = sizes.square().cumsum(0) - sizes.square()
         owner, source, target = tuples
         codes, rows = (before[owner] + source * sizes[owner] + target).unique(return_inverse=True)
         index = tuples.new_empty(3, len(codes))
         index[:, rows] = tuples
-        values = torch.zeros(len(codes), self.channels, dtype=dtype)
-        self._write_edges(values, graphs, (rows[: edges.shape[1]],))
-        self._write_nodes(values, graphs, (rows[edges.shape[1] :],))
-        return Sparse(index.to(device), values.to(device), sizes.to(device), is_sorted=True)
-
-    def _write_edges(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
-        columns = []
-        if self.adjacency != "normalized":
-            columns.append(torch.ones(len(here[0]), 1, dtype=values.dtype))
-        if self.adjacency != "plain":
-            columns.append(normalized(graphs).to(values.dtype).unsqueeze(-1))
-        if self.edge_features:
-            features = [_edge_features(graph) for graph in graphs if graph.n_edges]
-            nothing = torch.zeros(0, self.edge_features, dtype=values.dtype)
-            columns.append(torch.cat([nothing, *(part.to(values.dtype) for part in features)]))
-        if self.edge_labels:
-            labels = torch.zeros(len(here[0]), _count(self.edge_labels), dtype=values.dtype)
-            for place, is_known in self._places(graphs, "edge_labels"):
-                labels[is_known.nonzero().flatten(), place[is_known]] = 1
-            columns.append(labels)
-        if self.adjacency_in_labels:
-            columns.append(columns[0].expand(-1, _count(self.node_labels)))
-        row = torch.cat(columns, 1)
-        values[..., : row.shape[1]][here] = row
-
-    def _write_nodes(self, values: Tensor, graphs: list[Graph], here: tuple[Tensor, ...]) -> None:
-        first = self.n_of_pairs
-        for place, known in self._places(graphs, "node_labels"):
-            values[(*(axis[known] for axis in here), first + place[known])] += 1
-        if self.node_features:
-            features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
-            nothing = torch.zeros(0, self.node_features, dtype=values.dtype)
-            columns = torch.cat([nothing, *(part.to(values.dtype) for part in features)])
-            after_labels = first + _count(self.node_labels)
-            values[..., after_labels : after_labels + self.node_features][here] = columns
-        if self.degrees:
-            mean, deviation = self.degrees
-            values[..., -2 if self.sizes else -1][here] = ((log_degrees(graphs) - mean) / deviation).to(values.dtype)
-        if self.sizes:
-            mean, deviation = self.sizes
-            of_nodes = torch.repeat_interleave(log_sizes(graphs), torch.tensor([graph.n for graph in graphs]))
-            values[..., -1][here] = ((of_nodes - mean) / deviation).to(values.dtype)
-
-    def _places(self, graphs: list[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:
-        """For every column of labels: the place of each label among all known ones, and whether it is one of them."""
-        parts = _apart(getattr(self, name))
-        given = [labels for graph in graphs if (labels := getattr(graph, name)) is not None and len(labels)]
-        before = 0
-        for column, part in enumerate(parts):
-            labels = torch.cat([_NO_LABELS, *(one if one.ndim == 1 else one[:, column] for one in given)])
-            vocabulary = torch.tensor(part, dtype=torch.int64)
-            place = torch.searchsorted(vocabulary, labels).clamp(max=len(vocabulary) - 1)
-            yield before + place, vocabulary[place] == labels
-            before += len(part)
+        values = torch.zeros(len(codes), self.n_of_pairs if is_apart else self.channels, dtype=dtype)
+        _write(values, (rows[: edges.shape[1]],), edge_rows(self, graphs, dtype))
+        of_nodes = node_rows(self, graphs, dtype)
+        if not is_apart:
+            _add_last(values, (rows[edges.shape[1] :],), of_nodes)
+        pairs = Sparse(index.to(device), values.to(device), sizes.to(device), is_sorted=True)
+        return (pairs, nodes_beside(pairs, of_nodes.to(device))) if is_apart else pairs
 
     def _check(self, graph: Graph, number: int) -> None:
         width = 0 if graph.edge_features is None else graph.edge_features.shape[1]
@@ -379,7 +388,7 @@ class Encoding:
                 self._check_labels(graph, number, name, owner)
 
     def _check_labels(self, graph: Graph, number: int, name: str, owner: str) -> None:
-        labels, parts = getattr(graph, name), _apart(getattr(self, name))
+        labels, parts = getattr(graph, name), apart(getattr(self, name))
         if labels is None:
             raise DataError(
                 f"Encoding.encode(graphs): graphs[{number}] has no {name}, but the graphs of the fit had.\n"
@@ -392,7 +401,7 @@ class Encoding:
             )
         if self.unknown != "error":
             return
-        for column, (_, known) in enumerate(self._places([graph], name)):
+        for column, (_, known) in enumerate(label_places(getattr(self, name), [graph], name)):
             if not bool(known.all()):
                 place = int(known.logical_not().nonzero()[0])
                 label = int(labels[place] if labels.ndim == 1 else labels[place, column])
@@ -423,7 +432,7 @@ class Encoding:
                 continue
             if labels is None:
                 return name, f"no {name}, but the graphs of the fit had"
-            columns, expected = (1 if labels.ndim == 1 else labels.shape[1]), len(_apart(known))
+            columns, expected = (1 if labels.ndim == 1 else labels.shape[1]), len(apart(known))
             if columns != expected:
                 return name, f"{columns} columns of {name}, but the graphs of the fit had {expected}"
         return None
@@ -474,6 +483,21 @@ def _edges_and_diagonal(graphs: list[Graph]) -> tuple[Tensor, Tensor]:
     return torch.cat([edge_owner.unsqueeze(0), ends]), torch.stack([node_owner, node, node])
 
 
+def nodes_beside(pairs: Sparse, values: Tensor) -> Sparse:
+    """Rows of all nodes of the graphs of a `Sparse`, those of the first graph first, as a `Sparse` over nodes."""
+    return Sparse.on(Support.every_node(pairs.support.counts, "n"), values)
+
+
+def _write(values: Tensor, here: tuple[Tensor, ...], rows: Tensor) -> None:
+    """Put rows into the first channels."""
+    values[..., : rows.shape[1]][here] = rows
+
+
+def _add_last(values: Tensor, here: tuple[Tensor, ...], rows: Tensor) -> None:
+    """Add rows to the last channels, of places that are different from each other."""
+    values[..., values.shape[-1] - rows.shape[1] :][here] += rows
+
+
 def _common_width(graphs: list[Graph], name: str) -> int:
     """The number of features that all graphs have."""
     first: tuple[int, int] | None = None
@@ -498,21 +522,6 @@ def _mismatch(number: int, name: str, expected: int, width: int) -> DataError:
         f"Encoding.encode(graphs): graphs[{number}] has {width} {name}, but the graphs of the fit had {expected}.\n"
         f"Give the same features, or fit with {name}=False."
     )
-
-
-def _edge_features(graph: Graph) -> Tensor:
-    return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
-
-
-def _apart(labels: Labels) -> tuple[tuple[int, ...], ...]:
-    """The known labels of each column."""
-    if not labels:
-        return ()
-    return labels if isinstance(labels[0], tuple) else (labels,)
-
-
-def _count(labels: Labels) -> int:
-    return sum(map(len, _apart(labels)))
 
 
 def _seen_labels(graphs: list[Graph], name: str) -> Labels:

@@ -1,8 +1,8 @@
 """Graphs to learn from that need no download, made from a seed.
 
-`citations` is one graph whose nodes have labels. The others are sets of graphs with a label each: classes take turns,
-sizes are drawn alike for all classes, and the nodes are renumbered at random, so nothing but the structure tells the
-classes apart. What it takes to do so:
+`citations` is one graph whose nodes have labels, `random_graphs` have none. The others are sets of graphs with a label
+each: classes take turns, sizes are drawn alike for all classes, and the nodes are renumbered at random, so nothing but
+the structure tells the classes apart. What it takes to do so:
 
 | set | classes | degrees alone | colour refinement, and networks of order 2 | order 3 |
 |---|---|---|---|---|
@@ -120,9 +120,35 @@ def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0)
     return replace(undirected(n, linked), node_features=chance.bernoulli(generator=generator)), labels
 
 
+def random_graphs(
+    count: int = 100, *, nodes: tuple[int, int] = (12, 20), degree: float = 4, seed: int = 0
+) -> list[Graph]:
+    """Graphs of different sizes in which every pair of nodes is linked with the same chance.
+
+    Args:
+        count: The number of graphs.
+        nodes: The least and the largest number of nodes, at least 2.
+        degree: How many neighbours a node has on average.
+        seed: Where the random numbers come from.
+
+    >>> random_graphs(2, nodes=(12, 12))
+    [Graph(n=12, edges=58), Graph(n=12, edges=46)]
+    """
+    if not 0 <= degree < nodes[0]:
+        raise OptionError(
+            f"generated.random_graphs: degree must be from 0 up and less than the least number of nodes, {nodes[0]}; "
+            f"it is {degree!r}."
+        )
+
+    def pairs(n: int, generator: torch.Generator) -> Tensor:
+        return (torch.rand(n, n, generator=generator) < degree / (n - 1)).triu(1).nonzero()
+
+    return _make("random_graphs", [pairs], count, nodes, seed, least=2)[0]
+
+
 def _make(
     name: str,
-    kinds: Sequence[Callable[[int, torch.Generator], Edges]],
+    kinds: Sequence[Callable[[int, torch.Generator], Edges | Tensor]],
     count: int,
     nodes: tuple[int, int],
     seed: int,
@@ -142,7 +168,7 @@ def _make(
     for label in labels.tolist():
         n = int(torch.randint(nodes[0], nodes[1] + 1, (), generator=generator))
         order = torch.randperm(n, generator=generator)
-        graphs.append(undirected(n, order[torch.tensor(kinds[label](n, generator))]))
+        graphs.append(undirected(n, order[torch.as_tensor(kinds[label](n, generator))]))
     return graphs, labels
 
 

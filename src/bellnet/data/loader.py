@@ -1,17 +1,22 @@
 """Batches of graphs of about the same size, in an order that depends on a seed and an epoch alone."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from bellnet.data.convert import read
-from bellnet.data.encode import LAYOUTS, Encoding
+from bellnet.data.encode import LAYOUTS, Encoded, Encoding
+from bellnet.data.graph import Graph
 from bellnet.data.kinds import Given, Names
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
 
-Batch = tuple[Padded | Sparse, Tensor | list[object] | None, Tensor]
+Batch = tuple[Encoded, Tensor | list[object] | None, Tensor]
+
+Parts = tuple[Padded | Sparse, ...]
+"""Of one graph: what is said of pairs of nodes and, if that stands apart, what is said of nodes."""
 
 MIXING = 0.05
 """By which part of its size a graph may be taken for larger or smaller than it is, so that it meets others."""
@@ -25,9 +30,9 @@ class Loader:
     goes to any other. The order depends on `seed` and the epoch alone. Sparse batches need no padding: there graphs of
     all sizes come together.
 
-    Iterating gives tuples: the batch, a `Padded` or a `Sparse`, its labels (None without labels), and the places of
-    its graphs in `graphs`. A few batches, mostly of very large graphs, have fewer graphs than `batch_size`: see
-    `max_waste`.
+    Iterating gives tuples: the batch, a `Padded` or a `Sparse` (or two, see `node_channels`), its labels (None without
+    labels), and the places of its graphs in `graphs`. A few batches, mostly of very large graphs, have fewer graphs
+    than `batch_size`: see `max_waste`.
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
@@ -36,6 +41,8 @@ class Loader:
         batch_size: The largest number of graphs in a batch.
         encoding: How graphs become channels; fitted to these graphs if None.
         layout: What a batch is: "padded" or "sparse", see `Encoding.encode`.
+        node_channels: Where what is said of nodes stands: on the "diagonal", or "apart", so that a batch is a tuple of
+            two tensors, over pairs of nodes and over nodes; see there.
         shuffle: Whether the order is random. If not, batches run from small graphs to large ones.
         seed: Where the random numbers come from.
         max_waste: A batch of which a larger part would be padding is cut in two where that saves most.
@@ -67,6 +74,7 @@ class Loader:
         batch_size: int,
         encoding: Encoding | None = None,
         layout: str = "padded",
+        node_channels: str = "diagonal",
         shuffle: bool = True,
         seed: int = 0,
         max_waste: float = 0.35,
@@ -94,7 +102,8 @@ class Loader:
             raise DataError("Loader(graphs): there is no graph.\nGive at least one.")
         self.labels = _labels(labels, len(self.graphs))
         self.encoding = Encoding.fit(self.graphs) if encoding is None else encoding
-        self.layout = layout
+        self.encoding.check_node_channels("Loader", node_channels)
+        self.layout, self.node_channels = layout, node_channels
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
@@ -105,8 +114,8 @@ class Loader:
         self.epoch = 0
         self._sizes = torch.tensor([graph.n for graph in self.graphs])
         self._entries = [graph.n**2 if layout == "padded" else graph.n + graph.n_edges for graph in self.graphs]
-        needed = sum(self._entries) * self.encoding.channels * dtype.itemsize
-        self._kept: list[Padded | Sparse | None] | None = [None] * len(self.graphs) if needed <= cache_bytes else None
+        needed = sum(map(self._numbers, self.graphs)) * dtype.itemsize
+        self._kept: list[Parts | None] | None = [None] * len(self.graphs) if needed <= cache_bytes else None
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch: the next iteration gives its batches."""
@@ -172,25 +181,32 @@ class Loader:
         middle = saved.index(max(saved)) + 1 if max(saved) else count // 2
         return [*self._cut_further(batch[:middle]), *self._cut_further(batch[middle:])]
 
-    def _encode(self, places: Tensor) -> Padded | Sparse:
-        if self._kept is None:
-            graphs = [self.graphs[place] for place in places.tolist()]
-            return self.encoding.encode(graphs, layout=self.layout, dtype=self.dtype, device=self.device)
-        kept = [self._encoded(self._kept, place) for place in places.tolist()]
-        if self.layout == "sparse":
-            return Sparse.pack(one for one in kept if isinstance(one, Sparse)).to(self.device or "cpu")
-        longest = int(self._sizes[places].max())
-        values = torch.zeros(len(places), longest, longest, self.encoding.channels, dtype=self.dtype)
-        for row, one in zip(values, kept, strict=True):
-            row[: one.values.shape[1], : one.values.shape[1]] = one.values[0]
-        return Padded.clean(values.to(self.device), self._sizes[places], ("n", "n"))
+    def _numbers(self, graph: Graph) -> int:
+        """How many numbers an encoded graph has."""
+        pairs = graph.n**2 if self.layout == "padded" else graph.n_edges
+        if self.node_channels == "apart":
+            return pairs * self.encoding.n_of_pairs + graph.n * self.encoding.n_of_nodes
+        return (pairs if self.layout == "padded" else pairs + graph.n) * self.encoding.channels
 
-    def _encoded(self, kept: list[Padded | Sparse | None], place: int) -> Padded | Sparse:
-        """A graph by itself, encoded once."""
+    def _encode(self, places: Tensor) -> Encoded:
+        if self._kept is None:
+            return self._encoded([self.graphs[place] for place in places.tolist()], device=self.device)
+        kept = [self._encoded_once(self._kept, place) for place in places.tolist()]
+        parts = [_packed(several, self._sizes[places], self.device) for several in zip(*kept, strict=True)]
+        return cast(Encoded, tuple(parts) if len(parts) > 1 else parts[0])
+
+    def _encoded(self, graphs: list[Graph], device: torch.device | str | None) -> Encoded:
+        return self.encoding.encode(
+            graphs, layout=self.layout, node_channels=self.node_channels, dtype=self.dtype, device=device
+        )
+
+    def _encoded_once(self, kept: list[Parts | None], place: int) -> Parts:
+        """A graph by itself, encoded once: its tensor, or two of them."""
         found = kept[place]
         if found is None:
-            found = self.encoding.encode([self.graphs[place]], layout=self.layout, dtype=self.dtype)
-            found = kept[place] = found.unpack()[0] if isinstance(found, Sparse) else found
+            encoded = self._encoded([self.graphs[place]], device=None)
+            parts = encoded if isinstance(encoded, tuple) else (encoded,)
+            found = kept[place] = tuple(one.unpack()[0] if isinstance(one, Sparse) else one for one in parts)
         return found
 
     def _labels_at(self, places: Tensor) -> Tensor | list[object] | None:
@@ -199,6 +215,18 @@ class Loader:
         if isinstance(self.labels, Tensor):
             return self.labels[places].to(self.device)
         return [self.labels[place] for place in places.tolist()]
+
+
+def _packed(several: Parts, sizes: Tensor, device: torch.device | str | None) -> Padded | Sparse:
+    """Graphs that were encoded one by one, as a batch."""
+    if isinstance(several[0], Sparse):
+        return Sparse.pack(one for one in several if isinstance(one, Sparse)).to(device or "cpu")
+    like = several[0].values
+    n_axes = like.ndim - 2
+    values = like.new_zeros(len(several), *[int(sizes.max())] * n_axes, like.shape[-1])
+    for row, one, size in zip(values, several, sizes.tolist(), strict=True):
+        row[(slice(size),) * n_axes] = one.values[0]
+    return Padded.clean(values.to(device), sizes, ("n",) * n_axes)
 
 
 def _labels(labels: Tensor | Sequence[object] | None, count: int) -> Tensor | list[object] | None:

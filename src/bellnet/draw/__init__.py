@@ -1,4 +1,4 @@
-"""Pictures of the maps: their basis as matrices, their diagrams as dots and lines; and errors against depth.
+"""Pictures of the maps: their basis as matrices, their diagrams as dots and lines; and curves of all kinds.
 
 All of them are matplotlib figures, each of which belongs to nobody else: it is not registered with pyplot, so there is
 nothing to close. matplotlib is imported when a picture is drawn; `pip install 'bellnet[draw]'` brings it.
@@ -8,6 +8,18 @@ from bellnet.draw.basis import draw_basis
 from bellnet.draw.diagrams import draw_diagrams
 from bellnet.draw.errors import ErrorCurve, draw_errors
 from bellnet.draw.pairs import pairs_of
+from bellnet.draw.panels import Panels, colour_of, new_figure
 from bellnet.draw.save import check_path, save_figures
 
-__all__ = ["ErrorCurve", "check_path", "draw_basis", "draw_diagrams", "draw_errors", "pairs_of", "save_figures"]
+__all__ = [
+    "ErrorCurve",
+    "Panels",
+    "check_path",
+    "colour_of",
+    "draw_basis",
+    "draw_diagrams",
+    "draw_errors",
+    "new_figure",
+    "pairs_of",
+    "save_figures",
+]

@@ -31,11 +31,12 @@ def draw_errors(heading: str, curves: Sequence[ErrorCurve]) -> "Figure":
         curves: The panels from left to right.
     """
     require("matplotlib", extra="draw", call="draw_errors")
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    from bellnet.draw.figure import Drawing
+
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
-    figure = Figure(figsize=(4.6 * len(curves) + 0.4, 4.4), dpi=100, facecolor=style.PAPER, layout=layout)
+    figure = Drawing(figsize=(4.6 * len(curves) + 0.4, 4.4), dpi=100, facecolor=style.PAPER, layout=layout)
     figure.suptitle(heading, x=0.012, ha="left", fontsize=style.HEADING, fontweight="bold", color=style.INK)
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
     lowest, highest = min(min(curve.measured) for curve in curves), max(max(curve.bound) for curve in curves)

@@ -34,11 +34,11 @@ class Sheet:
     """A figure of a given size; places are (left, top) in inches from its upper left corner."""
 
     def __init__(self, head: Head, width: float, height: float) -> None:
-        from matplotlib.figure import Figure
+        from bellnet.draw.figure import Drawing
 
         self.width = max(width, head.width + 2 * style.MARGIN)
         self.height = height
-        self.figure = Figure(figsize=(self.width, self.height), dpi=100, facecolor=style.PAPER)
+        self.figure = Drawing(figsize=(self.width, self.height), dpi=100, facecolor=style.PAPER)
         self.figure.set_layout_engine("none")  # whatever the user's settings say: places are fixed
         title = str(head.spec).replace("->", "\N{RIGHTWARDS ARROW}")
         self.write(style.MARGIN, style.MARGIN - 0.06, title, size=style.HEADING, bold=True)

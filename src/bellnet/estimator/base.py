@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -44,6 +44,9 @@ from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience
 from bellnet.estimator.validation import read_validation
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Callback = Callable[[Any, dict[str, Any]], None]
 """Called after every epoch of a fit, see `GraphEstimator.fit`."""
 
@@ -67,6 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     label: str | Sequence[str] | None
     edge_label: str | Sequence[str] | None
     layout: str
+    node_channels: str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -129,6 +133,7 @@ class GraphEstimator(ABC, BaseEstimator):
         of_classes = self._class_weights(call, groups)
         weights = times_class_weights(call, given, of_classes)
         encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees, sizes=self.sizes)
+        encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
         net = self._affordable_net(call, encoding, device)
@@ -158,7 +163,7 @@ class GraphEstimator(ABC, BaseEstimator):
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
-        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_))
+        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
         lesson = Lesson(
             graphs=scaled,
@@ -172,6 +177,7 @@ class GraphEstimator(ABC, BaseEstimator):
             loss=self._loss,
             score_name=self._measure_name,
             score=self._measure,
+            node_channels=self.node_channels,
             max_entries=most_pairs([graph.n for graph in graphs], self.order),
         )
         epochs = affordable_epochs(graphs, self.layout_, self.order) if self.max_epochs == "auto" else self.max_epochs
@@ -206,6 +212,18 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         check_is_fitted(self, "net_")
         return problems(X, encoding=self.encoding_)
+
+    def plot_history(self) -> "Figure":
+        """The learning curve: loss and score after every epoch of the fit, of what was learned and what was held out.
+
+        It is a figure of matplotlib, which notebooks show by itself; elsewhere, `figure.savefig("curve.png")`. A line
+        marks the epoch that was kept. `pip install 'bellnet[draw]'` brings matplotlib.
+        """
+        from bellnet.estimator.curves import draw_history
+
+        check_is_fitted(self, "net_")
+        call = f"{type(self).__name__}.plot_history()"
+        return draw_history(call, self.history_, self.kept_epoch_, score=self._measure_name)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
@@ -257,12 +275,17 @@ class GraphEstimator(ABC, BaseEstimator):
         """The widths of all layers, but for that of the input."""
         return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
 
+    def _given_channels(self, encoding: Encoding) -> int | tuple[int, int]:
+        """The channels of what the network is given: of one tensor, or of pairs and of nodes."""
+        return (encoding.n_of_pairs, encoding.n_of_nodes) if self.node_channels == "apart" else encoding.channels
+
     def _make_net(self, encoding: Encoding) -> LabelNet:
         """The network in single precision, without weights: on the meta device, where it takes no memory."""
         with torch.device("meta"):
             net = LabelNet(
                 self.target,
-                [encoding.channels, *map(int, self.channels)],
+                self._given_channels(encoding),
+                list(map(int, self.channels)),
                 order=int(self.order),
                 hidden=[int(width) for width in self.hidden],
                 outputs=self._n_outputs(),
@@ -302,6 +325,7 @@ class GraphEstimator(ABC, BaseEstimator):
             batch_size=ASKED_AT_ONCE,
             encoding=self.encoding_,
             layout=self.layout_,
+            node_channels=self.node_channels,
             shuffle=False,
             max_entries=most_pairs([graph.n for graph in graphs], self.order),
             cache_bytes=0,  # every graph is asked once
@@ -324,7 +348,9 @@ class GraphEstimator(ABC, BaseEstimator):
         if self.layout_ != "padded":
             return
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
-        widths = [encoding.channels, *(self._widths() if self.target == "edge" else map(int, self.channels))]
+        given = self._given_channels(encoding)
+        of_pairs, of_nodes = given if isinstance(given, tuple) else (given, 0)
+        widths = [of_pairs, *(self._widths() if self.target == "edge" else map(int, self.channels))]
         if self.order == 3:  # what is held for pairs is little beside
             widths = [0, *map(int, self.channels)]
         batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
@@ -333,7 +359,7 @@ class GraphEstimator(ABC, BaseEstimator):
         if learning:
             pooled = self.target == "graph" and "max" in self.pool
             step = training_bytes(n_entries, widths, maximum=pooled, held=held)
-            needed = step + kept_bytes(sizes, encoding.channels, torch.float32)
+            needed = step + kept_bytes(sizes, of_pairs, of_nodes, torch.float32)
             check_training(call, batch, needed, allowed, order=self.order)
         else:
             check_prediction(call, batch, prediction_bytes(n_entries, widths, held), allowed, order=self.order)

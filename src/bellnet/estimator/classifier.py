@@ -51,6 +51,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
             "auto" takes what is cheaper for the graphs of the fit.
+        node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
+            "apart", in a tensor of their own that every layer has beside that of the pairs.
         dropout: The probability to drop a channel while learning.
         label_smoothing: The share of every label that is spread over all classes while learning.
         learning_rate: Of Adam.
@@ -110,6 +112,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
+        node_channels: str = "diagonal",
         dropout: float = 0.1,
         label_smoothing: float = 0.0,
         learning_rate: float = 0.004,
@@ -140,6 +143,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.label = label
         self.edge_label = edge_label
         self.layout = layout
+        self.node_channels = node_channels
         self.dropout = dropout
         self.label_smoothing = label_smoothing
         self.learning_rate = learning_rate

@@ -106,9 +106,9 @@ def prediction_bytes(n_entries: int, widths: Sequence[int], held: Held) -> int:
     return 8 * n_entries * (2 * widths[0] + max(before + passing * after for before, after in pairwise(widths)))
 
 
-def kept_bytes(sizes: Sequence[int], channels: int, dtype: torch.dtype) -> int:
-    """The most memory that encoded graphs take which are kept for the next epoch."""
-    return min(KEPT_BYTES, sum(n * n for n in sizes) * channels * dtype.itemsize)
+def kept_bytes(sizes: Sequence[int], of_pairs: int, of_nodes: int, dtype: torch.dtype) -> int:
+    """The most memory that encoded graphs take which are kept for the next epoch, with so many channels of each."""
+    return min(KEPT_BYTES, sum(n * n * of_pairs + n * of_nodes for n in sizes) * dtype.itemsize)
 
 
 def most_pairs(sizes: Sequence[int], order: int) -> int:

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 5
+VERSION = 6
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
 NEW_OPTIONS: dict[int, dict[str, Any]] = {
     3: {"max_gigabytes": None},
     4: dict.fromkeys(ROLES),
     5: {"order": 2, "jump": False, "norm": None, "residual": False, "sizes": False, "label_smoothing": 0.0},
+    6: {"node_channels": "diagonal"},
 }
 """The options that came with a version, and what they would have been before."""
 CHOSEN_LAYOUT = 5
@@ -181,6 +182,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
     estimator.encoding_ = Encoding.from_json(described["encoding"])
+    estimator.encoding_.check_node_channels(name, estimator.node_channels)
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)
     estimator.history_, estimator.kept_epoch_ = _history(described)

@@ -21,7 +21,8 @@ from bellnet import (
 from bellnet.data import Graph
 from bellnet.estimator.triples import TripleNet
 
-SPECS = {"node": "n n -> n", "edge": "n n -> n n"}
+OverNodes = Tensor | Padded | Sparse
+SLOTS = {"node": "n", "edge": "n n"}
 
 
 class LabelNet(nn.Module):
@@ -29,7 +30,9 @@ class LabelNet(nn.Module):
 
     Args:
         target: What has labels: "graph", "node" or "edge".
-        channels: The channels of the input and after each equivariant layer.
+        given: The channels of the input: of pairs of nodes, or where nodes have a tensor of their own, of pairs and of
+            nodes.
+        channels: The channels after each equivariant layer.
         order: How many nodes each entry between those layers belongs to: pairs, 2, or triples, 3.
         hidden: The widths of the fully connected layers after them.
         outputs: The number of outputs for a label.
@@ -49,6 +52,7 @@ class LabelNet(nn.Module):
     def __init__(
         self,
         target: str,
+        given: int | tuple[int, int],
         channels: Sequence[int],
         *,
         order: int,
@@ -63,10 +67,13 @@ class LabelNet(nn.Module):
     ) -> None:
         super().__init__()
         self.target = target
-        self.register_buffer("scale", torch.ones(channels[0]))
+        self.given = given if isinstance(given, tuple) else (given,)
+        self.register_buffer("scale", torch.ones(sum(self.given)))
+        source = "n n, n" if isinstance(given, tuple) else "n n"
         if order == 3:
             self.net: nn.Module = TripleNet(
                 target,
+                given,
                 channels,
                 widths=[*hidden, outputs],
                 pool=pool,
@@ -81,11 +88,12 @@ class LabelNet(nn.Module):
         if target == "graph":
             over = "listed" if layout == "sparse" else "all"
             self.net = InvariantNet(
-                "n n", channels, outputs, hidden=hidden, reduce=pool, pool_over=over, jump=jump, **options
+                source, [given, *channels], outputs, hidden=hidden, reduce=pool, pool_over=over, jump=jump, **options
             )
             return
         widths = [*hidden, outputs]
-        modules: list[nn.Module] = [EquivariantNet(SPECS[target], [*channels, widths[0]], **options)]
+        spec = f"{source} -> {SLOTS[target]}"
+        modules: list[nn.Module] = [EquivariantNet(spec, [given, *channels, widths[0]], **options)]
         for before, after in pairwise(widths):
             modules += [Pointwise(nn.ReLU()), Pointwise(nn.Linear(before, after))]
         self.net = nn.Sequential(*modules)
@@ -114,19 +122,18 @@ class LabelNet(nn.Module):
             for layer in layers:
                 layer.generator = None
 
-    def forward(self, batch: Tensor | Padded | Sparse, graphs: Sequence[Graph]) -> Tensor:
-        """From (graphs, n, n, channels), or listed pairs, to (labels, outputs).
+    def forward(self, batch: OverNodes | tuple[OverNodes, ...], graphs: Sequence[Graph]) -> Tensor:
+        """From (graphs, n, n, channels), or listed pairs, to (labels, outputs); or from pairs and nodes.
 
         Args:
             batch: The graphs, encoded.
             graphs: The same graphs: their sizes, and which edges have labels.
         """
-        if isinstance(batch, Sparse):
-            found: Tensor | Padded | Sparse = self.net(batch.map(lambda values: values * self.scale))
-        elif isinstance(batch, Padded) and len({graph.n for graph in graphs}) > 1:
-            found = self.net(batch.with_values(batch.peek()[0] * self.scale))
-        else:  # nothing is padded, and without sizes the layers do less
-            found = self.net((batch.values if isinstance(batch, Padded) else batch) * self.scale)
+        several = batch if isinstance(batch, tuple) else (batch,)
+        scales = torch.split(self.scale, list(self.given))
+        is_padded = len({graph.n for graph in graphs}) > 1
+        scaled = tuple(_times(one, scale, is_padded) for one, scale in zip(several, scales, strict=True))
+        found: OverNodes = self.net(scaled if len(scaled) > 1 else scaled[0])
         if isinstance(found, Sparse):
             return found.values if self.target == "node" else _of_listed_edges(found, graphs)
         values = found.values if isinstance(found, Padded) else found
@@ -135,6 +142,16 @@ class LabelNet(nn.Module):
         if self.target == "node":
             return torch.cat([values[place, : graph.n] for place, graph in enumerate(graphs)])
         return torch.cat([_of_edges(values[place], graph) for place, graph in enumerate(graphs)])
+
+
+def _times(x: OverNodes, scale: Tensor, is_padded: bool) -> OverNodes:
+    """Every channel times its factor."""
+    if isinstance(x, Sparse):
+        return x.map(lambda values: values * scale)
+    if isinstance(x, Padded) and is_padded:
+        return x.with_values(x.peek()[0] * scale)
+    # nothing is padded, and without sizes the layers do less
+    return (x.values if isinstance(x, Padded) else x) * scale
 
 
 def _of_edges(pairs: Tensor, graph: Graph) -> Tensor:

@@ -83,6 +83,7 @@ KINDS = {
     "order": Kind(lambda value: _is_count(value) and value in (2, 3), "2 or 3"),
     "adjacency": _one_of("plain", "normalized", "both"),
     "layout": _one_of("auto", "padded", "sparse"),
+    "node_channels": _one_of("diagonal", "apart"),
     "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
     **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),

@@ -46,6 +46,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         edge_label: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
             "auto" takes what is cheaper for the graphs of the fit.
+        node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
+            "apart", in a tensor of their own that every layer has beside that of the pairs.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
@@ -102,6 +104,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         label: str | Sequence[str] | None = None,
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
+        node_channels: str = "diagonal",
         dropout: float = 0.1,
         learning_rate: float = 0.004,
         weight_decay: float = 0.0,
@@ -130,6 +133,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.label = label
         self.edge_label = edge_label
         self.layout = layout
+        self.node_channels = node_channels
         self.dropout = dropout
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay

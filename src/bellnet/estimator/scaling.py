@@ -112,7 +112,7 @@ class FeatureScaling:
         return cls(*(None if stored[name] is None else Scaling.from_json(stored[name]) for name in ("node", "edge")))
 
 
-def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str) -> Tensor:
+def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node_channels: str = "diagonal") -> Tensor:
     """For every channel of an encoding a factor, so that none is too faint to be learned from.
 
     The layers take means over nodes, in which a few edges between many nodes hardly show. The channels of pairs of
@@ -121,10 +121,10 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str) -> T
     """
     squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
     for graph in graphs:
-        rows = encoding.encode([graph], layout="sparse").values.double()  # other pairs hold zeros
-        squares += rows.square().sum(0)
-        n_pairs += graph.n**2 if layout == "padded" else len(rows)
-    squares[encoding.n_of_pairs :] = 0
+        encoded = encoding.encode([graph], layout="sparse", node_channels=node_channels)  # other pairs hold zeros
+        pairs = encoded[0] if isinstance(encoded, tuple) else encoded
+        squares[: encoding.n_of_pairs] += pairs.values[:, : encoding.n_of_pairs].double().square().sum(0)
+        n_pairs += graph.n**2 if layout == "padded" else len(pairs.values)
     return torch.where(squares > 0, n_pairs / squares, 1).sqrt().float()
 
 

@@ -56,6 +56,7 @@ class Lesson:
     loss: Loss
     score_name: str
     score: Score
+    node_channels: str = "diagonal"
     max_entries: int = MAX_ENTRIES
 
     def scored(self, answers: Sequence[Answer]) -> float | None:
@@ -172,6 +173,7 @@ class _Part:
             batch_size=batch_size,
             encoding=lesson.encoding,
             layout=lesson.layout,
+            node_channels=lesson.node_channels,
             shuffle=seed is not None,
             seed=seed or 0,
             max_entries=lesson.max_entries,

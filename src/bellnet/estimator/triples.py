@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +21,8 @@ class TripleNet(nn.Module):
 
     Args:
         target: What has labels: "graph", "node" or "edge".
-        channels: The channels of the input, over pairs, and after each equivariant layer, over triples.
+        given: The channels of the input: of pairs, or where nodes have a tensor of their own, of pairs and of nodes.
+        channels: The channels after each equivariant layer, over triples.
         widths: The widths of the layers after them, the last one that of the output.
         pool: What is taken of each of the five orbits of triples where graphs have labels, one or several of "max",
             "mean" and "sum".
@@ -33,6 +35,7 @@ class TripleNet(nn.Module):
     def __init__(
         self,
         target: str,
+        given: int | tuple[int, int],
         channels: Sequence[int],
         *,
         widths: Sequence[int],
@@ -46,13 +49,14 @@ class TripleNet(nn.Module):
         self.jump = jump and target == "graph"
         self.layers = nn.ModuleList()
         self.adds: list[bool] = []
-        for place, (before, after) in enumerate(pairwise(channels)):
-            modules: list[nn.Module] = [EquivariantLinear("n n n -> n n n" if place else "n n -> n n n", before, after)]
+        first = "n n, n -> n n n" if isinstance(given, tuple) else "n n -> n n n"
+        for place, (before, after) in enumerate(pairwise([given, *channels])):
+            modules: list[nn.Module] = [EquivariantLinear("n n n -> n n n" if place else first, before, after)]
             modules += [] if norm is None else [EntryNorm("n n n", after, over=norm)]
             self.layers.append(nn.Sequential(*modules, Pointwise(nn.ReLU()), ChannelDropout(dropout, 3)))
             self.adds.append(residual and place > 0 and before == after)
         self.pool = InvariantPool("n n n", pool) if target == "graph" else None
-        pooled = sum(channels[1:]) if self.jump else channels[-1]
+        pooled = sum(channels) if self.jump else channels[-1]
         self.last: nn.Module = (
             EquivariantLinear(LAST[target], channels[-1], widths[0])
             if self.pool is None
@@ -64,8 +68,8 @@ class TripleNet(nn.Module):
             following.append(Pointwise(nn.Linear(before, after)))
         self.head = nn.Sequential(*following)
 
-    def forward(self, x: Tensor | Padded) -> Tensor | Padded:
-        """From (*batch, n, n, channels[0]) to a row of outputs for each graph, node or pair of nodes."""
+    def forward(self, x: Any) -> Tensor | Padded:
+        """From (*batch, n, n, channels), or that and (*batch, n, channels), to outputs for graphs, nodes or pairs."""
         pooled: list[Tensor] = []
         for place, (layer, adds) in enumerate(zip(self.layers, self.adds, strict=True)):
             x = x + layer(x) if adds else layer(x)

@@ -2,11 +2,13 @@
 
 from bellnet.execute.dense import Dense
 from bellnet.execute.engine import Engine
+from bellnet.execute.joins import multiply_listed
 from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbits import Orbit, pool_orbits
 from bellnet.execute.products import multiply_dense
+from bellnet.execute.scratch import copied
 from bellnet.execute.transforms import wants_plain
 from bellnet.execute.weights import change_of_basis
 
@@ -18,7 +20,9 @@ __all__ = [
     "Orbit",
     "Supports",
     "change_of_basis",
+    "copied",
     "multiply_dense",
+    "multiply_listed",
     "pool_orbits",
     "wants_plain",
 ]

@@ -59,7 +59,7 @@ def _common_factor(contraction: Contraction, nodes: Nodes, power: float) -> floa
     """What sums are multiplied by where all graphs have the same number of nodes."""
     if nodes.counts is not None or not power:
         return 1.0
-    factor: float = max(prod(nodes.lengths[node_set] for node_set in contraction.summed_sets), 1) ** -power
+    factor: float = max(prod([nodes.lengths[node_set] for node_set in contraction.summed_sets]), 1) ** -power
     return factor
 
 
@@ -69,7 +69,8 @@ def _matrices(factor: Tensor, letters: str, shared: str, rows: str, columns: str
     inner = columns + rows if turned else rows + columns
     stands, outer = BATCH + letters + CHANNELS, BATCH + shared + CHANNELS
     lengths = dict(zip(stands, factor.shape, strict=True))
-    n_outer, n_rows, n_columns = (prod(lengths[letter] for letter in part) for part in (outer, rows, columns))
+    # Lists, since torch.compile does not know products of generators.
+    n_outer, n_rows, n_columns = [prod([lengths[letter] for letter in part]) for part in (outer, rows, columns)]
     matrices = moved(factor, tuple(map(stands.index, outer + inner)))
     if turned:
         return matrices.reshape(n_outer, n_columns, n_rows).transpose(1, 2)

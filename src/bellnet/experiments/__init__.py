@@ -6,38 +6,60 @@ tables and pictures from that file.
 `pip install 'bellnet[experiments]'` brings what they need.
 """
 
+from bellnet.experiments.beside import beside_table
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from bellnet.experiments.counting import QUICK as QUICK_COUNTING
+from bellnet.experiments.counting import Counting, counting_net, counting_table, run_counting
 from bellnet.experiments.expressive import run_expressive
 from bellnet.experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from bellnet.experiments.merge import merge_records
 from bellnet.experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from bellnet.experiments.page import Page
 from bellnet.experiments.records import Records
-from bellnet.experiments.report import check_report, print_tables, tables_of, write_report
+from bellnet.experiments.report import (
+    check_report,
+    pictures_of,
+    print_table,
+    print_tables,
+    tables_of,
+    write_report,
+)
 from bellnet.experiments.run import check_extra, run_cells
 from bellnet.experiments.search import SearchPlan, run_search, search_table
+from bellnet.experiments.tables import Table
 from bellnet.experiments.team import is_first
 
 __all__ = [
+    "QUICK_COUNTING",
     "Cell",
+    "Counting",
     "GraphCell",
     "MethodCell",
+    "Page",
     "Records",
     "Runnable",
     "SearchPlan",
+    "Table",
+    "beside_table",
     "cells_of_methods",
     "cells_of_table1",
     "cells_of_table2",
     "cells_of_table3",
     "check_extra",
     "check_report",
+    "counting_net",
+    "counting_table",
     "is_first",
     "merge_records",
+    "pictures_of",
+    "print_table",
     "print_tables",
     "quick",
     "quick_graphs",
     "quick_method",
     "run_cells",
+    "run_counting",
     "run_expressive",
     "run_search",
     "search_table",

@@ -1,14 +1,12 @@
 """The report of a directory: tables and pictures, drawn from its records alone."""
 
-import base64
-import io
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bellnet import files
 from bellnet.errors import DataError
 from bellnet.experiments.accuracy_plots import accuracy_curves
+from bellnet.experiments.page import Page, png
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
@@ -16,19 +14,6 @@ from bellnet.experiments.sound import sound_epochs, sound_results
 from bellnet.experiments.table3 import protocols_table, table3, times_table
 from bellnet.experiments.tables import Table, sizes_table, table1, table2
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
-th:first-child, td:first-child { text-align: left }
-td { white-space: nowrap }
-td.better { color: #00704e } td.worse { color: #b03a00 }
-.wide { overflow-x: auto }
-img { max-width: 100% }
-"""
 TITLE = "Invariant and equivariant graph networks"
 CAPTIONS = {
     "curves.png": "Validation error after each epoch",
@@ -52,13 +37,31 @@ def tables_of(directory: Path) -> list[Table]:
 
 
 def print_tables(directory: Path) -> None:
-    """Print the tables of a directory, as wide as they need to be."""
+    """Print the tables of a directory."""
+    for table in tables_of(directory):
+        print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """Print a table, as wide as it needs to be."""
     from rich.console import Console
 
-    for table in tables_of(directory):
-        # Figures that are cut off are worse than a line that wraps, also where there is no terminal at all.
-        needed = Console(width=1000).measure(table.rich()).maximum
-        Console(width=max(Console().width, needed)).print(table.rich())
+    # Figures that are cut off are worse than a line that wraps, also where there is no terminal at all.
+    needed = Console(width=1000).measure(table.rich()).maximum
+    Console(width=max(Console().width, needed)).print(table.rich())
+
+
+def pictures_of(directory: Path) -> dict[str, bytes]:
+    """The pictures for which a directory has records, as PNG, by the names of their files."""
+    records = Records(directory)
+    finished, epochs = sound_results(records), sound_epochs(records)
+    figures = {
+        "curves.png": learning_curves(finished, epochs),
+        "sizes.png": error_against_size(finished),
+        "examples.png": example_outputs(finished),
+        "accuracy.png": accuracy_curves(finished, epochs),
+    }
+    return {name: png(figure) for name, figure in figures.items() if figure is not None}
 
 
 def write_report(directory: Path) -> list[Path]:
@@ -69,37 +72,30 @@ def write_report(directory: Path) -> list[Path]:
     """
     check_extra("bellnet report")
     directory = Path(directory)
-    records = Records(directory)
-    finished, epochs = sound_results(records), sound_epochs(records)
+    finished = sound_results(Records(directory))
     if not finished:
         raise DataError(
             f"{directory} has no finished cell to report.\nName a directory that bellnet table1, table2 or table3 has "
             "written with --out."
         )
-    figures = {
-        "curves.png": learning_curves(finished, epochs),
-        "sizes.png": error_against_size(finished),
-        "examples.png": example_outputs(finished),
-        "accuracy.png": accuracy_curves(finished, epochs),
-    }
-    pictures = {name: png(figure) for name, figure in figures.items() if figure is not None}
+    pictures = pictures_of(directory)
     tables = tables_of(directory)
     about, title = _about(finished), _title(finished)
     markdown = [f"# {title}", *(table.markdown() for table in tables)]
     markdown += [f"## {CAPTIONS[name]}\n\n![{CAPTIONS[name]}]({name})" for name in pictures]
-    html = [f"<h1>{escape(title)}</h1>", *(table.html() for table in tables)]
-    for name, content in pictures.items():
-        data = base64.b64encode(content).decode()
-        caption = escape(CAPTIONS[name])
-        html.append(f'<h2>{caption}</h2>\n<img alt="{caption}" src="data:image/png;base64,{data}">')
-    html.append(f"<h2>Circumstances</h2>\n<ul>{''.join(f'<li>{escape(line)}</li>' for line in about)}</ul>")
     markdown.append("## Circumstances\n\n" + "\n".join(f"- {line}" for line in about))
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    page = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{chr(10).join(html)}\n</body></html>\n'
+    page = Page(title)
+    for table in tables:
+        page.table(table)
+    for name, content in pictures.items():
+        page.heading(CAPTIONS[name])
+        page.picture(content, CAPTIONS[name])
+    page.heading("Circumstances")
+    page.items(about)
     contents = {
         **pictures,
         "report.md": ("\n\n".join(markdown) + "\n").encode(),
-        "report.html": page.encode(),
+        "report.html": page.html().encode(),
     }
     try:
         files.write_files({directory / name: content for name, content in contents.items()})
@@ -132,13 +128,6 @@ def _about(finished: list[dict[str, Any]]) -> list[str]:
         lines += [f"{name}: {kind}" for kind in kinds]
     commits = sorted({commit for record in finished if isinstance(commit := record.get("commit"), str)})
     return [*lines, *(f"commit: {commit}" for commit in commits)]
-
-
-def png(figure: "Figure") -> bytes:
-    """The picture as the content of a file."""
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=150, metadata={"Software": "bellnet"})
-    return content.getvalue()
 
 
 def _refusal(reason: OSError) -> DataError:

@@ -49,12 +49,13 @@ Finished = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of words: its title, its head, its rows, and what to know about it."""
+    """A table of words: its title, its head, its rows, and what to know about it; `left` columns are no figures."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    left: int = 1
 
     def markdown(self) -> str:
         """As Markdown."""
@@ -62,26 +63,29 @@ class Table:
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([f"## {self.title}", table, *self.notes])
 
-    def html(self) -> str:
-        """As HTML."""
+    def html(self, *, level: int = 2) -> str:
+        """As HTML, with its title as a heading of that level."""
         from html import escape
 
         def row(cells: tuple[str, ...], tag: str) -> str:
-            return "<tr>" + "".join(f'<{tag} class="{escape(c)}">{escape(c)}</{tag}>' for c in cells) + "</tr>"
+            kinds = ["word" if place < self.left else cell for place, cell in enumerate(cells)]
+            both = zip(kinds, cells, strict=True)
+            return "<tr>" + "".join(f'<{tag} class="{escape(k)}">{escape(c)}</{tag}>' for k, c in both) + "</tr>"
 
         lines = [row(self.head, "th"), *(row(cells, "td") for cells in self.rows)]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self.notes)
         rows = "\n".join(lines)
-        return f'<h2>{escape(self.title)}</h2>\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
+        title = f"<h{level}>{escape(self.title)}</h{level}>"
+        return f'{title}\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
 
     def rich(self) -> "RichTable":
         """As rich prints it."""
         from rich.table import Table as RichTable
 
-        colours = {BETTER: "green", WORSE: "red"}
+        colours = {BETTER: "green", WORSE: "red", "✓": "green", "✗": "red"}
         table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
         for number, name in enumerate(self.head):
-            table.add_column(name, justify="left" if number == 0 else "right")
+            table.add_column(name, justify="left" if number < self.left else "right")
         for row in self.rows:
             table.add_row(*(f"[{colours[cell]}]{cell}[/]" if cell in colours else cell for cell in row))
         return table
@@ -103,8 +107,8 @@ def table1(finished: Finished) -> Table:
         for place, layers in enumerate(LAYERS[task]):
             row = [task, str(layers)]
             for method, paper in PAPER1.items():
-                found = _mean(chosen.get((task, layers, method), ()), None)
-                row += [_figure(found), _figure(paper[task][place])]
+                found = mean_error(chosen.get((task, layers, method), ()), None)
+                row += [figure(found), figure(paper[task][place])]
                 if method == "ours":
                     row.append(_verdict(found, paper[task][place], comparable))
             rows.append(tuple(row))
@@ -121,8 +125,8 @@ def table2(finished: Finished) -> Table:
         for layers in sorted({key[1] for key in chosen if key[0] == subject}) or [2]:
             row = [subject, str(layers)]
             for n in (30, 40, 50):
-                found, paper = _mean(chosen.get((subject, layers, "ours"), ()), n), PAPER2.get(subject, {}).get(n)
-                row += [_figure(found), _figure(paper), _verdict(found, paper, comparable)]
+                found, paper = mean_error(chosen.get((subject, layers, "ours"), ()), n), PAPER2.get(subject, {}).get(n)
+                row += [figure(found), figure(paper), _verdict(found, paper, comparable)]
             rows.append(tuple(row))
     head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "ours is")))
     title = "Table 2: mean square error on matrices of other sizes than learned from"
@@ -134,7 +138,7 @@ def sizes_table(finished: Finished) -> Table:
     chosen = choose(finished, "table2")
     columns = sorted(chosen, key=lambda place: (SUBJECTS2.index(place[0]), place[1]))
     sizes = sorted({int(n) for records in chosen.values() for record in records for n in record["errors"]})
-    rows = tuple((str(n), *(_figure(_mean(chosen[column], n)) for column in columns)) for n in sizes)
+    rows = tuple((str(n), *(figure(mean_error(chosen[column], n)) for column in columns)) for n in sizes)
     head = ("n", *(f"{subject}, {layers} layers" for subject, layers, _ in columns))
     return Table("Error against the number of nodes", head, rows)
 
@@ -179,14 +183,15 @@ def _validation(record: Mapping[str, Any]) -> float:
     return float("inf") if error is None or error != error else float(error)
 
 
-def _mean(records: Sequence[Mapping[str, Any]], n: int | None) -> float | None:
+def mean_error(records: Sequence[Mapping[str, Any]], n: int | None) -> float | None:
     """The mean over seeds of the error with n nodes, or with as many as were learned from."""
     found = [record["errors"].get(str(record["config"]["n"] if n is None else n)) for record in records]
     figures = [error for error in found if error is not None]
     return fmean(figures) if figures else None
 
 
-def _figure(error: float | None) -> str:
+def figure(error: float | None) -> str:
+    """An error as tables show it."""
     if error is None:
         return MISSING
     return f"{error:.1e}" if 0 < abs(error) < 1e-3 else f"{error:.4g}"

@@ -1,13 +1,14 @@
 """What modules that act on one tensor do with several: each by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
 from bellnet.errors import TensorError
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Shape, text_of
-from bellnet.tensors import Sparse, Support
+from bellnet.tensors import Padded, Sparse, Support
+from bellnet.tensors.looking import kind_of
 
 
 def check_several(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
@@ -17,10 +18,18 @@ def check_several(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
         raise TensorError(
             f'{call} takes a tuple of {len(shapes)} tensors, over "{text_of(tuple(shapes))}", but {came}.'
         )
-    batch = next((one.support for one in x if isinstance(one, Sparse) and one.support.counts.is_batch), None)
-    if batch is None:
-        return tuple(x)
-    return tuple(_listed(one, shape, batch) for one, shape in zip(x, shapes, strict=True))
+    for number, one in enumerate(x):
+        if not isinstance(one, Tensor | Padded | Sparse):
+            raise TensorError(
+                f"{call} at x[{number}] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind_of(one)}."
+            )
+    batches = {
+        name: one.support
+        for one, shape in zip(x, shapes, strict=True)
+        if isinstance(one, Sparse) and one.support.counts.is_batch
+        for name in shape
+    }
+    return tuple(_listed(one, shape, batches) for one, shape in zip(x, shapes, strict=True)) if batches else tuple(x)
 
 
 def as_they_were(results: Sequence[OverNodes], x: Sequence[OverNodes]) -> Collection:
@@ -29,8 +38,8 @@ def as_they_were(results: Sequence[OverNodes], x: Sequence[OverNodes]) -> Collec
     return tuple(one.values if isinstance(one, Sparse) and isinstance(was, Tensor) else one for one, was in pairs)
 
 
-def _listed(x: OverNodes, shape: Shape, batch: Support) -> OverNodes:
-    if not isinstance(x, Tensor) or len(shape) != 1 or x.ndim != 2 or batch.counts.of(shape[0]) is None:
+def _listed(x: OverNodes, shape: Shape, batches: Mapping[str, Support]) -> OverNodes:
+    if not isinstance(x, Tensor) or len(shape) != 1 or x.ndim != 2 or shape[0] not in batches:
         return x
-    key = "every node of", shape
+    batch, key = batches[shape[0]], ("every node of", shape)
     return Sparse.on(batch.once(key, lambda: Support.every_node(batch.counts, shape[0])), x)

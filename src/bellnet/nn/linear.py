@@ -241,7 +241,7 @@ class EquivariantLinear(NotScripted, nn.Module):
             received = self._several_reception.receive(given, sizes)  # type: ignore[arg-type]
         weights, biases = self._weights(), self._biases()
         for number, tensor in enumerate(received.values):
-            self._check_values(tensor, weights[0])
+            self._check_values(tensor, weights[0], self._several_reception.names[number])
             if check:
                 self._check_declared(number, tensor, received.layout)
         casts = _autocast_type(received.values[0])
@@ -267,6 +267,10 @@ class EquivariantLinear(NotScripted, nn.Module):
             weights = self._in_diagrams(self._pairs, self._entries[:n_pairs], weights)
             if biases is not None:
                 biases = self._in_diagrams(self._bias_plans, self._entries[n_pairs:], biases)
+        if self._unordered is not None:
+            shares = self._unordered.shares
+            weights = [one * shares[pair.target] for one, pair in zip(weights, self.plan.pairs, strict=True)]
+            biases = None if biases is None else [one * share for one, share in zip(biases, shares, strict=True)]
         results = self._engine.several(received.layout, values, weights, biases)
         return results if self._unordered is None else self._unordered(results, received.layout)
 
@@ -307,24 +311,28 @@ class EquivariantLinear(NotScripted, nn.Module):
             (weight,) = self._in_diagrams(self._pairs, self._entries[:1], (weight,))
             if bias is not None:
                 (bias,) = self._in_diagrams(self._bias_plans, self._entries[1:], (bias,))
+        if self._unordered is not None:
+            (share,) = self._unordered.shares
+            weight, bias = weight * share, None if bias is None else bias * share
         result = self._engine(layout, tensor, weight, bias)
         return result if self._unordered is None else self._unordered((result,), layout)[0]
 
-    def _check_values(self, tensor: Tensor, weight: Tensor) -> None:
+    def _check_values(self, tensor: Tensor, weight: Tensor, name: str = "x") -> None:
         if tensor.device == weight.device and tensor.dtype == weight.dtype:
             return
+        what = "the input" if name == "x" else name
         if tensor.device != weight.device:
             raise TensorError(
-                f"{self._call} has its parameters on {weight.device}, but the input is on {tensor.device}.\n"
-                f'Move one of them: layer.to("{tensor.device}") or x.to("{weight.device}").'
+                f"{self._call} has its parameters on {weight.device}, but {what} is on {tensor.device}.\n"
+                f'Move one of them: layer.to("{tensor.device}") or {name}.to("{weight.device}").'
             )
         if _autocast_type(tensor) is not None and tensor.is_floating_point():
             return
-        remedy = f"Convert the input: x.to({weight.dtype})"
+        remedy = f"Convert {'the input' if name == 'x' else 'it'}: {name}.to({weight.dtype})"
         if tensor.is_floating_point():
             remedy += f", or the layer: layer.to({tensor.dtype})"
         raise TensorError(
-            f"{self._call} has parameters of type {weight.dtype}, but the input is {tensor.dtype}.\n{remedy}."
+            f"{self._call} has parameters of type {weight.dtype}, but {what} is {tensor.dtype}.\n{remedy}."
         )
 
     def _sizes_of_target(self, given: Input) -> Tensor | dict[str, Tensor] | None:

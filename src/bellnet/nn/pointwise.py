@@ -8,8 +8,10 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from bellnet.errors import OptionError
+from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
+from bellnet.spec import Shape, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -94,7 +96,7 @@ class ChannelDropout(NotScripted, nn.Module):
     Args:
         p: The probability to drop a channel.
         n_axes: The number of node axes; with none, every entry is dropped by itself, as hidden units are. For several
-            tensors one number for each.
+            tensors their shapes, such as "n n, n", or `spec.sources`.
 
     Attributes:
         generator: Where the random numbers come from, on the device of the input; torch's own if None.
@@ -102,19 +104,23 @@ class ChannelDropout(NotScripted, nn.Module):
 
     generator: torch.Generator | None = None
 
-    def __init__(self, p: float, n_axes: int | tuple[int, ...]) -> None:
+    def __init__(self, p: float, n_axes: int | str | tuple[Shape, ...]) -> None:
         super().__init__()
         self.p = p
         self.n_axes = n_axes
+        self.shapes = None if isinstance(n_axes, int) else parse_shapes(n_axes) if isinstance(n_axes, str) else n_axes
 
     def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """Drop channels in training mode; do nothing in evaluation mode."""
         if not self.training or self.p == 0:
             return x
-        if isinstance(self.n_axes, int):
+        if self.shapes is None:
             return self._dropped(x, self.n_axes)  # type: ignore[arg-type]
-        pairs = zip(x, self.n_axes, strict=True)  # type: ignore[arg-type]
-        return tuple(self._dropped(one, n_axes) for one, n_axes in pairs)
+        if len(self.shapes) == 1:
+            return self._dropped(x, len(self.shapes[0]))  # type: ignore[arg-type]
+        given = check_several(f'ChannelDropout({self.p}, "{text_of(self.shapes)}")', x, self.shapes)
+        pairs = zip(given, self.shapes, strict=True)
+        return as_they_were([self._dropped(one, len(shape)) for one, shape in pairs], x)  # type: ignore[arg-type]
 
     def _dropped(self, x: OverNodes, n_axes: int) -> OverNodes:
         if isinstance(x, Sparse):

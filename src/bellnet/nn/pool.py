@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.combinatorics import partitions
-from bellnet.errors import OptionError, TensorError, as_written
+from bellnet.errors import OptionError, ShapeError, TensorError, as_written
 from bellnet.execute import Orbit, pool_orbits
 from bellnet.nn.each import check_several
 from bellnet.nn.inputs import Reception
@@ -91,7 +91,14 @@ class InvariantPool(NotScripted, nn.Module):
         if self.parts is None:
             return self._pooled(x)  # type: ignore[arg-type]
         given = check_several(self._call, x, self.shapes)
-        return torch.cat([part._pooled(one) for part, one in zip(self._pools, given, strict=True)], -1)
+        pooled = [part._pooled(one) for part, one in zip(self._pools, given, strict=True)]
+        for number, one in enumerate(pooled):
+            if one.shape[:-1] != pooled[0].shape[:-1]:
+                raise ShapeError(
+                    f"{self._call}: the batch axes of x[0] are {tuple(pooled[0].shape[:-1])}, but those of x[{number}] "
+                    f"are {tuple(one.shape[:-1])}.\nAll tensors must be about the same graphs."
+                )
+        return torch.cat(pooled, -1)
 
     def _pooled(self, x: OverNodes) -> Tensor:
         if isinstance(x, Sparse):

@@ -5,7 +5,7 @@ from typing import Any, cast, overload
 from torch import Tensor, nn
 
 from bellnet.errors import ShapeError, TensorError
-from bellnet.execute import Dense, multiply_dense
+from bellnet.execute import Dense, Supports, multiply_dense, multiply_listed
 from bellnet.nn.mixed import MixedReception
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
@@ -77,14 +77,21 @@ class Product(NotScripted, nn.Module):
             (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was given,
             `Padded` if a factor is; else a tensor.
         """
-        given = self._reception.collection((x, y))
+        given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
-            raise NotImplementedError
-        received = self._reception.receive(given, None)  # type: ignore[arg-type]
+            received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "listed")
+        else:
+            received = self._reception.receive(given, None)  # type: ignore[arg-type]
         first, second = received.values
         self._check_factors(first, second)
-        nodes = cast(Dense, received.layout).nodes
-        result = multiply_dense(self.plan, first, second, nodes, POWERS[self.normalize])
+        layout, power = received.layout, POWERS[self.normalize]
+        if isinstance(layout, Supports):
+            (target,) = layout.targets
+            result = multiply_listed(
+                self.plan, first, second, sources=layout.sources, target=target, power=power, listed=layout.listed
+            )
+        else:
+            result = multiply_dense(self.plan, first, second, cast(Dense, layout).nodes, power)
         return received.wrap([result])[0]
 
     def _check_factors(self, x: Tensor, y: Tensor) -> None:

@@ -35,12 +35,14 @@ class PPGNet(nn.Module):
         reduce: What is taken of each orbit, as in `InvariantPool`.
         pool_over: "all" tuples of nodes, or those that are "listed" in a `Sparse`; see `InvariantPool`.
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
-        norm: Normalise every product over "batch", "graph" or "channels"; see `EntryNorm`.
+        norm: Normalise both factors of every product over "batch", "graph" or "channels"; see `EntryNorm`. A constant
+            that all entries of a factor have in common would hide the rest: of n terms it grows n times as fast.
         dropout: The probability to drop a channel of a graph after a block, or a hidden unit.
         jump: Whether every block is pooled and the fully connected layers see all of that, in place of what the last
             block leaves.
         normalize: By what products are divided, as in `Product`.
         contraction: What is multiplied with what, as in `Product`.
+        max_maps: A first layer with more maps is refused before any work.
 
     >>> net = PPGNet("n n", [1, 8, 8], 3, hidden=[16])
     >>> net(torch.randn(5, 20, 20, 1)).shape
@@ -119,7 +121,7 @@ class ProductBlock(nn.Module):
         shape = " ".join(product.spec.target)
         self.left, self.right = (_pointwise_network(before, after, depth, options) for _ in range(2))
         self.product = product
-        self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, after, over=options.norm)
+        self.norms = nn.ModuleList(_norm(shape, after, options.norm) for _ in range(2))
         self.of_input, self.of_product = Pointwise(nn.Linear(before, after)), Pointwise(nn.Linear(after, after))
         for part in (self.of_input, self.of_product):
             _draw(cast(nn.Linear, part.module), 0.5)  # both together keep the second moment
@@ -127,9 +129,14 @@ class ProductBlock(nn.Module):
 
     def forward(self, x: OverNodes) -> OverNodes:
         """From (*batch, node axes, channels) to the same with other channels."""
-        product = self.norm(self.product(self.left(x), self.right(x)))
+        left, right = self.norms
+        product = self.product(left(self.left(x)), right(self.right(x)))
         result: OverNodes = self.dropout(self.of_input(x) + self.of_product(product))
         return result
+
+
+def _norm(shape: str, channels: int, over: str | None) -> nn.Module:
+    return nn.Identity() if over is None else EntryNorm(shape, channels, over=over)
 
 
 def _pointwise_network(before: int, after: int, depth: int, options: StackOptions) -> nn.Sequential:

@@ -81,11 +81,10 @@ class Block(nn.Module):
     def __init__(self, layer: EquivariantLinear, options: StackOptions) -> None:
         super().__init__()
         shape, channels = text_of(layer.spec.targets), layer.out_channels
-        orders = tuple(map(len, layer.spec.targets))
         self.layer = layer
         self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
         self.activation = make_activation(options.call, options.activation)
-        self.dropout = ChannelDropout(options.dropout, orders if len(orders) > 1 else orders[0])
+        self.dropout = ChannelDropout(options.dropout, layer.spec.targets)
         self.residual = options.residual and layer.in_channels == channels
 
     def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:

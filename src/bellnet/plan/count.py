@@ -1,6 +1,7 @@
 """How many maps a spec has, counted and not listed, so that one with too many is refused before any work."""
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 from math import comb, factorial, floor, log10, perm, prod
@@ -19,6 +20,7 @@ MOST_SLOTS = 500
 MOST_COUNTED_SLOTS = 300  # of one node set on one side; symmetric inputs of so many slots have 10^15 invariant maps
 MOST_PRINTED = 10**15
 MOST_STATES = 512  # more are not gone through one by one
+MOST_STATES_APART = 2048  # of hollow inputs, for which there are few parts and no other bound
 MOST_CHARACTERS = 80
 
 
@@ -39,6 +41,44 @@ def count_maps(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> 
         prod(_count(source[name], target[name], symmetric, hollow) for name in source | target)
         for source, target in product(map(Counter, spec.sources), map(Counter, spec.targets))
     )
+
+
+def count_products(spec: Spec, *, symmetric: bool = False, hollow: bool = False) -> int:
+    """The number of matrix products without unordered slots: at every rank one for each order of its axes that occurs.
+
+    On symmetric inputs blocks with more source slots come first, so an order needs as many slots more than its axes as
+    its major index says; on those that are hollow too, there are none.
+
+    >>> count_products(Spec(("n", "n"), ("n", "n"))), count_products(Spec(("n", "n"), ("n", "n")), symmetric=True)
+    (4, 3)
+    """
+
+    def indices(rank: int, slots: int) -> Iterable[int | None]:
+        if not symmetric:
+            return (None,)  # every order
+        return range(1 if hollow else min(rank * (rank - 1) // 2, slots - rank) + 1)
+
+    found: set[tuple[tuple[int, int | None], ...]] = set()  # of every node set the rank, and the index of some orders
+    for source, target in product(map(Counter, spec.sources), map(Counter, spec.targets)):
+        of_set = [
+            [
+                (rank, index)
+                for rank in range(min(source[name], target[name]) + 1)
+                for index in indices(rank, source[name])
+            ]
+            for name in spec.node_sets
+        ]
+        found |= set(product(*of_set))
+    return sum(prod(factorial(rank) if index is None else _orders(rank)[index] for rank, index in one) for one in found)
+
+
+@lru_cache(maxsize=64)
+def _orders(axes: int) -> tuple[int, ...]:
+    """How many orders of so many axes have the major index 0, 1, 2, ..."""
+    numbers = [1]
+    for more in range(1, axes):
+        numbers = [sum(numbers[max(0, index - more) : index + 1]) for index in range(len(numbers) + more)]
+    return tuple(numbers)
 
 
 def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> None:
@@ -87,7 +127,7 @@ def _count_orbits(declared: Declared) -> int:
         sizes = Counter(declared.groups[slot] for slot in slots)
         apart = tuple(group in declared.apart for group in sizes)
         fewer = list(sizes.values())
-        while prod(size + 1 for size in fewer) > MOST_STATES:
+        while prod(size + 1 for size in fewer) > (MOST_STATES_APART if any(apart) else MOST_STATES):
             fewer[fewer.index(max(fewer))] -= 1
         found = _vector_partitions(tuple(fewer), apart)
         if fewer != list(sizes.values()) and not any(apart):

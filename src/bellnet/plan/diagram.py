@@ -9,6 +9,7 @@ from functools import cached_property
 
 from bellnet.combinatorics import Partition, canonical
 from bellnet.plan.fold import Fold, letters
+from bellnet.plan.words import outcome
 
 Swap = tuple[int, ...]
 """Axis j of what is written is axis swap[j] of what was read."""
@@ -67,7 +68,7 @@ class Diagram:
         return tuple(axes.index(block_of_write[block]) for block in self.write.kept)
 
     def describe(self) -> str:
-        """What the map does, in words that no other map of the spec has."""
+        """What the map does step by step, in words that no other map of the spec has."""
         order = len(self.source_sets)
         source, target = self.partition[:order], self.partition[order:]
         words = []
@@ -87,6 +88,19 @@ class Diagram:
         elif (carried and repeated) or (carried != written and len(carried) > 2):
             words[-1] += f" as {letters(target)}"  # which axis is whose
         return ", ".join(words) or "copy"
+
+    def words(self, *, means: bool = True) -> str:
+        """What comes out, in words that no other map of the spec has.
+
+        Args:
+            means: Whether sums are divided by the number of their terms, as layers do unless told otherwise.
+
+        >>> row_means = Diagram((0, 1, 0, 0), source_sets=(0, 0), target_sets=(0, 0))
+        >>> row_means.words(), row_means.describe()
+        ('row means, on the diagonal', 'sum over b, write on the diagonal a')
+        """
+        order = len(self.source_sets)
+        return outcome(self.partition[:order], self.partition[order:], means=means)
 
     def _fold(self, labels: Partition, sets: tuple[int, ...], tensor: int) -> Fold:
         blocks = canonical(labels)

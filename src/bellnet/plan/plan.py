@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bellnet.combinatorics import Partition
 from bellnet.plan.cost import Cost, count_cost
-from bellnet.plan.count import MOST_MAPS, refuse_giants
+from bellnet.plan.count import MOST_MAPS, count_maps, count_products, refuse_giants, short_count
 from bellnet.plan.declare import Declared
 from bellnet.plan.diagram import Diagram
 from bellnet.plan.level import Level, group_by_rank
@@ -111,9 +111,11 @@ class Plan:
 
     def _saved(self) -> str:
         """What unordered slots save of maps and of products, one of which each swap takes."""
-        ordered = build(self.spec.ordered, self.symmetric, self.hollow, self.absent_reads, self.absent_writes)
-        here, there = (sum(len(level.swaps) for level in one.levels) for one in (self, ordered))
-        return f"  unordered slots: {self.n_maps:,} of {ordered.n_maps:,} maps, {here} of {there} products"
+        here = sum(len(level.swaps) for level in self.levels)
+        # Counted and not listed, for they may be millions. What a plan has nothing to read of is counted as well.
+        known = {"symmetric": self.symmetric, "hollow": self.hollow}
+        n_maps, there = count_maps(self.spec.ordered, **known), count_products(self.spec.ordered, **known)
+        return f"  unordered slots: {self.n_maps:,} of {short_count(n_maps)} maps, {here} of {there:,} products"
 
     @property
     def has_gaps(self) -> bool:

@@ -30,8 +30,11 @@ def parse_letters(text: object, spec: Spec) -> Letters:
     for part, shape, name in zip(parts, shapes, names, strict=True):
         if len(part) != len(shape):
             at, width = (part[0][0], part[-1][0] + 1 - part[0][0]) if part else (len(text), 1)
-            n_slots = f"{len(shape)} slot{'s' * (len(shape) != 1)}"
-            raise _misfit(text, at, width, f"{name} has {n_slots}, but {len(part)} letters", spec)
+            n_slots, n_letters = (
+                f"{number} {word}{'s' * (number != 1)}"
+                for number, word in ((len(shape), "slot"), (len(part), "letter"))
+            )
+            raise _misfit(text, at, width, f"{name} has {n_slots}, but {n_letters}", spec)
         for place, ((at, letter), node_set) in enumerate(zip(part, shape, strict=True)):
             if any(letter == other for _, other in part[:place]):
                 raise _misfit(

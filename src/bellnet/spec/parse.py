@@ -128,6 +128,8 @@ def _names(text: str, start: int, stop: int, before: int, groups: list[tuple[int
             if opened is not None and names[-1] != names[opened[1]]:
                 raise _mistake(text, at, len(names[-1]), "slots of different node sets are in braces", UNORDERED)
     if opened is not None:
+        if text[stop : stop + 1] == ",":
+            raise _mistake(text, stop, 1, "a comma, which stands between tensors, is inside of braces", UNORDERED)
         raise _mistake(text, opened[0], 1, "this brace is not closed", UNORDERED)
     return tuple(names)
 

@@ -39,7 +39,7 @@ def assert_equivariant(
         module: Takes (*batch, one axis for each source slot, channels) to (*batch, one axis for each target slot,
             channels). It is called with `sizes={...}` if the target has node sets that the source has not.
         spec: The node sets of source and target, for instance "n n -> n". Of several tensors, "n n, n -> n n, n", the
-            module takes, and returns, a tuple.
+            module takes, and returns, a tuple; one with an argument for each of them, as `Product`, gets them apart.
         in_channels: The number of channels of the input, or a tuple of them; `module.in_channels` if not given.
         sizes: The number of nodes, of all node sets or of each. If not given, a different small number for each
             node set, and then a single node for each.

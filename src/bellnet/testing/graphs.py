@@ -1,6 +1,6 @@
 """Graphs of different sizes, one by one and as one padded batch with garbage outside the true sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,29 +33,34 @@ class Graphs:
     Attributes:
         spec: The spec of the module they are for.
         sizes: For every node set how many nodes each graph has.
-        apart: Each graph as a batch of one, (1, node axes, channels).
-        values: All graphs, padded: (graphs, node axes, channels).
+        apart: Each graph as a batch of one: for every source (1, node axes, channels).
+        values: All graphs, padded: for every source (graphs, node axes, channels).
     """
 
     spec: Spec
     sizes: dict[str, list[int]]
-    apart: list[Tensor]
-    values: Tensor
+    apart: list[list[Tensor]]
+    values: list[Tensor]
 
     @property
-    def together(self) -> Padded | Tensor:
-        """The padded batch; a plain tensor if the source has no node sets, so that there is nothing to pad."""
-        names = tuple(dict.fromkeys(self.spec.source))
-        counts = {name: torch.tensor(self.sizes[name], device=self.values.device) for name in names}
-        if not names:
-            return self.values
-        return Padded(self.values, counts[names[0]] if len(names) == 1 else counts)
+    def together(self) -> list[Padded | Tensor]:
+        """The padded batch of every source; a plain tensor if it has no node sets, so that there is nothing to pad."""
+        return [self._padded(values, shape) for values, shape in zip(self.values, self.spec.sources, strict=True)]
+
+    def _padded(self, values: Tensor, shape: tuple[str, ...]) -> Padded | Tensor:
+        counts = self._counts(dict.fromkeys(shape))
+        if not counts:
+            return values
+        return Padded(values, counts[shape[0]] if len(counts) == 1 else counts)
+
+    def _counts(self, names: Iterable[str]) -> dict[str, Tensor]:
+        return {name: torch.tensor(self.sizes[name], device=self.values[0].device) for name in names}
 
     def missing(self, graph: int | None = None) -> dict[str, int | Tensor]:
         """The sizes of the node sets that only the target has, of one graph or of all."""
         if graph is not None:
             return {name: self.sizes[name][graph] for name in self.spec.target_only}
-        return {name: torch.tensor(self.sizes[name], device=self.values.device) for name in self.spec.target_only}
+        return {**self._counts(self.spec.target_only)}
 
     def inside(self, axes: tuple[str, ...], graph: int) -> tuple[slice, ...]:
         """Where one graph stands in a padded tensor with these axes."""
@@ -75,15 +80,21 @@ def draw_graphs(subject: Subject, sizes: GivenSizes, *, empty: bool, nan: bool) 
     chosen = _choose(spec, sizes, empty=empty)
     generator = torch.Generator().manual_seed(subject.seed)
     n_graphs = max(len(counts) for counts in chosen.values())
-    lengths = (max(chosen[name]) + _EXTRA for name in spec.source)
-    values = subject.draw((n_graphs, *lengths, subject.channels[0]), generator)
-    # Most entries of one graph are positive and of the next negative: a maximum that meets a zero shows then.
-    values = values + _SHIFT * (1 - 2 * (torch.arange(n_graphs) % 2)).to(values).reshape(-1, *[1] * (values.ndim - 1))
-    graphs = Graphs(spec, chosen, [values] * n_graphs, values)
-    apart = [values[graphs.inside(spec.source, graph)].clone().requires_grad_() for graph in range(n_graphs)]
-    outside = graphs.outside(spec.source, values)
-    values = torch.where(outside, torch.full_like(values, torch.nan) if nan else GARBAGE * values, values)
-    return Graphs(spec, chosen, apart, values.requires_grad_())
+    apart: list[list[Tensor]] = [[] for _ in range(n_graphs)]
+    padded: list[Tensor] = []
+    graphs = Graphs(spec, chosen, apart, padded)
+    for shape, channels in zip(spec.sources, subject.channels, strict=True):
+        lengths = (max(chosen[name]) + _EXTRA for name in shape)
+        values = subject.draw((n_graphs, *lengths, channels), generator)
+        # Most entries of one graph are positive and of the next negative: a maximum that meets a zero shows then.
+        sign = (1 - 2 * (torch.arange(n_graphs) % 2)).to(values)
+        values = values + _SHIFT * sign.reshape(-1, *[1] * (values.ndim - 1))
+        for graph, parts in enumerate(apart):
+            parts.append(values[graphs.inside(shape, graph)].clone().requires_grad_())
+        outside = graphs.outside(shape, values)
+        values = torch.where(outside, torch.full_like(values, torch.nan) if nan else GARBAGE * values, values)
+        padded.append(values.requires_grad_())
+    return graphs
 
 
 def _choose(spec: Spec, sizes: GivenSizes, *, empty: bool) -> dict[str, list[int]]:

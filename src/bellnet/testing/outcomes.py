@@ -3,7 +3,7 @@
 Each outcome is a pair of tensors, one from the padded batch and one from the graphs one by one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,64 +28,94 @@ class Outcome:
 
 def outcomes(subject: Subject, graphs: Graphs, *, zero_outside: bool, gradients: bool) -> Iterator[Outcome]:
     """Call the subject on the graphs one by one and together, and pair what comes out."""
-    target = subject.spec.target
+    targets = subject.spec.targets
     apart = [_alone(subject, graphs, graph) for graph in range(len(graphs.apart))]
-    given_back = subject(graphs.together, graphs.missing())
-    together = _values(subject, graphs, given_back)
-    zero_outside = zero_outside and isinstance(given_back, Padded)
+    given_back = _several(subject, subject(_handed(graphs.together), graphs.missing()), "a Padded")
+    together = [_values(subject, graphs, one, shape) for one, shape in zip(given_back, targets, strict=True)]
+    zero = [zero_outside and isinstance(one, Padded) for one in given_back]
     for graph, alone in enumerate(apart):
-        yield Outcome(f"the output of graph {graph}", together[graphs.inside(target, graph)], alone)
-    if zero_outside:
-        yield _zero("the output outside the true sizes", together, graphs.outside(target, together))
-    if gradients and together.requires_grad:
-        yield from _gradients(subject, graphs, together, apart, zero_outside=zero_outside)
+        for number, (one, other) in enumerate(zip(together, alone, strict=True)):
+            what = f"{_name('the output', number, targets)} of graph {graph}"
+            yield Outcome(what, one[graphs.inside(targets[number], graph)], other)
+    for number, one in enumerate(together):
+        if zero[number]:
+            what = f"{_name('the output', number, targets)} outside the true sizes"
+            yield _zero(what, one, graphs.outside(targets[number], one))
+    if gradients and any(one.requires_grad for one in together):
+        yield from _gradients(subject, graphs, together, apart, zero=zero)
 
 
 def _gradients(
-    subject: Subject, graphs: Graphs, together: Tensor, apart: list[Tensor], *, zero_outside: bool
+    subject: Subject, graphs: Graphs, together: list[Tensor], apart: list[list[Tensor]], *, zero: list[bool]
 ) -> Iterator[Outcome]:
-    source, target = subject.spec.source, subject.spec.target
-    arriving = subject.draw(tuple(together.shape), torch.Generator().manual_seed(subject.seed + 1))
-    # An output that is always zero has no influence, so garbage that arrives there must not get any further.
-    outside = graphs.outside(target, together)
-    arriving = torch.where(outside, GARBAGE * arriving if zero_outside else 0.0, arriving)
-    at_input, *at_parameters = _pull_back(together, arriving, (graphs.values, *subject.parameters.values()))
+    sources, targets, parameters = subject.spec.sources, subject.spec.targets, subject.parameters
+    arriving = []
+    for number, (one, shape) in enumerate(zip(together, targets, strict=True)):
+        drawn = subject.draw(tuple(one.shape), torch.Generator().manual_seed(subject.seed + 1 + number))
+        # An output that is always zero has no influence, so garbage that arrives there must not get any further.
+        arriving.append(torch.where(graphs.outside(shape, one), GARBAGE * drawn if zero[number] else 0.0, drawn))
+    found = _pull_back(together, arriving, (*graphs.values, *parameters.values()))
+    at_inputs, at_parameters = found[: len(sources)], found[len(sources) :]
     sums = [torch.zeros_like(gradient) for gradient in at_parameters]
     for graph, (x, alone) in enumerate(zip(graphs.apart, apart, strict=True)):
-        share = arriving[graphs.inside(target, graph)]
-        at_graph, *shares = _pull_back(alone, share, (x, *subject.parameters.values()))
-        yield Outcome(f"the gradient at graph {graph}", at_input[graphs.inside(source, graph)], at_graph)
-        sums = [total + part for total, part in zip(sums, shares, strict=True)]
-    yield _zero("the gradient outside the true sizes", at_input, graphs.outside(source, at_input))
-    for name, found, total in zip(subject.parameters, at_parameters, sums, strict=True):
-        yield Outcome(f"the gradient at parameter {name!r}, against the sum over the graphs", found, total)
+        shares = [one[graphs.inside(shape, graph)] for one, shape in zip(arriving, targets, strict=True)]
+        at_graph = _pull_back(alone, shares, (*x, *parameters.values()))
+        for number, (one, shape) in enumerate(zip(at_inputs, sources, strict=True)):
+            what = f"the gradient at {f'x[{number}] of ' * (len(sources) > 1)}graph {graph}"
+            yield Outcome(what, one[graphs.inside(shape, graph)], at_graph[number])
+        sums = [total + part for total, part in zip(sums, at_graph[len(sources) :], strict=True)]
+    for number, (one, shape) in enumerate(zip(at_inputs, sources, strict=True)):
+        what = f"the gradient {f'at x[{number}] ' * (len(sources) > 1)}outside the true sizes"
+        yield _zero(what, one, graphs.outside(shape, one))
+    for name, one, total in zip(parameters, at_parameters, sums, strict=True):
+        yield Outcome(f"the gradient at parameter {name!r}, against the sum over the graphs", one, total)
 
 
-def _alone(subject: Subject, graphs: Graphs, graph: int) -> Tensor:
-    found = subject(graphs.apart[graph], graphs.missing(graph))
-    sizes = tuple(graphs.sizes[name][graph] for name in subject.spec.target)
-    if not isinstance(found, Tensor):
-        raise _not_a_tensor(subject, found, "a tensor")
-    if found.ndim != len(sizes) + 2 or tuple(found.shape[:-1]) != (1, *sizes):
-        raise _wrong_shape(subject, found, (1, *map(str, sizes)))
+def _handed(several: Sequence[Any]) -> Any:
+    """What a module is given: one tensor, or a tuple of several."""
+    return several[0] if len(several) == 1 else tuple(several)
+
+
+def _name(what: str, number: int, of: Sequence[object]) -> str:
+    return what if len(of) == 1 else f"{what}[{number}]"
+
+
+def _several(subject: Subject, found: Any, given: str) -> Sequence[Any]:
+    """What came back, for every target."""
+    targets = subject.spec.targets
+    if len(targets) == 1:
+        return (found,)
+    if not isinstance(found, tuple | list) or len(found) != len(targets):
+        raise _not_a_tensor(subject, found, given)
     return found
 
 
-def _values(subject: Subject, graphs: Graphs, found: Any) -> Tensor:
+def _alone(subject: Subject, graphs: Graphs, graph: int) -> list[Tensor]:
+    found = _several(subject, subject(_handed(graphs.apart[graph]), graphs.missing(graph)), "a tensor")
+    for one, shape in zip(found, subject.spec.targets, strict=True):
+        sizes = tuple(graphs.sizes[name][graph] for name in shape)
+        if not isinstance(one, Tensor):
+            raise _not_a_tensor(subject, one, "a tensor")
+        if one.ndim != len(sizes) + 2 or tuple(one.shape[:-1]) != (1, *sizes):
+            raise _wrong_shape(subject, one, (1, *map(str, sizes)))
+    return list(found)
+
+
+def _values(subject: Subject, graphs: Graphs, found: Any, shape: tuple[str, ...]) -> Tensor:
     if isinstance(found, Padded):
-        _check_sizes(subject, graphs, found)
+        _check_sizes(subject, graphs, found, shape)
         found = found.values
     if not isinstance(found, Tensor):
         raise _not_a_tensor(subject, found, "a Padded")
-    longest = tuple(max(graphs.sizes[name]) for name in subject.spec.target)
+    longest = tuple(max(graphs.sizes[name]) for name in shape)
     fits = found.ndim == len(longest) + 2 and found.shape[0] == len(graphs.apart)
     if not fits or any(length < most for length, most in zip(found.shape[1:-1], longest, strict=True)):
         raise _wrong_shape(subject, found, (len(graphs.apart), *(f"{most} or more" for most in longest)))
     return found
 
 
-def _check_sizes(subject: Subject, graphs: Graphs, found: Padded) -> None:
-    for name in dict.fromkeys(subject.spec.target):
+def _check_sizes(subject: Subject, graphs: Graphs, found: Padded, shape: tuple[str, ...]) -> None:
+    for name in dict.fromkeys(shape):
         sizes = found.sizes_of(name)
         if sizes is None or sizes.tolist() != graphs.sizes[name]:
             shown = "none" if sizes is None else str(sizes.tolist())
@@ -95,11 +125,12 @@ def _check_sizes(subject: Subject, graphs: Graphs, found: Padded) -> None:
             )
 
 
-def _pull_back(output: Tensor, arriving: Tensor, inputs: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    inputs = tuple(inputs)
-    if not output.requires_grad:
+def _pull_back(outputs: Sequence[Tensor], arriving: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    pairs = [pair for pair in zip(outputs, arriving, strict=True) if pair[0].requires_grad]
+    if not pairs:
         return tuple(torch.zeros_like(tensor) for tensor in inputs)
-    return torch.autograd.grad(output, inputs, arriving, retain_graph=True, allow_unused=True, materialize_grads=True)
+    learned, shares = zip(*pairs, strict=True)
+    return torch.autograd.grad(learned, inputs, shares, retain_graph=True, allow_unused=True, materialize_grads=True)
 
 
 def _zero(what: str, tensor: Tensor, outside: Tensor) -> Outcome:
@@ -109,8 +140,12 @@ def _zero(what: str, tensor: Tensor, outside: Tensor) -> Outcome:
 def _not_a_tensor(subject: Subject, found: object, given: str) -> TensorError:
     return TensorError(
         f"{name_of(subject.module)} returned a {type(found).__name__} for {given}, but the check compares tensors.\n"
-        "Wrap the module in a function that returns the one tensor, or Padded, to check."
+        f"Wrap the module in a function that returns the {_wanted(len(subject.spec.targets))}, to check."
     )
+
+
+def _wanted(n_targets: int) -> str:
+    return "one tensor, or Padded" if n_targets == 1 else f"{n_targets} tensors, or Padded, as a tuple"
 
 
 def _wrong_shape(subject: Subject, found: Tensor, expected: tuple[object, ...]) -> ShapeError:

@@ -14,7 +14,7 @@ def assert_padding_changes_nothing(
     module: Module,
     spec: str | Spec,
     *,
-    in_channels: int | None = None,
+    in_channels: int | tuple[int, ...] | None = None,
     sizes: GivenSizes = None,
     empty: bool = False,
     nan: bool = False,
@@ -36,8 +36,9 @@ def assert_padding_changes_nothing(
     Args:
         module: Takes a tensor (batch, one axis for each source slot, channels) and a `Padded` of the same form. It is
             called with `sizes={...}` if the target has node sets that the source has not.
-        spec: The node sets of source and target, for instance "n n -> n".
-        in_channels: The number of channels of the input; `module.in_channels` if not given.
+        spec: The node sets of source and target, for instance "n n -> n". Of several tensors, "n n, n -> n n, n", the
+            module takes, and returns, a tuple.
+        in_channels: The number of channels of the input, or a tuple of them; `module.in_channels` if not given.
         sizes: For every graph its number of nodes, for all node sets or for each. If not given, three graphs.
         empty: Whether to add a graph without any nodes.
         nan: Whether the garbage is NaN instead of large numbers: it then survives a multiplication by a mask of zeros.

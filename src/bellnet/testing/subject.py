@@ -1,6 +1,7 @@
 """A module under test: called again and again under the same conditions, and left as it was found."""
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from bellnet.tensors import Padded
 
 Module = Callable[..., Any]
 """A torch module, or any function of a tensor."""
+
+BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Subject:
         such as the running statistics of a batch norm, are handed in as copies.
         """
         options = {"sizes": sizes} if sizes else {}
+        args = x if isinstance(x, tuple) and _takes_one_by_one(self.module, len(x)) else (x,)
         on_cuda = self.device.type == "cuda"
         with torch.random.fork_rng([self.device] if on_cuda else []):
             torch.default_generator.manual_seed(self.seed)
@@ -88,8 +92,8 @@ class Subject:
                     torch.cuda.manual_seed(self.seed)
             if isinstance(self.module, nn.Module) and any(True for _ in self.module.buffers()):
                 buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
-                return torch.func.functional_call(self.module, buffers, (x,), options)
-            return self.module(x, **options)
+                return torch.func.functional_call(self.module, buffers, args, options)
+            return self.module(*args, **options)
 
     def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """A tensor of standard normal numbers, the same on every device."""
@@ -118,6 +122,16 @@ def name_of(module: Module) -> str:
         text = repr(module)
         return text if "\n" not in text and len(text) <= 100 else type(module).__name__
     return str(getattr(module, "__name__", type(module).__name__))
+
+
+def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
+    """Whether a module must have an argument for each of several tensors, as `Product` and `torch.nn.Bilinear`."""
+    try:
+        parameters = inspect.signature(module.forward if isinstance(module, nn.Module) else module).parameters
+    except (TypeError, ValueError):  # some functions written in C have none
+        return False
+    required = [one for one in parameters.values() if one.default is one.empty and one.kind in BY_PLACE]
+    return len(required) == n_tensors > 1
 
 
 def _first_parameter(module: Module) -> Tensor | None:

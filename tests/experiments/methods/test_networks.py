@@ -9,12 +9,12 @@ from bellnet.data import Graph
 from bellnet.estimator import GraphClassifier
 from bellnet.experiments.graph_data import load_graphs, parts_of
 from bellnet.experiments.method_cells import MethodCell
-from bellnet.experiments.methods import method
+from bellnet.experiments.methods import method, ppgn
 from bellnet.experiments.methods.base import Task
 from bellnet.experiments.methods.examples import examples_of
 from tests.experiments.graphs import write_set
 
-NETWORKS = ("gin", "dgcnn", "diffpool", "ecc")
+NETWORKS = ("gin", "dgcnn", "diffpool", "ecc", "ppgn")
 SMALL = {"epochs": 3, "max_epochs": 3, "batch": 7, "width": 8, "edge_width": 4}
 
 
@@ -141,6 +141,17 @@ def test_penalties_are_a_part_of_the_loss_of_pooling(task):
     assert penalty.item() > 0
     expected = torch.nn.functional.cross_entropy(said, batch.y) + penalty
     torch.testing.assert_close(pooling.loss(net, batch), expected)
+
+
+def test_products_see_edges_and_the_labels_of_nodes_on_the_diagonal(task):
+    together = examples_of(task.graphs).together([3, 8])
+    values = ppgn._pairs(together).values
+    for number, place in enumerate((3, 8)):
+        graph, width = task.graphs.graphs[place], together.x.shape[1]
+        expected = torch.zeros(graph.n, graph.n, 1 + width)
+        expected[graph.edge_index[0], graph.edge_index[1], 0] = 1
+        expected[:, :, 1:] += torch.diag_embed(examples_of(task.graphs).x[place].T).permute(1, 2, 0)
+        assert torch.equal(values[number, : graph.n, : graph.n], expected)
 
 
 def test_best_is_the_classifier_and_its_records_are_looks_at_every_epoch(task):

@@ -1,10 +1,8 @@
 """The report of what networks tell apart: a page that needs no other file, its Markdown, its picture and its record."""
 
-import base64
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +15,22 @@ from bellnet.experiments.expressive.skip_links import Learned
 from bellnet.experiments.expressive.suite import Row
 from bellnet.experiments.expressive.telling import DRAWS
 from bellnet.experiments.machine import circumstances
-from bellnet.experiments.report import STYLE, png
+from bellnet.experiments.page import Page, png
 
 TITLE = "What networks can tell apart"
 PICTURE, RECORD = "confused.png", "record.json"
 NAMES = ("report.md", "report.html", PICTURE, RECORD)
 CAPTION = "Two graphs that order 2 confuses: the numbers that networks give their nodes, and equal ones in one colour"
 CRITERION = (
-    f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. "
-    "Networks run in float64 on whole numbers: weights are whole, sums are not divided, the activation is the "
-    "cube, and after every layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is "
-    "rounded. Every graph is also renumbered at random, and has to get exactly the same numbers; if it does not, "
-    "the run ends with an error. So no network is credited with its own rounding, and differences that means "
-    "would make faint count as well.",
-    "A difference of remainders proves that the network with these weights and the activation x^3 tells the "
-    "graphs apart. That none is found proves nothing by itself; it agrees with theory, which is computed for "
-    "every pair: colour refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with "
-    "whole numbers for colours.",
+    f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. Networks "
+    "run in float64 on whole numbers: weights are whole, sums are not divided, the activation is the cube, and after "
+    "every layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is rounded. Every graph is "
+    "also renumbered at random, and has to get exactly the same numbers; if not, the run ends with an error. So "
+    "no network is credited with its own rounding, and differences that means would make faint count as well.",
+    "A difference of remainders proves that the network with these weights and the activation x^3 tells the graphs "
+    "apart. That none is found proves nothing by itself; it agrees with theory, which is computed for every pair: "
+    "colour refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with whole numbers "
+    "for colours.",
 )
 
 
@@ -54,13 +51,16 @@ def write(
     about = [*(f"{key}: {value}" for key, value in setup.items()), *_about()]
     markdown = [f"# {TITLE}", *(table.markdown() for table in tables), f"## {CAPTION}\n\n![{CAPTION}]({PICTURE})"]
     markdown += ["## The criterion", *CRITERION, "## Circumstances\n\n" + "\n".join(f"- {line}" for line in about)]
-    html = [f"<h1>{escape(TITLE)}</h1>", *(table.html() for table in tables)]
-    data = base64.b64encode(picture).decode()
-    html.append(f'<h2>{escape(CAPTION)}</h2>\n<img alt="{escape(CAPTION)}" src="data:image/png;base64,{data}">')
-    html += ["<h2>The criterion</h2>", *(f"<p>{escape(words)}</p>" for words in CRITERION)]
-    html.append(f"<h2>Circumstances</h2>\n<ul>{''.join(f'<li>{escape(line)}</li>' for line in about)}</ul>")
-    head = f'<meta charset="utf-8"><title>{escape(TITLE)}</title><style>{STYLE}</style>'
-    page = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{chr(10).join(html)}\n</body></html>\n'
+    page = Page(TITLE)
+    for table in tables:
+        page.table(table)
+    page.heading(CAPTION)
+    page.picture(picture, CAPTION)
+    page.heading("The criterion")
+    for words in CRITERION:
+        page.words(words)
+    page.heading("Circumstances")
+    page.items(about)
     record = {
         **setup,
         "rows": [asdict(row) for row in rows],
@@ -69,7 +69,7 @@ def write(
     }
     contents: tuple[str | bytes, ...] = (
         "\n\n".join(markdown) + "\n",
-        page,
+        page.html(),
         picture,
         json.dumps(record, indent=1, ensure_ascii=False) + "\n",
     )

@@ -9,9 +9,9 @@ from torch import nn
 
 from bellnet import EquivariantLinear, EquivariantNet
 from bellnet.data import Graph, undirected
+from bellnet.draw import new_figure
 from bellnet.experiments.expressive.networks import matrices
 from bellnet.experiments.expressive.whole import Cube, prime_for, whole
-from bellnet.experiments.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Places = list[tuple[float, float]]
 
 CHANNELS = 4
-SHADES = (*COLOURS, "#56b4e9", "#6b6b6b", "#222222")
+SHADES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#6b6b6b", "#222222")
 PRIME = prime_for(2**33)
 """Small enough to be read, and to be exact for triples of ten nodes."""
 

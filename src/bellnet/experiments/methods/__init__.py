@@ -1,4 +1,5 @@
-"""Methods of Table 3 other than the paper's network: kernels, message passing networks, the library's own classifier.
+"""Methods of Table 3 other than the paper's network: kernels, message passing networks, networks with
+products, the library's own classifier.
 
 A method is a file here, with a class of which `METHOD` is the only object, and a name in `NAMES`.
 """
@@ -7,7 +8,7 @@ from importlib import import_module
 
 from bellnet.experiments.methods.base import Method
 
-NAMES = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc")
+NAMES = ("best", "wl", "graphlet", "random-walk", "propagation", "gin", "dgcnn", "diffpool", "ecc", "ppgn")
 
 
 def method(name: str) -> Method:

@@ -12,6 +12,8 @@ from bellnet.experiments.methods.base import Method, Options, Task
 
 OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
+LATER = {"node_channels": "diagonal"}
+"""Arguments that came after records were written, and what was done before: with that value they are no options."""
 
 
 class Best(Method):
@@ -28,7 +30,8 @@ class Best(Method):
         from bellnet.estimator import GraphClassifier
 
         found = GraphClassifier().get_params(deep=False)
-        return {name: value for name, value in found.items() if name not in OURS}
+        later = {name for name, before in LATER.items() if found[name] == before}
+        return {name: value for name, value in found.items() if name not in {*OURS, *later}}
 
     def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
         """Fit the training graphs, and classify the test graphs after every epoch, for the record alone."""

@@ -20,7 +20,7 @@ class Network(Method):
     The epoch counts that classifies most of the graphs kept aside; of several, that of the least loss on them.
     """
 
-    packages = ("torch_geometric",)
+    packages: tuple[str, ...] = ("torch_geometric",)
     epochs_option = "epochs"
     rate_option = "rate"
 

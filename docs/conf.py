@@ -1,0 +1,128 @@
+"""How Sphinx builds these pages: offline, from Markdown, docstrings and the examples of the gallery."""
+
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.domains.python import PyXRefRole
+
+import bellnet
+from bellnet.explorer import page
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "bellnet"
+author = "bellnet authors"
+copyright = author
+version = release = bellnet.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["gallery/*.rst"]
+smartquotes = False  # a spec stands in the quotes that one types
+
+# Markdown
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_heading_anchors = 4
+
+# The look: everything comes with the pages, nothing is loaded from elsewhere.
+html_theme = "furo"
+html_title = "bellnet"
+html_static_path = ["_static"]
+html_css_files = ["bellnet.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0072b2", "color-brand-content": "#00629a"},
+    "dark_css_variables": {"color-brand-primary": "#56b4e9", "color-brand-content": "#56b4e9"},
+}
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+# The reference
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+python_maximum_signature_line_length = 88
+default_role = "name"
+
+# The gallery
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 10**9,
+    "write_computation_times": False,
+    "image_scrapers": ("gallery_pictures.scraper",),
+    "reset_modules": ("gallery_pictures.reset",),
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
+
+
+def _name(role, rawtext, text, lineno, inliner, options=None, content=()):
+    """The role of `single backticks`: a link if that is the name of something in the reference, else plain code."""
+    if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", text):
+        return PyXRefRole()("py:obj", rawtext, text, lineno, inliner, options or {}, content)
+    return [nodes.literal(rawtext, text)], []
+
+
+def _plain(app, what, name, obj, options, lines):
+    """Docstrings are plain text with `code` and *emphasis*; what else would be markup is shown as it stands."""
+    marks = re.compile(r"(`[^`]*`)(?=\w)|(`[^`]*`|(?<![\w(])\*[^\s*][^*]*[^\s*(]\*(?!\w))|[*|\\]|(?<=\w)_(?!\w)")
+
+    def shown(found):
+        if found[1]:  # a plural, `Graph`s: reStructuredText wants to be told where the name ends
+            return found[1] + "\\ "
+        return found[2] or "\\" + found[0]
+
+    text = marks.sub(shown, "\n".join(lines))
+    for place, new in enumerate(text.split("\n")):
+        if not lines[place].lstrip().startswith((">>>", "...")):
+            lines[place] = new
+
+
+def _skip(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn adds to every estimator for the routing of metadata."""
+    return skip or bool(re.fullmatch(r"set_\w+_request", name))
+
+
+def _more(app, name, source):
+    """Pages that the first page does not list come last, under a heading of their own."""
+    if name == "index":
+        listed = set(re.findall(r"^[\w/]+$", source[0], re.MULTILINE)) | {"index"}
+        if others := sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - listed):
+            entries = "\n".join(others)
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: More\n\n{entries}\n```\n"
+
+
+def _explorer(app, exception):
+    """The explorer is a page of its own beside the others."""
+    if exception is None and app.builder.format == "html":
+        (Path(app.outdir) / "explore.html").write_text(page(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.add_role("name", _name)
+    app.connect("autodoc-process-docstring", _plain, priority=400)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("source-read", _more)
+    app.connect("build-finished", _explorer)

@@ -1,0 +1,66 @@
+"""What is said of nodes, on the diagonal of the pairs or apart: the same numbers in another place."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bellnet as bn
+from bellnet.data import Encoding, Graph, Loader, generated, to_padded, to_sparse
+from tests.data.test_encode import alike
+
+
+def said(x):
+    """A batch as a tensor with zeros for whatever is not there."""
+    return (x if isinstance(x, bn.Padded) else x.to_padded()).values
+
+
+@given(alike(), st.sampled_from(["padded", "sparse"]))
+def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout):
+    several, options = case
+    encoding = Encoding.fit(several, **{**options, "adjacency_in_labels": False, "sizes": True})
+    whole = encoding.encode(several, layout=layout)
+    pairs, nodes = encoding.encode(several, layout=layout, node_channels="apart")
+    of_pairs = encoding.n_of_pairs
+    assert type(pairs) is type(nodes) is type(whole)
+    assert encoding.channels == of_pairs + encoding.n_of_nodes
+    assert torch.equal(said(pairs), said(whole)[..., :of_pairs])
+    assert torch.equal(said(nodes), said(whole)[..., of_pairs:].diagonal(0, 1, 2).movedim(-1, 1))
+    if layout == "sparse":
+        assert pairs.n_tuples == sum(graph.n_edges for graph in several)
+        assert nodes.n_tuples == sum(graph.n for graph in several)
+
+
+@pytest.mark.parametrize("layout", ["padded", "sparse"])
+@pytest.mark.parametrize("cache_bytes", [0, 2**30])
+def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
+    several = generated.leaf_pairs(9)[0]
+    encoding = Encoding.fit(several, degrees=True, sizes=True)
+    for _ in range(2):  # the second time from what was kept
+        loader = Loader(
+            several, batch_size=4, encoding=encoding, layout=layout, node_channels="apart", cache_bytes=cache_bytes
+        )
+        for (pairs, nodes), _, places in loader:
+            chosen = [several[place] for place in places.tolist()]
+            expected = encoding.encode(chosen, layout=layout, node_channels="apart")
+            for one, other in zip((pairs, nodes), expected, strict=True):
+                assert torch.equal(one.values, other.values)
+                assert torch.equal(one.sizes, other.sizes)
+    layer = bn.EquivariantLinear("n n, n -> n", (encoding.n_of_pairs, encoding.n_of_nodes), 3)
+    assert layer((pairs, nodes)).values.shape[-1] == 3
+
+
+def test_one_call_gives_a_pair_too():
+    several = generated.leaf_pairs(4)[0]
+    for convert in (to_padded, to_sparse):
+        pairs, nodes = convert(several, node_channels="apart", sizes=True)
+        assert (pairs.values.shape[-1], nodes.values.shape[-1]) == (1, 1)
+        assert torch.equal(pairs.sizes, nodes.sizes)
+
+
+def test_a_graph_keeps_its_loops_among_the_pairs():
+    loop = Graph(2, torch.tensor([[0, 0], [0, 1]]), node_labels=torch.tensor([3, 4]), directed=True)
+    pairs, nodes = to_sparse([loop], node_channels="apart")
+    assert pairs.index.tolist() == [[0, 0], [0, 0], [0, 1]]
+    assert pairs.values.tolist() == [[1], [1]]
+    assert nodes.values.tolist() == [[1, 0], [0, 1]]

@@ -1,0 +1,58 @@
+"""What is public, and what the pages of the reference list; both found without building them."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+# Packages whose `__all__` is for users, and modules that users import whole. Where names come again (`bellnet.nn` has
+# those of `bellnet`) they are listed once.
+PUBLIC = (
+    "bellnet",
+    "bellnet.data",
+    "bellnet.data.generated",
+    "bellnet.data.graphml",
+    "bellnet.data.patterns",
+    "bellnet.data.sparse",
+    "bellnet.data.synthetic",
+    "bellnet.data.tu",
+    "bellnet.draw",
+    "bellnet.errors",
+    "bellnet.estimator",
+    "bellnet.experiments",
+    "bellnet.nn",
+    "bellnet.nn.message_passing",
+    "bellnet.testing",
+    "bellnet.testing.strategies",
+)
+NOT_FOR_USERS = {"bellnet.errors.as_written"}  # words of messages
+
+
+def public_names() -> dict[str, object]:
+    """Every public name with what it stands for; modules are not names but have them."""
+    found = {}
+    for name in PUBLIC:
+        module = import_module(name)
+        for each in getattr(module, "__all__", None) or _own(module):
+            value = getattr(module, each)
+            if not isinstance(value, ModuleType) and f"{name}.{each}" not in NOT_FOR_USERS:
+                found[f"{name}.{each}"] = value
+    return found
+
+
+def listed_names(pages: Path = DOCS / "api") -> dict[str, object]:
+    """Every name that the reference shows, with what it stands for."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(pages.glob("*.md")))
+    names = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", text, re.MULTILINE)
+    assert len(names) == len(set(names)), "a name stands in the reference twice"
+    return {name: getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in names}
+
+
+def _own(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__ and callable(value)
+    ]

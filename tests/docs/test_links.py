@@ -1,0 +1,47 @@
+"""Links of the built pages are looked at, one by one."""
+
+import importlib.util
+
+import pytest
+
+from tests.docs.reference import DOCS
+
+_file = importlib.util.spec_from_file_location("check_links", DOCS / "check_links.py")
+check_links = importlib.util.module_from_spec(_file)
+_file.loader.exec_module(check_links)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Two pages that are in order."""
+    (tmp_path / "index.html").write_text('<a href="more/page.html#part">x</a> <a href="https://example.org/none">y</a>')
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "page.html").write_text('<h2 id="part">x</h2><a href="../">up</a><a href="#part">here</a>')
+    return tmp_path
+
+
+def test_links_that_lead_somewhere_are_left_alone(site):
+    assert check_links.problems(site) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "reason"),
+    [
+        ('<a href="gone.html">x</a>', "there is no such file"),
+        ('<img src="gone.png">', "there is no such file"),
+        ('<a href="page.html#gone">x</a>', "that page has no such part"),
+        ('<a href="#gone">x</a>', "that page has no such part"),
+        ('<script src="https://example.org/x.js"></script>', "it is loaded from another site"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "it is loaded from another site"),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_named(site, planted, reason):
+    page = site / "more" / "page.html"
+    page.write_text(page.read_text() + planted)
+    (said,) = check_links.problems(site)
+    assert said.startswith("more/page.html: ")
+    assert said.endswith(reason)
+
+
+def test_a_directory_without_pages_is_named(tmp_path):
+    assert check_links.problems(tmp_path) == [f"{tmp_path}: there are no pages"]

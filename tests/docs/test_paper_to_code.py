@@ -1,0 +1,61 @@
+"""What the page that leads from the paper to the code names is there."""
+
+import re
+from importlib import import_module
+
+import pytest
+
+from bellnet.cli import build_parser
+from tests.docs.reference import DOCS
+
+PAGE = DOCS / "paper.md"
+ROOT = DOCS.parent
+
+
+def complaint(code):
+    """What is wrong with a piece of code of the page; nothing if it is there, or no name at all."""
+    if code.startswith("bellnet "):
+        return "" if code.split()[1] in commands() else "there is no such command"
+    if code.startswith("tests/"):
+        path, _, name = code.partition("::")
+        if not (ROOT / path).is_file():
+            return "there is no such file"
+        found = not name or re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE)
+        return "" if found else "there is no such test"
+    if re.fullmatch(r"bellnet(\.\w+)+", code):
+        module, _, name = code.rpartition(".")
+        return "" if hasattr(import_module(module), name) else "there is no such name"
+    return ""
+
+
+def commands():
+    """The names of the commands."""
+    (choices,) = (action.choices for action in build_parser()._actions if action.choices)
+    return set(choices)
+
+
+def test_every_function_test_and_command_of_the_page_exists():
+    named = re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8"))
+    assert [(code, said) for code in named if (said := complaint(code))] == []
+    assert sum(code.startswith("tests/") for code in named) > 30
+
+
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        ("bellnet table4", "there is no such command"),
+        ("tests/paper/test_gone.py", "there is no such file"),
+        ("tests/paper/test_features_multiply_the_dimension.py::test_gone", "there is no such test"),
+        ("bellnet.data.synthetic.gone", "there is no such name"),
+    ],
+)
+def test_what_is_not_there_is_found(planted, said):
+    assert complaint(planted) == said
+
+
+def test_every_numbered_statement_of_the_paper_has_a_row():
+    text = PAGE.read_text(encoding="utf-8")
+    firsts = " ; ".join(re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE))
+    spelled = re.sub(r"equations (\d+) and (\d+)", r"equation \1, equation \2", firsts)
+    for kind, last in {"equation": 13, "Proposition": 3, "Theorem": 4, "Table": 3, "Figure": 1, "Corollary": 1}.items():
+        assert [n for n in range(1, last + 1) if not re.search(rf"\b{kind} {n}(?!\d)", spelled)] == [], kind

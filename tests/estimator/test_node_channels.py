@@ -1,0 +1,97 @@
+"""Estimators with a tensor for nodes beside that of pairs: the same promises as with nodes on the diagonal."""
+
+import numpy as np
+import pytest
+import torch
+
+from bellnet.data import generated
+from bellnet.errors import DataError, OptionError
+from bellnet.estimator import load
+from bellnet.estimator.scaling import channel_scale
+from tests.data.strategies import relabelled
+from tests.estimator.small import classifier, leaves, regressor, with_features
+from tests.estimator.test_files import changed
+from tests.estimator.test_targets import degrees, touches_a_leaf
+
+QUICK = {"channels": (8,), "batch_size": 5, "max_epochs": 6, "learning_rate": 0.03}
+APART = {"node_channels": "apart", "sizes": True}
+
+
+def marked(count):
+    """Graphs whose class stands on their nodes alone: some have a mark on one node, others on none."""
+    graphs, labels = generated.leaf_pairs(count)[0], np.arange(count) % 2
+    found = []
+    for graph, label in zip(graphs, labels.tolist(), strict=True):
+        marked = with_features(graph, 1, value=0)
+        marked.node_features[0] = 3.0 * label
+        found.append(marked)
+    return found, labels
+
+
+def test_what_stands_on_nodes_is_learned():
+    graphs, labels = marked(40)
+    model = classifier(**APART, layout="sparse", batch_size=5, max_epochs=10).fit(graphs[:30], labels[:30])
+    assert model.score(graphs[30:], labels[30:]) > 0.9
+
+
+@pytest.mark.parametrize("layout", ["padded", "sparse"])
+def test_labels_of_nodes_and_edges_are_learned(layout):
+    graphs = generated.leaf_pairs(40)[0]
+    for target, answer in (("node", lambda graph: degrees(graph) == 1), ("edge", touches_a_leaf)):
+        labels = [answer(graph) for graph in graphs]
+        model = classifier(target=target, **QUICK, **APART, layout=layout).fit(graphs[:30], labels[:30])
+        assert [len(part) for part in model.predict(graphs[30:])] == [len(part) for part in labels[30:]]
+        assert model.score(graphs[30:], labels[30:]) > 0.9, target
+
+
+@pytest.mark.parametrize(
+    "options", [{"layout": "sparse"}, {"layout": "padded"}, {"layout": "padded", "order": 3}], ids=str
+)
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_a_file_batches_and_numbering_change_nothing(make, options, tmp_path):
+    graphs, labels = marked(12)
+    model = make(**APART, **options, norm="batch", residual=True, channels=(4, 4), dropout=0.1).fit(graphs, labels)
+    say = getattr(model, "predict_proba", model.predict)
+    together = say(graphs)
+    np.testing.assert_allclose(np.concatenate([say([graph]) for graph in graphs]), together, rtol=0, atol=1e-12)
+    moved = [relabelled(graph, torch.randperm(graph.n)) for graph in graphs]
+    np.testing.assert_allclose(say(moved), together, rtol=0, atol=1e-12)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.node_channels == "apart"
+    assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), together)
+
+
+def test_a_file_from_before_has_nodes_on_the_diagonal(tmp_path):
+    graphs, labels = leaves()
+    model = classifier().fit(graphs, labels)
+    model.save(tmp_path / "model")
+
+    def older(described):
+        described["version"] = 5
+        del described["options"]["node_channels"]
+
+    changed(tmp_path / "model", older)
+    assert load(tmp_path / "model").node_channels == "diagonal"
+    changed(tmp_path / "model", lambda described: described["options"].update(node_channels="apart"))
+    with pytest.raises(DataError, match="its tensors are not those of the network that it describes"):
+        load(tmp_path / "model")
+
+
+def test_pairs_that_stand_alone_get_a_mean_square_of_one():
+    graphs = generated.leaf_pairs(12)[0]
+    model = classifier(**APART, layout="sparse").fit(graphs, leaves(12)[1])
+    pairs, _ = model.encoding_.encode(graphs, layout="sparse", node_channels="apart")
+    scale = channel_scale(graphs, model.encoding_, "sparse", "apart")
+    torch.testing.assert_close((pairs.values * scale[:2]).square().mean(0), torch.ones(2))
+    assert torch.equal(model.net_.scale, scale)
+
+
+def test_other_places_and_nothing_to_place_are_refused():
+    with pytest.raises(OptionError) as refusal:
+        classifier(node_channels="tensor").fit(*leaves())
+    assert str(refusal.value) == (
+        "GraphClassifier.fit(graphs, y): node_channels must be one of 'diagonal', 'apart', not 'tensor'."
+    )
+    with pytest.raises(OptionError, match=r"GraphClassifier\.fit\(graphs, y\): node_channels='apart' needs channels"):
+        classifier(node_channels="apart", degrees=False).fit(*leaves())

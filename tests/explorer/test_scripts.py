@@ -1,0 +1,144 @@
+"""What the scripts of the page count and say is what the library counts and says."""
+
+import random
+import sys
+import unicodedata
+
+import pytest
+
+from bellnet import Diagram, plan
+from bellnet.errors import SpecError
+from bellnet.spec import parse_spec
+from tests.explorer.scripts import call, library_says, scripts_say
+from tests.spec.test_mistakes import MALFORMED
+
+SPECS = [
+    "n n -> n n",
+    "n n -> n",
+    "n n ->",
+    "->",
+    "-> n n",
+    "n n n -> n n",
+    "n n n n -> n n n",
+    "u u i -> u i",
+    "i u u -> u i i",
+    "a b, b, b c, c -> a b, b, b c, c",
+    "n n, n, -> n n, n",
+    "{n n} -> {n n}",
+    "{n n} n -> {n n} n",
+    "{u u} i, u -> i {u u}",
+    "{n n n n n} -> {n n n n}",
+    "n n -> {n n n}",
+]
+DECLARED = [{}, {"symmetric": True}, {"hollow": True}, {"symmetric": True, "hollow": True}]
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
+@pytest.mark.parametrize("spec", SPECS)
+def test_maps_their_order_names_and_words_and_the_table_are_the_same(spec, declared):
+    here, there = scripts_say(spec, **declared), library_says(spec, **declared)
+    assert here == there
+    assert here["maps"]
+
+
+STRANGE = ["n\u200b -> n", "n 😀 -> n", "😀 n! -> n", "²n -> n", "名 前 -> 名"]
+UNUSUAL = ["n' -> n", 'n" -> n', "n'\" -> n", "n\\ -> n", "n\u00a0n -> n", "n \ufeff-> n", "n\x1fn -> n", "n\x7f -> n"]
+
+
+@pytest.mark.parametrize("text", [*MALFORMED, *UNUSUAL, *STRANGE])
+def test_messages_for_what_cannot_be_read_are_the_same(text):
+    assert scripts_say(text) == library_says(text)
+
+
+def test_the_same_characters_of_all_kinds_make_names():
+    of_kind = {}
+    for character in map(chr, range(sys.maxunicode + 1)):
+        of_kind.setdefault(unicodedata.category(character), []).append(character)
+    some = [one for kind, all_of in of_kind.items() if kind not in ("Cn", "Cs") for one in all_of[:25] + all_of[-5:]]
+    texts = [text for character in some for text in (f"{character} ->", f"x1{character} ->")]
+    here = call(
+        """(texts) => texts.map((text) => {
+          try { return scripts.parseSpec(text).sources.join(", "); } catch ({ message }) { return message; }
+        })""",
+        texts,
+    )
+    assert dict(zip(texts, here, strict=True)) == {text: _read(text) for text in texts}
+
+
+def _read(text):
+    try:
+        return ", ".join(",".join(shape) for shape in parse_spec(text).sources)
+    except SpecError as mistake:
+        return str(mistake)
+
+
+DOUBTED = [
+    "nn->nn",
+    "ui -> u",
+    "nn n -> n",
+    "b n n c -> b n n c",
+    "batch n -> batch",
+    "n n d, n d -> n d",
+    "B n Channels -> B n n dim",
+    "n, n -> n",
+    "n, , n -> n, n",
+]
+
+
+@pytest.mark.parametrize("text", DOUBTED)
+def test_what_a_doubtful_spec_was_read_as_is_said_in_the_same_words(text):
+    here = scripts_say(text)
+    assert here == library_says(text)
+    assert here["doubt"]
+
+
+def _many(slots, name="n"):
+    return " ".join([name] * slots)
+
+
+GIANTS = [
+    f"{_many(10)} ->",
+    f"{_many(12)} -> n",
+    f"{_many(40, 'users')} -> {_many(40, 'items')}",
+    f"-> {_many(501)}",
+    f"{' '.join(f'a{number}' for number in range(501))} ->",
+    f"{{{_many(30)}}} -> {{{_many(30)}}}",
+]
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
+@pytest.mark.parametrize("text", GIANTS, ids=lambda text: text[:20])
+def test_giants_are_refused_with_the_same_number_of_maps(text, declared):
+    here, there = scripts_say(text, **declared), library_says(text, **declared)
+    assert here == there
+
+
+def test_texts_at_random_are_answered_in_the_same_way():
+    drawn = random.Random(0)
+    pieces = ["n", "n ", "u", " ", "->", " -> ", "{", "}", ",", ", ", "{n n}", "3", "!", "i i", "c", "nn", "_"]
+    for _ in range(500):
+        text = "".join(drawn.choices(pieces, k=drawn.randint(1, 11)))
+        declared = drawn.choice(DECLARED)
+        assert scripts_say(text, **declared) == library_says(text, **declared), (text, declared)
+
+
+def test_the_comparison_can_fail():
+    assert scripts_say("n n -> n") != library_says("n n -> n", symmetric=True)
+    assert scripts_say("n! -> n") != library_says("n ! -> n")
+
+
+@pytest.mark.parametrize("spec", ["n n n -> n n", "{n n}, n -> n n, n"])
+def test_the_first_few_maps_are_the_first_few(spec):
+    few = call(
+        "(text) => scripts.diagramsOf(scripts.parseSpec(text), {}, 17).map(({ name }) => name)",
+        spec,
+    )
+    assert few == [diagram.name for diagram in plan(spec).diagrams[:17]]
+
+
+@pytest.mark.parametrize("spec", ["-> n n", "-> n", "-> u i i"])
+def test_biases_have_the_words_of_maps_from_nothing(spec):
+    words = call("(text) => scripts.makePlan(scripts.parseSpec(text), {}).biases.map(scripts.wordsOfBias)", spec)
+    the_plan = plan(spec)
+    _, target = the_plan.spec.set_numbers
+    assert words == [Diagram(pattern, (), target).words() for pattern in the_plan.biases]

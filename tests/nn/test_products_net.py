@@ -1,0 +1,143 @@
+"""Networks with products: they see more than order-2 linear layers, whatever the numbering, padding and layout."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import bellnet as bn
+from bellnet.errors import OptionError, SpecError
+from bellnet.nn.products_net import ProductBlock
+
+
+def _net(**options):
+    torch.manual_seed(0)
+    return bn.PPGNet("n n", [2, 6, 4], 3, hidden=[5], **options).eval().double()
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "graph", "jump": False}, {"norm": None, "reduce": ("max", "mean")}])
+def test_renumbering_and_padding_change_nothing(options):
+    net = _net(**options)
+    bn.testing.assert_invariant(net, "n n")
+    bn.testing.assert_padding_changes_nothing(net, "n n ->", nan=True)
+
+
+def test_three_slots_are_multiplied_slice_by_slice():
+    net = bn.PPGNet("n n n", [1, 4], 2).eval().double()
+    assert net.blocks[0].product.plan.text == "adc,dbc->abc"
+    bn.testing.assert_invariant(net, "n n n", sizes=4)
+
+
+def _cycle(*lengths):
+    adjacency = torch.zeros(sum(lengths), sum(lengths), dtype=torch.float64)
+    start = 0
+    for length in lengths:
+        nodes = torch.arange(length)
+        adjacency[start + nodes, start + (nodes + 1) % length] = 1
+        start += length
+    return (adjacency + adjacency.T).unsqueeze(-1)
+
+
+def test_products_tell_a_hexagon_from_two_triangles_and_linear_layers_do_not():
+    graphs = torch.stack([_cycle(6), _cycle(3, 3)])
+    torch.manual_seed(0)
+    with_products = bn.PPGNet("n n", [1, 8, 8], 4, norm=None).double()
+    linear = bn.InvariantNet("n n", [1, 8, 8], 4).double()
+    apart, together = ((net(graphs)[0] - net(graphs)[1]).abs().max() for net in (with_products, linear))
+    assert apart > 1e-3
+    assert together < 1e-12
+
+
+@pytest.mark.parametrize("norm", [None, "graph", "batch"])
+def test_a_sparse_batch_that_lists_every_pair_is_the_dense_one(norm):
+    net = _net(norm=norm)
+    graphs = bn.Padded.pack([torch.randn(n, n, 2, dtype=torch.float64) for n in (5, 1, 4)])
+    assert_close(net(bn.Sparse.from_dense(graphs, keep_zeros=True)), net(graphs))
+
+
+def test_a_sparse_batch_is_computed_on_what_it_lists():
+    net = _net(pool_over="listed")
+    edges = bn.Sparse.from_dense(torch.cat([_cycle(3, 4), _cycle(7)], -1)).with_diagonal()
+    seen = []
+    for block in net.blocks:
+        block.register_forward_hook(lambda module, given, result: seen.append(result.support))
+    assert net(edges).shape == (3,)
+    assert all(support is edges.support for support in seen)
+
+
+@pytest.mark.parametrize("norm", ["batch", "graph"])
+def test_deep_networks_keep_the_second_moment_at_41_nodes(norm):
+    torch.manual_seed(0)
+    net = bn.PPGNet("n n", [1] + [32] * 6, 2, norm=norm)
+    nodes = torch.arange(41)
+    graphs = []
+    for skip in (2, 3, 5, 9):
+        adjacency = torch.zeros(41, 41)
+        for step in (1, skip):
+            adjacency[nodes, (nodes + step) % 41] = 1
+        graphs.append(adjacency + adjacency.T)
+    moments, products = [], []
+    for block in net.blocks:
+        block.register_forward_hook(lambda module, given, result: moments.append(result.square().mean().item()))
+        block.product.register_forward_hook(lambda module, given, result: products.append(result.var().item()))
+    net(torch.stack(graphs).unsqueeze(-1))
+    assert len(moments) == 6
+    assert all(0.1 < after / before < 10 for before, after in zip(moments[:1] * 6, moments, strict=True))
+    assert min(products) > 0.05  # far above what is added to a variance before it divides
+
+
+def test_every_option_reaches_its_part():
+    net = bn.PPGNet(
+        "n n",
+        [2, 6, 4],
+        3,
+        depth=3,
+        reduce=("max", "sum"),
+        pool_over="listed",
+        activation="tanh",
+        norm="channels",
+        dropout=0.25,
+        jump=False,
+        normalize="mean",
+        contraction="ab,cb->ac",
+    )
+    block = net.blocks[1]
+    assert isinstance(block, ProductBlock)
+    assert (block.product.normalize, block.product.plan.text) == ("mean", "ab,cb->ac")
+    assert [norm.over for norm in block.norms] == ["channels", "channels"]
+    assert len(block.left) == 5
+    assert isinstance(block.left[1].module, torch.nn.Tanh)
+    assert (net.pool.reduce, net.pool.over, block.dropout.p) == (("max", "sum"), "listed", 0.25)
+    assert net.head[0].in_features == 4 * 4
+    assert bn.PPGNet("n n", [2, 6, 4], 3).head[0].in_features == 2 * (6 + 4)
+
+
+def test_networks_learn_and_are_copied(tmp_path):
+    torch.manual_seed(0)
+    net = bn.PPGNet("n n", [1, 8, 8], 2, hidden=[8])
+    graphs, classes = torch.stack([_cycle(6), _cycle(3, 3)] * 2).float(), torch.tensor([0, 1, 0, 1])
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(40):
+        loss = torch.nn.functional.cross_entropy(net(graphs), classes)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < math.log(2) / 2
+    torch.save(net.eval(), tmp_path / "net.pt")
+    assert torch.equal(torch.load(tmp_path / "net.pt", weights_only=False)(graphs), net(graphs))
+
+
+def test_bad_options_are_refused_by_name():
+    for options, words in (
+        ({"depth": 0}, "depth must be a whole number from 1 up, not 0"),
+        ({"norm": "layer"}, "norm must be one of 'batch', 'graph', 'channels', not 'layer'"),
+        ({"hidden": [0]}, r"hidden\[0\] must be a whole number"),
+        ({"dropout": 1.0}, "dropout must be a probability below 1"),
+    ):
+        with pytest.raises(OptionError, match=rf'PPGNet\("n n", \[1, 8\], 2\): {words}'):
+            bn.PPGNet("n n", [1, 8], 2, **options)
+    with pytest.raises(OptionError, match="channels must have at least 2 entries"):
+        bn.PPGNet("n n", [1], 2)
+    with pytest.raises(SpecError, match='Which slots of "u i, u i -> u i" hold one node'):
+        bn.PPGNet("u i", [1, 8], 2)

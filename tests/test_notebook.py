@@ -1,0 +1,73 @@
+"""The notebook runs from top to bottom, and says what stands in it."""
+
+import ast
+import contextlib
+import io
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "first_steps.ipynb"
+CELLS = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+
+
+def run_cell(source, namespace):
+    """What a cell prints, and the value of its last line if that is an expression."""
+    body, said, value = ast.parse(source).body, io.StringIO(), None
+    last = body.pop() if isinstance(body[-1], ast.Expr) else None
+    with contextlib.redirect_stdout(said):
+        exec(compile(ast.Module(body, []), NOTEBOOK.name, "exec"), namespace)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), namespace)
+    return said.getvalue(), value
+
+
+@cache
+def run_all():
+    namespace = {}
+    return [run_cell("".join(cell["source"]), namespace) for cell in CELLS]
+
+
+def stored(cell):
+    """What a cell printed when it was saved, and what it showed, by kind."""
+    printed = "".join("".join(out["text"]) for out in cell["outputs"] if out["output_type"] == "stream")
+    shown = [out["data"] for out in cell["outputs"] if out["output_type"] == "execute_result"]
+    return printed, shown[0] if shown else {}
+
+
+def masked(text):
+    return re.sub(r"\d+%", "...%", text)
+
+
+@pytest.mark.parametrize("number", range(len(CELLS)))
+def test_a_cell_says_and_shows_what_stands_below_it(number):
+    (said, value), (printed, shown) = run_all()[number], stored(CELLS[number])
+    assert masked(said) == masked(printed)
+    if value is None:  # of print
+        assert shown == {}
+    else:
+        assert repr(value) == "".join(shown["text/plain"])
+        for kind, method in (("image/png", "_repr_png_"), ("text/html", "_repr_html_")):
+            assert bool(getattr(value, method, lambda: None)()) == (kind in shown)
+
+
+def test_the_classifier_is_right_about_other_graphs():
+    (said,) = [said for said, _ in run_all() if "other graphs" in said]
+    assert int(re.search(r"(\d+)%", said)[1]) >= 90
+
+
+def test_it_was_saved_after_a_run_from_top_to_bottom():
+    assert [cell["execution_count"] for cell in CELLS] == list(range(1, len(CELLS) + 1))
+    assert {out["output_type"] for cell in CELLS for out in cell["outputs"]} == {"stream", "execute_result"}
+
+
+def test_it_is_short():
+    assert sum(len(cell["source"]) for cell in CELLS) < 50
+
+
+def test_a_cell_without_a_last_expression_shows_nothing():
+    assert run_cell("x = 1\nprint(x)\ny = x", {}) == ("1\n", None)
+    assert run_cell("x = 1\nx + 1", {}) == ("", 2)
