@@ -30,8 +30,8 @@ def test_all_strongly_regular_graphs_are_there_and_none_twice(strongly_regular, 
     """Those of (25, 12, 5, 6) were counted by Paulus in 1973."""
     graphs = strongly_regular[parameters]
     assert len(graphs) == count
-    assert len(set(refinement.kinds(graphs, 2))) == 1  # refinement of pairs sees nothing
-    assert len(set(refinement.kinds(graphs, 3))) == count  # and what that of triples tells apart is not isomorphic
+    assert len(set(refinement.refine(graphs, 2).kinds)) == 1  # refinement of pairs sees nothing
+    assert len(set(refinement.refine(graphs, 3).kinds)) == count  # so no two are isomorphic
 
 
 def test_other_parameters_are_refused_with_a_way_out():

@@ -40,14 +40,14 @@ def by_hand(graph, dimension):
 @pytest.mark.parametrize(("dimension", "n"), [(1, 6), (2, 5), (3, 4)])
 def test_graphs_are_left_alike_by_the_same_rule_written_out_by_hand(dimension, n):
     graphs = small_graphs(n)
-    kinds, histories = refinement.kinds(graphs, dimension), [by_hand(graph, dimension) for graph in graphs]
+    kinds, histories = refinement.refine(graphs, dimension).kinds, [by_hand(graph, dimension) for graph in graphs]
     for one, other in combinations(range(len(graphs)), 2):
         assert (kinds[one] == kinds[other]) == (histories[one] == histories[other])
 
 
 def test_rounds_say_what_kinds_say():
     graphs = small_graphs(5)
-    kinds = refinement.kinds(graphs)
+    kinds = refinement.refine(graphs).kinds
     for one, other in combinations(range(len(graphs)), 2):
         assert (refinement.rounds_apart(graphs[one], graphs[other]) is None) == (kinds[one] == kinds[other])
 
@@ -88,6 +88,6 @@ def test_what_cannot_be_refined_is_refused():
     with pytest.raises(OptionError, match=r"^rounds_apart\(first, second\): dimension must be 1, 2 or 3, not 4\.$"):
         refinement.rounds_apart(one, one, 4)
     with pytest.raises(
-        DataError, match=r"^kinds\(graphs\): the graphs must have equally many nodes, but they have \[1, 2\]\.$"
+        DataError, match=r"^refine\(graphs\): the graphs must have equally many nodes, but they have \[1, 2\]\.$"
     ):
-        refinement.kinds([one, two])
+        refinement.refine([one, two])

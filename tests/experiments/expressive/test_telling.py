@@ -9,11 +9,12 @@ import torch
 from torch import nn
 
 from bellnet.cli import main
-from bellnet.data import families, generated, graph6, undirected
+from bellnet.data import families, generated, graph6, refinement, undirected
+from bellnet.data.families.cfi import cfi, cycle
 from bellnet.errors import EquivarianceError
 from bellnet.experiments import run_expressive
 from bellnet.experiments.expressive import run as running
-from bellnet.experiments.expressive.networks import matrices, of_order
+from bellnet.experiments.expressive.networks import matrices, of_order, with_products
 from bellnet.experiments.expressive.picture import two_rings, values
 from bellnet.experiments.expressive.show import learned_table, lines, told_table
 from bellnet.experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
@@ -70,6 +71,15 @@ def test_products_tell_all_circular_skip_links_apart():
     assert Asked(model, group.n).kinds(group).n_pairs_apart == group.n_pairs == 45
 
 
+@pytest.mark.parametrize("rounds", [0, 4])
+def test_a_network_has_a_layer_for_every_round_or_misses_what_takes_more(rounds):
+    """The graphs over a cycle of 24 nodes take four rounds; three layers are too few, and six are enough."""
+    pair = Group("cycles", (cfi(cycle(24)), cfi(cycle(24), twisted=True)))
+    assert refinement.rounds_apart(*pair.graphs, 2) == 4
+    model = with_products(layers=3, channels=4, largest=99)
+    assert Asked(model, pair.n, rounds=rounds).kinds(pair).n_pairs_apart == (1 if rounds else 0)
+
+
 def test_kinds_count_the_pairs_that_differ():
     assert Kinds.of("abca") == Kinds((0, 1, 2, 0))
     assert (Kinds.of("abca").n_pairs_apart, Kinds.of("aa").n_pairs_apart, Kinds.of("").n_pairs_apart) == (5, 0, 0)
@@ -82,7 +92,7 @@ def test_a_network_that_sees_the_numbering_is_not_believed():
         def forward(self, x):
             return x[0].sum(0)
 
-    seeing = replace(numbers, make=lambda prime: First())
+    seeing = replace(numbers, make=lambda prime, layers: First())
     star = undirected(9, [(0, node) for node in range(1, 9)])
     with pytest.raises(EquivarianceError) as caught:
         Asked(seeing, 9).kinds(Group("stars", (star, star)))

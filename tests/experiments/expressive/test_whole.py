@@ -63,8 +63,8 @@ def test_a_layer_gives_what_a_sum_over_python_integers_gives(spec):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_no_number_inside_a_network_exceeds_what_float64_holds_exactly(model):
     some = graph(9)
-    prime = prime_for(model.terms(some.n))
-    net, seen = whole(model.make(prime), prime, seed=0), []
+    prime = prime_for(model.terms(some.n, model.layers))
+    net, seen = whole(model.make(prime, model.layers), prime, seed=0), []
 
     def look(module, given, found):
         seen.append(float(found.detach().abs().max()))
