@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -117,23 +118,21 @@ def test_a_run_writes_a_page_that_stands_alone_and_a_record(monkeypatch, tmp_pat
     monkeypatch.setattr(running, "made_here", lambda quick, seed: [from_pairs("regular", families.regular_pairs(2))])
     extra = tmp_path / "mine.g6"
     extra.write_text("\n".join(graph6.write(graph) for graph in families.strongly_regular(16, 6, 2, 2)))
-    said = []
-    assert run_expressive(tmp_path / ".", graph6=[extra], train=False, say=said.append, progress=lambda text: None)
-    page = (tmp_path / "report.html").read_text()
+    np.save(tmp_path / "cfi.npy", np.array([[graph6.write(cfi(cycle(9), twisted=twisted)) for twisted in (0, 1)]]))
+    out = tmp_path / "out"
+    out.mkdir()
+    options = {"graph6": [extra], "brec": tmp_path, "train": False, "progress": lambda text: None}
+    assert run_expressive(out, say=lambda text: None, **options)
+    page = (out / "report.html").read_text()
     assert "data:image/png;base64," in page
     assert 'src="confused' not in page
     assert all(words in page for words in ("mine.g6", "below 2^53", "renumbered at random", "torch"))
-    record = json.loads((tmp_path / "record.json").read_text())
-    assert [row["family"] for row in record["rows"]] == ["regular", "mine.g6"]
+    record = json.loads((out / "record.json").read_text())
+    assert [row["family"] for row in record["rows"]] == ["regular", "mine.g6", "BREC, CFI"]
     assert record["rows"][0]["scores"]["order 3"] == {"pairs": 2, "told": 2, "expected": 2, "wrong": []}
-    assert (record["seed"], record["graph6"], record["brec"]) == (0, ["mine.g6"], False)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "report.md",
-        "report.html",
-        "confused.png",
-        "record.json",
-        extra.name,
-    }
+    assert record["rows"][2]["scores"]["order 2 with products"]["told"] == 1
+    assert (record["seed"], record["graph6"], record["brec"]) == (0, ["mine.g6"], True)
+    assert {path.name for path in out.iterdir()} == {"report.md", "report.html", "confused.png", "record.json"}
 
 
 def test_a_folder_that_is_not_there_is_refused_before_any_work(tmp_path, capsys):

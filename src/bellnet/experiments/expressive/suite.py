@@ -65,7 +65,7 @@ def models(*, quick: bool = False) -> list[Model]:
 
 def made_here(*, quick: bool = False, seed: int = 0) -> Iterator[Family]:
     """The families that need no files."""
-    count = 10 if quick else 50
+    count = 5 if quick else 50
     yield Family("circular skip links", (Group("skip links", tuple(data.generated.skip_links(10, seed=seed)[0])),))
     for parameters in ((16, 6, 2, 2), (25, 12, 5, 6)):
         name = f"strongly regular {parameters}"
