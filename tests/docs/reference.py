@@ -12,9 +12,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 PUBLIC = (
     "bellnet",
     "bellnet.data",
+    "bellnet.data.brec",
+    "bellnet.data.families",
     "bellnet.data.generated",
+    "bellnet.data.graph6",
     "bellnet.data.graphml",
     "bellnet.data.patterns",
+    "bellnet.data.refinement",
     "bellnet.data.sparse",
     "bellnet.data.synthetic",
     "bellnet.data.tu",

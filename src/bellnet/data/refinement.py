@@ -12,6 +12,7 @@ hash makes different ones equal.
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -67,28 +68,46 @@ def are_isomorphic(first: Graph, second: Graph) -> bool:
     return _can_match(adjacency, _by_kind(adjacency, 1))
 
 
-def kinds(graphs: Sequence[Graph], dimension: int = 1) -> list[int]:
-    """A number for each graph, the same for those that colour refinement never tells apart.
+class Refined(NamedTuple):
+    """What colour refinement leaves of several graphs.
+
+    Attributes:
+        kinds: A number for each graph, the same for those that are never told apart.
+        rounds: After how many rounds colours change no more.
+    """
+
+    kinds: tuple[int, ...]
+    rounds: int
+
+
+def refine(graphs: Sequence[Graph], dimension: int = 1) -> Refined:
+    """Refine the colours of all graphs together until they change no more.
 
     Args:
         graphs: Graphs of one number of nodes.
         dimension: How many nodes the tuples have that are coloured: 1, 2 or 3.
+
+    >>> from bellnet.data import undirected
+    >>> path, star = undirected(4, [(0, 1), (1, 2), (2, 3)]), undirected(4, [(0, 1), (0, 2), (0, 3)])
+    >>> refine([path, star, path])
+    Refined(kinds=(0, 1, 0), rounds=2)
     """
-    adjacency = _adjacency("kinds(graphs)", graphs, dimension)
-    return kinds_after(_by_kind(adjacency, dimension), adjacency).tolist()
+    adjacency = _adjacency("refine(graphs)", graphs, dimension)
+    return refine_colours(_by_kind(adjacency, dimension), adjacency)
 
 
-def kinds_after(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
+def refine_colours(colours: Tensor, adjacency: Tensor | None = None) -> Refined:
     """The same, from first colours of one's own.
 
     Args:
         colours: (graphs, n, ..., n), whole numbers from 0 up; those of pairs know which nodes are equal and linked.
         adjacency: (graphs, n, n), which colours of nodes need.
     """
+    rounds = 0
     while _count(finer := _refined(colours, adjacency)) > _count(colours):
-        colours = finer
+        colours, rounds = finer, rounds + 1
     counts = torch.stack([graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours])
-    return _ranks(counts)
+    return Refined(tuple(_ranks(counts).tolist()), rounds)
 
 
 def _can_match(adjacency: Tensor, colours: Tensor) -> bool:

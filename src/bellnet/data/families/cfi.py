@@ -39,7 +39,7 @@ def prism(sides: int) -> Edges:
 
 BASES: dict[str, Edges] = {
     **{f"cycle of {n}": cycle(n) for n in (4, 8, 16)},
-    **{f"ladder of {rungs}": ladder(rungs) for rungs in (2, 3, 5)},
+    **{f"ladder of {rungs}": ladder(rungs) for rungs in (2, 3, 7)},
     "complete graph of 4": complete(4),
     "prism of 3": prism(3),
     "complete graph of 5": complete(5),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bellnet.data.graph import Graph, undirected
-from bellnet.data.refinement import kinds_after
+from bellnet.data.refinement import refine_colours
 from bellnet.errors import OptionError
 
 LATIN_SQUARES = ("01234 12340 23401 34012 40123", "01234 10342 24013 32401 43120")
@@ -55,8 +55,8 @@ def _of_twenty_five() -> list[Tensor]:
     circulant = _of_circulants()
     starts = [*map(_of_latin_square, LATIN_SQUARES), circulant, _with_four_switched(circulant)]
     found = torch.stack([matrix for start in starts for matrix in (start, *_descendants(start))])
-    kind_of = kinds_after(_by_cliques(found))
-    return [found[int((kind_of == kind).nonzero()[0])] for kind in range(int(kind_of.max()) + 1)]
+    kinds = refine_colours(_by_cliques(found)).kinds
+    return [found[kinds.index(kind)] for kind in sorted(set(kinds))]
 
 
 def _of_latin_square(rows: str) -> Tensor:

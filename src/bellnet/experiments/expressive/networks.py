@@ -24,16 +24,18 @@ class Model:
         name: What it is called.
         dimension: That of the colour refinement which tells apart the same graphs.
         largest: The number of nodes up to which it is asked; more would take too long.
-        terms: How many products of two remainders a sum inside it has at most, for so many nodes.
-        make: The network for a prime, its weights not yet whole.
+        layers: How many layers it has at least.
+        terms: How many products of two remainders a sum inside it has at most, for so many nodes and layers.
+        make: The network for a prime and a number of layers, its weights not yet whole.
         given: What it takes for a graph.
     """
 
     name: str
     dimension: int
     largest: int
-    terms: Callable[[int], int]
-    make: Callable[[int], nn.Module]
+    layers: int
+    terms: Callable[[int, int], int]
+    make: Callable[[int, int], nn.Module]
     given: Callable[[Graph], tuple[Tensor, ...]]
 
 
@@ -41,40 +43,43 @@ def of_order(order: int, *, layers: int, channels: int, largest: int) -> Model:
     """Linear layers between tensors over tuples of so many nodes: the first leads there from pairs."""
     shape = " ".join("n" * order)
 
-    def make(prime: int) -> nn.Module:
+    def make(prime: int, layers: int) -> nn.Module:
         first = EquivariantLinear(f"n n -> {shape}", 2, channels, normalize="sum")
         widths = [channels] * layers
         rest = InvariantNet(shape, widths, channels, reduce="sum", normalize="sum", activation=lambda: Cube(prime))
         return nn.Sequential(first, Cube(prime), rest)
 
-    def terms(n: int) -> int:
+    def terms(n: int, layers: int) -> int:
         return int(bell(2 * order)) * channels * int(n**order) + 1  # as if every map were a sum over all tuples
 
-    return Model(f"order {order}", order - 1, largest, terms, make, lambda graph: (matrices(graph),))
+    return Model(f"order {order}", order - 1, largest, layers, terms, make, lambda graph: (matrices(graph),))
 
 
 def with_products(*, layers: int, channels: int, largest: int) -> Model:
     """The network of order 2 whose blocks multiply matrices."""
 
-    def make(prime: int) -> nn.Module:
+    def make(prime: int, layers: int) -> nn.Module:
         widths = [2, *[channels] * layers]
         net = PPGNet("n n", widths, channels, reduce="sum", normalize="sum", norm=None, activation=lambda: Cube(prime))
         net.first = EquivariantLinear("n n -> n n", 2, channels, normalize="sum")  # in place of means
         return net
 
-    def terms(n: int) -> int:
+    def terms(n: int, layers: int) -> int:
         return 2 * bell(4) * channels * layers * n**2 + 1  # more than any layer, product or readout adds up
 
-    return Model("order 2 with products", 2, largest, terms, make, lambda graph: (matrices(graph),))
+    return Model("order 2 with products", 2, largest, layers, terms, make, lambda graph: (matrices(graph),))
 
 
 def message_passing(*, layers: int, channels: int, largest: int) -> Model:
     """GIN of PyTorch Geometric, whose nodes have no features."""
 
-    def terms(n: int) -> int:
+    def terms(n: int, layers: int) -> int:
         return (channels + 1) * (n + 1)
 
-    return Model("GIN", 1, largest, terms, lambda prime: _Gin(layers, channels, prime), _nodes_and_edges)
+    def make(prime: int, layers: int) -> nn.Module:
+        return _Gin(layers, channels, prime)
+
+    return Model("GIN", 1, largest, layers, terms, make, _nodes_and_edges)
 
 
 class _Gin(nn.Module):

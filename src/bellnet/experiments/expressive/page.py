@@ -27,6 +27,7 @@ CRITERION = (
     "every layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is rounded. Every graph is "
     "also renumbered at random, and has to get exactly the same numbers; if not, the run ends with an error. So "
     "no network is credited with its own rounding, and differences that means would make faint count as well.",
+    "A network has a layer for every round that colour refinement takes on its graphs, and two more.",
     "A difference of remainders proves that the network with these weights and the activation x^3 tells the graphs "
     "apart. That none is found proves nothing by itself; it agrees with theory, which is computed for every pair: "
     "colour refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with whole numbers "

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bellnet import data
 from bellnet.data import Graph
 from bellnet.errors import EquivarianceError
 from bellnet.experiments.expressive.networks import Model
@@ -54,23 +53,21 @@ class Kinds:
         return len(self.first) * (len(self.first) - 1) // 2 - sum(among)
 
 
-def by_theory(group: Group, dimension: int) -> Kinds:
-    """Which graphs colour refinement leaves alike."""
-    return Kinds.of(data.refinement.kinds(group.graphs, dimension))
-
-
 class Asked:
     """Some networks of one kind, each with weights of its own; made when they are first asked.
 
     Args:
         model: The kind.
         largest: The number of nodes of the largest graph to come.
+        rounds: That colour refinement needs for these graphs. A layer does what a round does, so there are as many
+            and two more, but no fewer than the model has by itself.
         seed: Where weights and renumberings come from.
     """
 
-    def __init__(self, model: Model, largest: int, *, seed: int = 0) -> None:
+    def __init__(self, model: Model, largest: int, *, rounds: int = 0, seed: int = 0) -> None:
         self.model = model
-        self.prime = prime_for(model.terms(largest))
+        self.layers = max(model.layers, rounds + 2)
+        self.prime = prime_for(model.terms(largest, self.layers))
         self._seed = seed
         self._nets: list[nn.Module] = []
 
@@ -89,7 +86,7 @@ class Asked:
     def _values(self, group: Group, draw: int) -> list[list[float]]:
         """What one network gives each graph."""
         if len(self._nets) == draw:
-            self._nets.append(whole(self.model.make(self.prime), self.prime, self._seed + draw))
+            self._nets.append(whole(self.model.make(self.prime, self.layers), self.prime, self._seed + draw))
         net, generator = self._nets[draw], torch.Generator().manual_seed(self._seed + draw)
         found = []
         with torch.no_grad():
