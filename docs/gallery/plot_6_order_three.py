@@ -23,8 +23,8 @@ adjacencies = [
 
 
 # %%
-# Networks with random weights, in double precision: two layers and an activation, then a sum over each kind of tuple.
-# That of order 3 begins with a layer from pairs to triples.
+# Networks with random weights, in double precision: two layers and an activation, then the mean over each kind of
+# tuple. That of order 3 begins with a layer from pairs to triples.
 def network(order, seed):
     torch.manual_seed(seed)
     shape = " ".join("n" * order)
