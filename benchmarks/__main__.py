@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks import collections, compiled, construction, layouts, padded, paper, supports, tiny
+from benchmarks import collections, compiled, construction, layouts, padded, paper, products, supports, tiny
 from benchmarks.cases import CASES, QUICK_CASES, Case
 from benchmarks.goals import Verdict, verdicts
 from benchmarks.imports import time_imports
@@ -50,6 +50,7 @@ QUESTIONS = {
     "paper": Question(paper.measure_paper, paper.LEGEND),
     "padded": Question(padded.measure_padded, padded.LEGEND),
     "collections": Question(collections.measure_collections, collections.LEGEND),
+    "products": Question(products.measure_products, products.LEGEND),
     "construction": Question(construction.measure_construction, construction.LEGEND),
     "compiled": Question(compiled.measure_compiled, compiled.LEGEND),
     "layouts": Question(layouts.measure_layouts, layouts.LEGEND),

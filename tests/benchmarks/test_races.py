@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bellnet import Padded
-from benchmarks import collections
+from benchmarks import collections, products
 from benchmarks.__main__ import QUESTIONS, main
 from benchmarks.cases import CASES
 from benchmarks.construction import SPEC
@@ -165,3 +165,21 @@ def test_layers_with_braces_and_without_can_do_the_same_to_symmetric_matrices():
 def test_a_race_survives_being_written():
     one = raced(new=10.0, repeated=5.0)
     assert from_record(json.loads(json.dumps(race_record([one])))[0]) == one
+
+
+def test_everyone_who_multiplies_gives_the_same():
+    calls, x = products.contestants(*products.QUICK_CASES[0])
+    by_channels = x.permute(0, 3, 1, 2).reshape(-1, 6, 6)
+    expected = calls[products.EINSUM](x, x)
+    torch.testing.assert_close(calls[products.OURS](x, x), expected)
+    bare = calls[products.BARE](by_channels, by_channels).reshape(2, 4, 6, 6).permute(0, 2, 3, 1)
+    torch.testing.assert_close(bare, expected)
+
+
+def test_scipy_multiplies_at_listed_pairs_what_we_do():
+    calls = products.listed_contestants(20, 80)
+    later, new, by_scipy = (calls[name]() for name in (products.LATER, products.FIRST, products.SCIPY))
+    torch.testing.assert_close(later.values, new.values)
+    for channel, matrix in enumerate(by_scipy):
+        found = torch.from_numpy(matrix.toarray())[tuple(later.index)]
+        torch.testing.assert_close(later.values[:, channel], found)
