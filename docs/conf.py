@@ -34,6 +34,7 @@ myst_heading_anchors = 4
 
 # The look: everything comes with the pages, nothing is loaded from elsewhere.
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = "bellnet"
 html_static_path = ["_static"]
 html_css_files = ["bellnet.css"]
