@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bellnet.experiments.expressive import page
 from bellnet.experiments.expressive.show import learned_table, lines, told_table
-from bellnet.experiments.expressive.skip_links import NETWORKS, SPLITS, learn
+from bellnet.experiments.expressive.skip_links import NETWORKS, SPLITS, Learned, learn
 from bellnet.experiments.expressive.suite import ask, from_brec, from_graph6, made_here, models
 
 QUICK = ("order 2", "order 2 with products")
@@ -42,13 +42,14 @@ def run_expressive(
         progress(f"{family.name}: {family.n_pairs} pairs")
         rows.append(ask(family, asked, seed=seed, progress=progress))
     say("\n".join(lines(told_table(rows, asked))))
-    learned = []
+    learned: list[Learned] = []
+    setup = {"seed": seed, "quick": quick, "graph6": [Path(path).name for path in graph6], "brec": brec is not None}
+    written = page.write(directory, rows, asked, learned, setup=setup)  # and again with whatever is learned
     for name in (QUICK if quick else tuple(NETWORKS)) if train else ():
         progress(f"circular skip links, learned by {name}")
         learned.append(learn(name, splits=1 if quick else SPLITS, seed=seed))
+        written = page.write(directory, rows, asked, learned, setup=setup)
     if learned:
         say("\n" + "\n".join(lines(learned_table(learned))))
-    setup = {"seed": seed, "quick": quick, "graph6": [Path(path).name for path in graph6], "brec": brec is not None}
-    written = page.write(directory, rows, asked, learned, setup=setup)
     say("\n" + "\n".join(f"wrote {path}" for path in written))
     return all(row.agrees for row in rows)
