@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from bellnet.experiments.expressive.skip_links import NETWORKS, Learned, _train,
 from bellnet.experiments.expressive.suite import Family, ask, from_pairs, models
 from bellnet.experiments.expressive.telling import Asked, Group, Kinds
 
+RESULTS = Path(__file__).parents[3] / "results" / "expressive"
 SIXTEEN = "strongly regular (16, 6, 2, 2)"
 QUICK = models(quick=True)
 
