@@ -6,7 +6,6 @@ them. Whoever wants to see the operations themselves is shown plain ones.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -46,11 +45,11 @@ def multiply_dense(contraction: Contraction, x: Tensor, y: Tensor, nodes: Nodes,
 
 def _multiply_plainly(contraction: Contraction, x: Tensor, y: Tensor, nodes: Nodes, power: float) -> Tensor:
     """The same in operations that can be traced and differentiated."""
-    forms = _forms(contraction)
-    product = torch.bmm(*(_matrices(one.permute(form.order), form) for one, form in zip((x, y), forms, strict=False)))
+    of_x, of_y, of_result = _forms(contraction)
+    product = torch.bmm(_matrices(x.permute(of_x.order), of_x), _matrices(y.permute(of_y.order), of_y))
     lengths = _lengths(contraction, x, y)
-    inner = product.transpose(1, 2) if forms[2].is_turned else product
-    result = inner.reshape([lengths[letter] for letter in forms[2].stands]).permute(forms[2].back)
+    inner = product.transpose(1, 2) if of_result.is_turned else product
+    result = inner.reshape([lengths[letter] for letter in of_result.stands]).permute(of_result.back)
     if nodes.counts is None:
         return result * _common_factor(contraction, nodes, power)
     factors = _factors(contraction, nodes, power, result)
@@ -136,7 +135,6 @@ class _Form(NamedTuple):
         return cls(stands, order, back, len(outer), len(sides[0]), is_turned)
 
 
-@lru_cache(maxsize=256)
 def _forms(contraction: Contraction) -> tuple[_Form, _Form, _Form]:
     """Those of both factors and of the product."""
     x, y, result = contraction.letters
