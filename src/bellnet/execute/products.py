@@ -79,7 +79,8 @@ class _Multiply(torch.autograd.Function):
         gradient, contraction, nodes, power = gradients[0], ctx.contraction, ctx.nodes, ctx.power
         needs = ctx.needs_input_grad[1:3]
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradient):  # somebody looks at this pass, too
-            return None, *_plain_gradients(ctx, x, y, gradient), None, None
+            of_first, of_second = _plain_gradients(ctx, x, y, gradient)
+            return None, of_first, of_second, None, None
         of_x, of_y, of_result = _forms(contraction)
         results = [torch.empty_like(one) if needed else None for one, needed in zip((x, y), needs, strict=True)]
         same = _common_factor(contraction, nodes, power)
@@ -99,8 +100,8 @@ def _plain_gradients(ctx: Any, x: Tensor, y: Tensor, gradient: Tensor) -> list[T
     needs = ctx.needs_input_grad[1:3]
     with torch.enable_grad():
         # Views of their own: what is asked for is the derivative of this product alone.
-        own = [x.view_as(x), y.view_as(y)]
-        again = _multiply_plainly(ctx.contraction, *own, ctx.nodes, ctx.power)
+        own = (x.view_as(x), y.view_as(y))
+        again = _multiply_plainly(ctx.contraction, own[0], own[1], ctx.nodes, ctx.power)
         wanted = [one for one, needed in zip(own, needs, strict=True) if needed]
         found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=True))
     return [next(found) if needed else None for needed in needs]
