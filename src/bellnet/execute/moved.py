@@ -7,26 +7,46 @@ quarter of the time of the usual copy, which goes number by number.
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from bellnet.execute.transforms import is_batched, wants_plain
 
 Order = tuple[int, ...]
 
 
 def moved(tensor: Tensor, order: Order) -> Tensor:
-    """A copy of the numbers of a tensor with its axes in another order; the tensor itself if nothing changes."""
+    """The axes of a tensor in another order; a copy, unless nothing changes or somebody traces."""
     if order == tuple(range(len(order))):
         return tensor
-    groups = _exchanged(order)
-    if groups is None or tensor.device.type != "cpu" or not tensor.numel():
-        return tensor.permute(order).contiguous()
-    first, second = groups
-    shape = tensor.shape
-    outer, rows, columns = prod(shape[:first]), prod(shape[first:second]), prod(shape[second:])
-    pixels = tensor.reshape(outer, 1, 1, rows * columns).permute(0, 3, 1, 2)
-    turned = torch.channel_shuffle(pixels, rows).permute(0, 2, 3, 1)
-    return turned.reshape([shape[axis] for axis in order])
+    if wants_plain() or is_batched(tensor):
+        return tensor.permute(order)
+    return _Moved.apply(tensor, order)  # type: ignore[no-any-return,no-untyped-call]
+
+
+class _Moved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, order: Order) -> Tensor:
+        ctx.order = order
+        groups = _exchanged(order)
+        if groups is None or not _is_plain(tensor):
+            return tensor.permute(order).contiguous()
+        first, second = groups
+        shape = tensor.shape
+        outer, rows, columns = prod(shape[:first]), prod(shape[first:second]), prod(shape[second:])
+        pixels = tensor.reshape(outer, 1, 1, rows * columns).permute(0, 3, 1, 2)
+        turned = torch.channel_shuffle(pixels, rows).permute(0, 2, 3, 1)
+        return turned.reshape([shape[axis] for axis in order])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
+        return moved(gradients[0], tuple(map(ctx.order.index, range(len(ctx.order))))), None
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.device.type == "cpu" and tensor.numel() > 0 and tensor.is_floating_point()
 
 
 @lru_cache(maxsize=256)
