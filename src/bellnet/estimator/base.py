@@ -18,24 +18,20 @@ from torch import Tensor
 
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
-from bellnet.estimator.cost import (
-    Held,
-    affordable_epochs,
-    allowed_bytes,
-    cheaper_layout,
-    check_prediction,
-    check_training,
-    check_weights,
-    fewest_weights,
-    kept_bytes,
-    largest_batch,
-    most_pairs,
-    prediction_bytes,
-    training_bytes,
-)
+from bellnet.estimator.blueprint import Blueprint
+from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
-from bellnet.estimator.labels import PLURAL, Array, count_labels, flatten, known_labels, only_known
+from bellnet.estimator.labels import (
+    PLURAL,
+    Array,
+    check_both_directions,
+    count_labels,
+    flatten,
+    known_labels,
+    only_known,
+)
+from bellnet.estimator.material import Material
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.options import ROLES, check_options
 from bellnet.estimator.progress import Bar, told
@@ -128,7 +124,8 @@ class GraphEstimator(ABC, BaseEstimator):
             raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
         known = known_labels(call, flat, self.target)
         targets, groups = self._learn_labels(call, only_known(flat, known))
-        self._check_undirected(call, graphs, flat, known)
+        if self.target == "edge":
+            check_both_directions(call, graphs, flat, known)
         given = flat_weights(call, sample_weight, counts, self.target)[known]
         of_classes = self._class_weights(call, groups)
         weights = times_class_weights(call, given, of_classes)
@@ -136,58 +133,44 @@ class GraphEstimator(ABC, BaseEstimator):
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
-        net = self._affordable_net(call, encoding, device)
+        blueprint, allowed = self._blueprint(encoding), allowed_bytes(self.max_gigabytes, device)
+        net = blueprint.affordable_net(call, allowed)
         scaling, n_learned = FeatureScaling.fit(graphs), len(graphs)
+        held = np.zeros(len(targets), dtype=np.bool_)
         if validation_data is None:
-            held = hold_out(
-                groups,
-                units_of(graphs, self.target, self.validation_fraction)[known],
-                self.validation_fraction,
-                np.random.default_rng(seed),
-            )
-        else:
-            asked_call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
-            asked = read_validation(asked_call, validation_data, encoding, target=self.target)
-            self._check_undirected(asked_call, asked.graphs, asked.flat, asked.known)
-            further, their_groups = self._as_targets(asked_call, only_known(asked.flat, asked.known))
+            units = units_of(graphs, self.target, self.validation_fraction)[known]
+            held = hold_out(groups, units, self.validation_fraction, np.random.default_rng(seed))
+        material = Material(graphs, counts, known, targets, weights, held)
+        if validation_data is not None:
             of_groups = np.zeros(groups.max() + 1)
             of_groups[groups] = of_classes
-            weights = np.concatenate([weights, of_groups[their_groups] * given.mean()])
-            held = np.repeat([False, True], [len(targets), len(further)])
-            graphs, targets = [*graphs, *asked.graphs], torch.cat([targets, further])
-            counts, known = np.concatenate([counts, asked.counts]), np.concatenate([known, asked.known])
-        self._check_cost(call, graphs, encoding, device, learning=True)
-        scaled = scaling.apply(graphs)
-        relative = relative_weights(call, weights, held)
+            material = self._beside(material, validation_data, encoding, of_groups * given.mean())
+        sizes = [graph.n for graph in material.graphs]
+        blueprint.check_training(call, sizes, batch_size=int(self.batch_size), allowed=allowed)
+        scaled = scaling.apply(material.graphs)
+        relative = relative_weights(call, material.weights, material.held)
+        lesson = Lesson(
+            graphs=scaled,
+            encoding=encoding,
+            layout=self.layout_,
+            starts=material.starts,
+            targets=material.among_all(material.targets).to(device),
+            weights=material.among_all(torch.from_numpy(relative)).to(device),
+            held=material.among_all(torch.from_numpy(material.held)).to(device),
+            known=torch.from_numpy(material.known).to(device),
+            loss=self._loss,
+            score_name=self._measure_name,
+            score=self._measure,
+            node_channels=self.node_channels,
+            max_entries=most_pairs(sizes, self.order),
+        )
+        schedule = self._schedule(material.graphs)
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
         net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
-        lesson = Lesson(
-            graphs=scaled,
-            encoding=encoding,
-            layout=self.layout_,
-            starts=np.concatenate([[0], np.cumsum(counts)]),
-            targets=_among_all(targets, known).to(device),
-            weights=_among_all(torch.from_numpy(relative), known).to(device),
-            held=_among_all(torch.from_numpy(held), known).to(device),
-            known=torch.from_numpy(known).to(device),
-            loss=self._loss,
-            score_name=self._measure_name,
-            score=self._measure,
-            node_channels=self.node_channels,
-            max_entries=most_pairs([graph.n for graph in graphs], self.order),
-        )
-        epochs = affordable_epochs(graphs, self.layout_, self.order) if self.max_epochs == "auto" else self.max_epochs
-        schedule = Schedule(
-            max_epochs=int(epochs),
-            patience=patience_of(self.patience, int(epochs)),
-            batch_size=int(self.batch_size),
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-        )
         after_epoch = None
         if callback is not None:
             learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
@@ -195,11 +178,15 @@ class GraphEstimator(ABC, BaseEstimator):
             after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
-        with Bar(f"fit {n_learned} graphs", int(epochs), show=bool(self.verbose)) as bar, net.dropping_by(chance):
+        with (
+            Bar(f"fit {n_learned} graphs", schedule.max_epochs, show=bool(self.verbose)) as bar,
+            net.dropping_by(chance),
+        ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
-        self.told_ = told(self, n_graphs=n_learned, max_epochs=int(epochs), seconds=time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
         if self.verbose:
             print(self.told_, file=sys.stderr)
         return self
@@ -271,40 +258,46 @@ class GraphEstimator(ABC, BaseEstimator):
     def _check_label_options(self, call: str) -> None:
         """Refuse options that do not fit the labels."""
 
-    def _widths(self) -> list[int]:
-        """The widths of all layers, but for that of the input."""
-        return [*map(int, self.channels), *map(int, self.hidden), self._n_outputs()]
+    def _beside(
+        self, material: Material, validation_data: Any, encoding: Encoding, of_groups: NDArray[np.float64]
+    ) -> Material:
+        """What is learned from and, held out, what was given to validate; `of_groups` is the weight of each group."""
+        call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+        asked = read_validation(call, validation_data, encoding, target=self.target)
+        if self.target == "edge":
+            check_both_directions(call, asked.graphs, asked.flat, asked.known)
+        targets, groups = self._as_targets(call, only_known(asked.flat, asked.known))
+        return material.beside(asked, targets, of_groups[groups])
 
-    def _given_channels(self, encoding: Encoding) -> int | tuple[int, int]:
-        """The channels of what the network is given: of one tensor, or of pairs and of nodes."""
-        return (encoding.n_of_pairs, encoding.n_of_nodes) if self.node_channels == "apart" else encoding.channels
+    def _schedule(self, graphs: Sequence[Graph]) -> Schedule:
+        """How long and how fast the options say to learn."""
+        is_given = self.max_epochs != "auto"
+        max_epochs = int(self.max_epochs) if is_given else affordable_epochs(graphs, self.layout_, self.order)
+        return Schedule(
+            max_epochs=max_epochs,
+            patience=patience_of(self.patience, max_epochs),
+            batch_size=int(self.batch_size),
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
 
-    def _make_net(self, encoding: Encoding) -> LabelNet:
-        """The network in single precision, without weights: on the meta device, where it takes no memory."""
-        with torch.device("meta"):
-            net = LabelNet(
-                self.target,
-                self._given_channels(encoding),
-                list(map(int, self.channels)),
-                order=int(self.order),
-                hidden=[int(width) for width in self.hidden],
-                outputs=self._n_outputs(),
-                pool=self.pool,
-                jump=self.jump,
-                norm=self.norm,
-                residual=self.residual,
-                dropout=self.dropout,
-                layout=self.layout_,
-            )
-        return net.float()
-
-    def _affordable_net(self, call: str, encoding: Encoding, device: torch.device) -> LabelNet:
-        """The same, if its weights may take what they will; those of too wide layers cannot even be described."""
-        allowed = allowed_bytes(self.max_gigabytes, device)
-        check_weights(call, fewest_weights([encoding.channels, *self._widths()]), allowed)
-        net = self._make_net(encoding)
-        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed)
-        return net
+    def _blueprint(self, encoding: Encoding) -> Blueprint:
+        """The network that the options ask for."""
+        is_apart = self.node_channels == "apart"
+        return Blueprint(
+            target=self.target,
+            given=(encoding.n_of_pairs, encoding.n_of_nodes) if is_apart else encoding.channels,
+            channels=list(map(int, self.channels)),
+            order=int(self.order),
+            hidden=list(map(int, self.hidden)),
+            outputs=self._n_outputs(),
+            pool=self.pool,
+            jump=bool(self.jump),
+            norm=self.norm,
+            residual=bool(self.residual),
+            dropout=self.dropout,
+            layout=self.layout_,
+        )
 
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
@@ -317,7 +310,8 @@ class GraphEstimator(ABC, BaseEstimator):
         graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
         device = self._device()
-        self._check_cost(call, graphs, self.encoding_, device, learning=False)
+        sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
+        self._blueprint(self.encoding_).check_prediction(call, sizes, batch_size=ASKED_AT_ONCE, allowed=allowed)
         net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
         scaled = self.scaling_.apply(graphs)
         loader = Loader(
@@ -327,7 +321,7 @@ class GraphEstimator(ABC, BaseEstimator):
             layout=self.layout_,
             node_channels=self.node_channels,
             shuffle=False,
-            max_entries=most_pairs([graph.n for graph in graphs], self.order),
+            max_entries=most_pairs(sizes, self.order),
             cache_bytes=0,  # every graph is asked once
             dtype=torch.float64,
             device=device,
@@ -340,50 +334,6 @@ class GraphEstimator(ABC, BaseEstimator):
             for place, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
                 parts[place] = part
         return torch.cat(parts), counts
-
-    def _check_cost(
-        self, call: str, graphs: Sequence[Graph], encoding: Encoding, device: torch.device, *, learning: bool
-    ) -> None:
-        """Refuse what would take more memory than is allowed, before any of it is taken."""
-        if self.layout_ != "padded":
-            return
-        sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
-        given = self._given_channels(encoding)
-        of_pairs, of_nodes = given if isinstance(given, tuple) else (given, 0)
-        widths = [of_pairs, *(self._widths() if self.target == "edge" else map(int, self.channels))]
-        if self.order == 3:  # what is held for pairs is little beside
-            widths = [0, *map(int, self.channels)]
-        batch = largest_batch(sizes, int(self.batch_size) if learning else ASKED_AT_ONCE, self.order)
-        n_entries = batch[0] * batch[1] ** int(self.order)
-        held = Held(self.dropout, self.norm, bool(self.residual), bool(self.jump), padded=batch[0] > 1)
-        if learning:
-            pooled = self.target == "graph" and "max" in self.pool
-            step = training_bytes(n_entries, widths, maximum=pooled, held=held)
-            needed = step + kept_bytes(sizes, of_pairs, of_nodes, torch.float32)
-            check_training(call, batch, needed, allowed, order=self.order)
-        else:
-            check_prediction(call, batch, prediction_bytes(n_entries, widths, held), allowed, order=self.order)
-
-    def _check_undirected(self, call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
-        """Refuse known labels that differ between the two directions of an edge without direction."""
-        if self.target != "edge":
-            return
-        start = 0
-        for number, graph in enumerate(graphs):
-            labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
-            is_known = known[start : start + graph.n_edges]
-            start += graph.n_edges
-            if graph.directed:
-                continue
-            forwards, backwards = np.lexsort(ends), np.lexsort(ends[::-1])
-            differ = (labels[forwards] != labels[backwards]).reshape(len(labels), -1 if labels.size else 1).any(axis=1)
-            differ &= is_known[forwards] & is_known[backwards]
-            if differ.any():
-                one, other = ends[:, forwards[np.flatnonzero(differ)[0]]]
-                raise DataError(
-                    f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
-                    f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
-                )
 
     def _seed(self) -> int:
         state = self.random_state
@@ -414,10 +364,3 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-def _among_all(values: Tensor, known: NDArray[np.bool_]) -> Tensor:
-    """The values of labels that are known at their places among all labels, zero elsewhere."""
-    found = values.new_zeros(len(known), *values.shape[1:])
-    found[torch.from_numpy(known)] = values
-    return found

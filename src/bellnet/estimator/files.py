@@ -186,8 +186,9 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)
     estimator.history_, estimator.kept_epoch_ = _history(described)
-    _check_extent([estimator.encoding_.channels, *estimator._widths()], weights)
-    net = estimator._make_net(estimator.encoding_)
+    blueprint = estimator._blueprint(estimator.encoding_)
+    _check_extent(blueprint.widths, weights)
+    net = blueprint.net()
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")

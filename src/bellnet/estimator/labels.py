@@ -150,6 +150,26 @@ def check_present(call: str, values: Array) -> None:
         )
 
 
+def check_both_directions(call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
+    """Refuse known labels of edges that differ between the two directions of an edge without direction."""
+    start = 0
+    for number, graph in enumerate(graphs):
+        labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
+        is_known = known[start : start + graph.n_edges]
+        start += graph.n_edges
+        if graph.directed:
+            continue
+        forwards, backwards = np.lexsort(ends), np.lexsort(ends[::-1])
+        differ = (labels[forwards] != labels[backwards]).reshape(len(labels), -1 if labels.size else 1).any(axis=1)
+        differ &= is_known[forwards] & is_known[backwards]
+        if differ.any():
+            one, other = ends[:, forwards[np.flatnonzero(differ)[0]]]
+            raise DataError(
+                f"{call}: graphs[{number}] is undirected, but y[{number}] has different labels for the edges "
+                f"({one}, {other}) and ({other}, {one}).\nGive both the same, or make the graph with directed=True."
+            )
+
+
 def _array(call: str, argument: str, given: object) -> Array:
     if given is None:
         raise DataError(
