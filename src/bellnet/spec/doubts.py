@@ -102,25 +102,34 @@ def _looks_like_slots(sides: Sides) -> bool:
 
 def _axes_too_many(sides: Sides) -> Doubt | None:
     """A name for the batch in front of every shape, or one for channels at the end, with node sets beside it."""
-    shapes = _flat(sides)
-    batch = shapes[0][0] if shapes[0] and shapes[0][0].lower() in BATCH else None
-    if any(shape[:1] != (batch,) or shape.count(str(batch)) > 1 for shape in shapes):
-        batch = None
-    kept = [shape if batch is None else shape[1:] for shape in shapes]
-    last = [shape[-1] if shape and shape[-1].lower() in CHANNELS else None for shape in kept]
-    inside = {name for shape, name in zip(kept, last, strict=True) for name in (shape if name is None else shape[:-1])}
-    channels = [name for name in last if name is not None and name not in inside]
-    if len(channels) < len(shapes):
-        channels = []
-    if channels:
+    kept = _flat(sides)
+    if batch := _batch_axis(kept):
+        kept = [shape[1:] for shape in kept]
+    if channels := _channel_axes(kept):
         kept = [shape[:-1] for shape in kept]
-    axes = ([] if batch is None else [batch]) + list(dict.fromkeys(channels))
-    spelled = any(len(name) > 1 for name in axes)
-    pairs = any(len(set(shape)) < len(shape) for shape in kept)
-    if not axes or not any(kept) or not (spelled or pairs or (batch is not None and channels)):
-        return None  # a single letter may well be a node set
+    is_spelled = any(len(name) > 1 for name in (*batch, *channels))
+    has_pairs = any(len(set(shape)) < len(shape) for shape in kept)
+    # A single letter may well be a node set.
+    is_sure = (batch or channels) and (is_spelled or has_pairs or (batch and channels))
+    if not is_sure or not any(kept):
+        return None
     left = iter(kept)
-    return Doubt(_each(sides, lambda shape: next(left)), tuple(axes))
+    return Doubt(_each(sides, lambda shape: next(left)), (*batch, *channels))
+
+
+def _batch_axis(shapes: list[Shape]) -> list[str]:
+    """The name for a batch that begins every shape and comes nowhere else, if there is one."""
+    name = shapes[0][0] if shapes[0] else ""
+    begins = all(shape[:1] == (name,) and shape.count(name) == 1 for shape in shapes)
+    return [name] if begins and name.lower() in BATCH else []
+
+
+def _channel_axes(shapes: list[Shape]) -> list[str]:
+    """The names for channels that end the shapes, each of them, and come nowhere else."""
+    last = [shape[-1] if shape else "" for shape in shapes]
+    inside = {name for shape in shapes for name in shape[:-1]}
+    end = all(name.lower() in CHANNELS and name not in inside for name in last)
+    return list(dict.fromkeys(last)) if end else []
 
 
 def _flat(sides: Sides) -> list[Shape]:
