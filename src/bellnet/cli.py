@@ -28,6 +28,7 @@ from bellnet.commands import (
     Output,
     complain,
     count,
+    declare_folder,
     from_zero,
     harmless,
     harmless_lines,
@@ -270,13 +271,7 @@ def _run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=Path("results") / "mpnn-demo",
-        help="where the picture goes (default results/mpnn-demo)",
-    )
+    declare_folder(parser, "mpnn-demo", "the picture goes")
     parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
 
 

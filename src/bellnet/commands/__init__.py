@@ -17,6 +17,7 @@ from bellnet.commands.explore import COMMANDS as EXPLORE_COMMANDS
 from bellnet.commands.expressive import COMMANDS as EXPRESSIVE_COMMANDS
 from bellnet.commands.models import COMMANDS as MODEL_COMMANDS
 from bellnet.commands.names import harmless, harmless_lines
+from bellnet.commands.runs import declare_folder
 from bellnet.commands.search import COMMANDS as SEARCH_COMMANDS
 from bellnet.commands.streams import Output, complain, own_streams
 
@@ -35,6 +36,7 @@ __all__ = [
     "Output",
     "complain",
     "count",
+    "declare_folder",
     "from_zero",
     "harmless",
     "harmless_lines",

@@ -63,21 +63,6 @@ def _bounded(digits: str) -> int:
     return int(digits)
 
 
-def declare_ways(parser: argparse.ArgumentParser, what: str) -> None:
-    """Where many things run that do not know of each other: side by side, or on a cluster."""
-    parser.add_argument(
-        "--jobs",
-        metavar="N",
-        type=count,
-        help=f"{what} at a time (default 1; with --ray one for each processor)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help=f"run {what} on a Ray cluster: HOST:PORT, or auto if this machine belongs to one; local starts one here",
-    )
-
-
 def make_directory(path: Path) -> None:
     """Make the directory that was given to --out, or say why there can be none, or nothing in it."""
     try:

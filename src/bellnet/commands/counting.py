@@ -1,9 +1,9 @@
 """The command counting: networks learn how often small patterns occur in graphs."""
 
 import argparse
-from pathlib import Path
 
-from bellnet.commands.command import INTERRUPTED, OK, Command, make_directory
+from bellnet.commands.command import OK, Command, make_directory
+from bellnet.commands.runs import declare_folder, stopped
 from bellnet.commands.streams import complain
 
 # Spelled out, since whoever asks for help does not want to wait for torch. A test compares them.
@@ -21,13 +21,7 @@ def _declare_counting(parser: argparse.ArgumentParser) -> None:
         help=f"some of the patterns (default all: {', '.join(PATTERNS)})",
     )
     parser.add_argument("--quick", action="store_true", help="few graphs and three epochs, to see that it runs")
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=Path("results") / "counting",
-        help="where records go (default results/counting); what is there is not trained again",
-    )
+    declare_folder(parser, "counting", "records go", then="what is there is not trained again")
     parser.add_argument("--silent", action="store_true", help="show no progress")
 
 
@@ -42,8 +36,7 @@ def _run_counting(arguments: argparse.Namespace) -> int:
             arguments.out, plan, patterns=arguments.patterns, tell=None if arguments.silent else complain
         )
     except KeyboardInterrupt:
-        complain(f"\nStopped. {arguments.out} keeps what was done; the same command goes on from there.")
-        return INTERRUPTED
+        return stopped(arguments.out)
     print_table(counting_table(records))
     return OK
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bellnet.commands.command import INTERRUPTED, OK, Command, count, declare_ways, from_zero, make_directory, positive
+from bellnet.commands.command import OK, Command, count, from_zero, make_directory, positive
 from bellnet.commands.graph_files import declare_bound
 from bellnet.commands.names import harmless
-from bellnet.commands.streams import complain
+from bellnet.commands.runs import check_sets, declare_sets, declare_ways, stopped
 from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
@@ -90,12 +90,7 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
         help="of faithful; fixed: the last epoch counts; nested: training graphs that are kept aside choose it "
         "(default fixed, as in the paper); the other methods are always nested",
     )
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        type=Path,
-        help="the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
-    )
+    declare_sets(parser)
     declare_bound(parser)
     _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
@@ -105,8 +100,7 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     from bellnet.experiments import cells_of_methods, cells_of_table3, check_extra, quick_graphs, quick_method
 
     check_extra("bellnet table3")
-    if arguments.data is not None and not arguments.data.exists():
-        raise OptionError(f"--data: there is no folder {arguments.data}.\nIt must hold NAME.zip and splits/NAME.json.")
+    check_sets(arguments.data)
     others = [method for method in arguments.method if method != FAITHFUL]
     _check_options_of_faithful(arguments, others)
     wanted = {
@@ -227,8 +221,7 @@ def _run_cells(arguments: argparse.Namespace, cells: "Sequence[Runnable]") -> in
     try:
         run_cells(cells, out, show=not arguments.silent, **ways)
     except KeyboardInterrupt:
-        complain(f"\nStopped. {out} keeps what was done; the same command goes on from there.")
-        return INTERRUPTED
+        return stopped(out)
     files = write_report(out)
     _print_tables(out, files)
     return OK

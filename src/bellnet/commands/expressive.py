@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bellnet.commands.command import CHECK_FAILED, OK, Command, from_zero, make_directory
 from bellnet.commands.names import harmless_lines
+from bellnet.commands.runs import declare_folder
 from bellnet.commands.streams import complain
 from bellnet.errors import OptionError
 
@@ -21,13 +22,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skip-learning", action="store_true", help="train nothing, compare with theory alone")
     parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=Path("results") / "expressive",
-        help="where the report goes (default results/expressive)",
-    )
+    declare_folder(parser, "expressive", "the report goes")
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -78,39 +78,51 @@ def read_data(arguments: argparse.Namespace, part: str) -> Given:
     from bellnet import data
 
     path: Path = arguments.data
-    named = not path.exists() and str(path) in data.tu.known_names()
-    if not path.exists() and not named:
+    is_name = not path.exists() and str(path) in data.tu.known_names()
+    if not path.exists() and not is_name:
         raise DataError(
             f"there is no {path}. {did_you_mean(str(path), data.tu.known_names())}".rstrip()
             + "\nGive a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in "
             "the folder BELLNET_DATA, or of the TU collection, such as MUTAG."
         )
-    found: GraphSet
     if path.is_dir() and any(path.glob("*.graphml")):
-        for option in ("max_unpacked", "max_ratio"):
-            if getattr(arguments, option) is not None:
-                words = (
-                    f"--{option.replace('_', '-')} belongs to zips; a folder of GraphML files has nothing to unpack."
-                )
-                raise OptionError(words)
-        found = from_files = data.graphml.load(path, arguments.labels)
-        names, splits = [Path(name).stem for name in from_files.files], None
+        found, names, splits = _read_graphml(arguments)
     else:
-        if arguments.labels is not None:
-            raise OptionError("--labels belongs to a folder of GraphML files; the TU layout has its own labels.")
-        where: dict[str, Any] = {"name": str(path)} if named else {"data": path}
-        found = from_tu = data.tu.load(**where, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio)
-        names, splits = [str(place) for place in range(len(found))], from_tu.splits
+        found, names, splits = _read_tu(arguments, is_name=is_name)
     chosen = range(len(found)) if arguments.split is None else _side(path, splits, arguments.split, part)
-    labels = None if found.labels is None else [found.classes[place] for place in found.labels.tolist()]
     places = [int(place) for place in chosen]
+    labels = None if found.labels is None else found.labels.tolist()
     return Given(
         path,
         [found.graphs[place] for place in places],
         [names[place] for place in places],
-        None if labels is None else [labels[place] for place in places],
+        None if labels is None else [found.classes[labels[place]] for place in places],
         None if found.targets is None else _numbers(found.targets[places]),
     )
+
+
+def _read_graphml(arguments: argparse.Namespace) -> "tuple[GraphSet, list[str], Any]":
+    """The graphs of a folder of GraphML files and their names; there are no splits."""
+    from bellnet import data
+
+    for option in ("max_unpacked", "max_ratio"):
+        if getattr(arguments, option) is not None:
+            raise OptionError(
+                f"--{option.replace('_', '-')} belongs to zips; a folder of GraphML files has nothing to unpack."
+            )
+    found = data.graphml.load(arguments.data, arguments.labels)
+    return found, [Path(name).stem for name in found.files], None
+
+
+def _read_tu(arguments: argparse.Namespace, *, is_name: bool) -> "tuple[GraphSet, list[str], Any]":
+    """The graphs of the TU layout, at a path or by a name, their numbers, and the published splits."""
+    from bellnet import data
+
+    if arguments.labels is not None:
+        raise OptionError("--labels belongs to a folder of GraphML files; the TU layout has its own labels.")
+    where: dict[str, Any] = {"name": str(arguments.data)} if is_name else {"data": arguments.data}
+    found = data.tu.load(**where, max_unpacked=arguments.max_unpacked, max_ratio=arguments.max_ratio)
+    return found, [str(place) for place in range(len(found))], found.splits
 
 
 def _side(path: Path, splits: Any, number: int, part: str) -> Any:
