@@ -18,11 +18,11 @@ import torch
 
 from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, run, run_cells
+from bellnet.experiments import Records, run_cells, side_by_side, worker
 from bellnet.experiments.display import Display
-from bellnet.experiments.run import FAILED
 from bellnet.experiments.team import membership, this_team
 from bellnet.experiments.train import run_cell
+from bellnet.experiments.worker import FAILED
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -237,7 +237,7 @@ def play(monkeypatch, tmp_path):
     """What is raised when the two processes of a team play these parts."""
 
     def play(leader, follower):
-        parts = {"_work": leader, "_help": follower}
+        parts = {"work": leader, "follow_cells": follower}
         actors = SimpleNamespace(
             Pipe=multiprocessing.Pipe, Process=lambda target, args, daemon: _Actor(args[0], **parts[target.__name__])
         )
@@ -262,7 +262,7 @@ def test_a_process_that_was_killed_is_named_and_not_the_error_of_the_one_it_left
 @pytest.mark.parametrize("error", [DataError("the disk is full"), RuntimeError("shapes do not fit")], ids=repr)
 @pytest.mark.parametrize("leads", [True, False])
 def test_an_error_of_a_process_that_has_lost_nobody_is_raised_as_it_is(error, leads, play, monkeypatch):
-    monkeypatch.setattr(run, "GRACE", 0.01)
+    monkeypatch.setattr(side_by_side, "GRACE", 0.01)
     raised = play(*({"error": error}, {}) if leads else ({}, {"error": error}))
     assert repr(raised) == repr(error)
 
@@ -282,8 +282,8 @@ def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_
         raise error
 
     for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
-        monkeypatch.setattr(run, name, stand_in)
-    run._help(theirs, 1, 2, Path("store"))
+        monkeypatch.setattr(worker, name, stand_in)
+    worker.follow_cells(theirs, 1, 2, Path("store"))
     assert left == [False], "it has not waited for the end"
     assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
     if ours.poll():

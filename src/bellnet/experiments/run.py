@@ -5,16 +5,12 @@ goes on from its last checkpoint the next time.
 """
 
 import multiprocessing
-import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -24,12 +20,9 @@ from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.on_ray import connected, run_on_ray
 from bellnet.experiments.records import Records
-from bellnet.experiments.team import joined, membership, this_team
+from bellnet.experiments.side_by_side import run_side_by_side
+from bellnet.experiments.team import joined, this_team
 from bellnet.experiments.train import checkpoints, follow, run_cell
-
-EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
-GRACE = 5
-"""Seconds that a process has to end by itself."""
 
 
 def check_extra(call: str) -> None:
@@ -123,7 +116,9 @@ def _led(
             if ray is not None:
                 run_on_ray(waiting, records, display, jobs=jobs)
             elif this_team().size == 1 and (devices > 1 or ((jobs or 1) > 1 and len(waiting) > 1)):
-                _side_by_side(waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices)
+                run_side_by_side(
+                    waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices
+                )
             else:
                 _in_turn(waiting, records.directory, display)
         finished = records.finished()
@@ -156,152 +151,3 @@ def _in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -> No
 def _restore(handler: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
-
-
-def _side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    waiting = list(reversed(cells))
-    workers: dict[Connection, tuple[BaseProcess, Runnable]] = {}
-    others: dict[Connection, BaseProcess] = {}
-
-    def start(target: Callable[..., None], *given: Any) -> tuple[Connection, BaseProcess]:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=target, args=(theirs, *given), daemon=True)
-        process.start()
-        theirs.close()
-        return ours, process
-
-    def hand_out(line: Connection, process: BaseProcess) -> None:
-        if waiting:
-            cell = waiting.pop()
-            workers[line] = (process, cell)
-            display.begin(cell)
-            with suppress(BrokenPipeError):  # if the process is gone already, the answer that never comes will tell
-                line.send(cell)
-        else:
-            workers.pop(line, None)
-            line.close()
-
-    meeting = TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True)
-    try:
-        store = Path(meeting.name) / "store"
-        for rank in range(1, devices if cells else 1):
-            line, process = start(_help, rank, devices, store)
-            others[line] = process
-        for _ in range(jobs):
-            hand_out(*start(_work, directory, devices, store))
-        while workers:
-            for line in cast(list[Connection], wait([*workers, *others])):
-                if line in others and not workers:
-                    break
-                # A team has one cell at a time, and whoever helps is with the process that has it.
-                process, cell = workers[line] if line in workers else next(iter(workers.values()))
-                team = [process, *others.values()] if others else []
-                try:
-                    what, value = line.recv()
-                except (EOFError, OSError):
-                    gone = others.get(line, process)
-                    gone.join()
-                    raise _died(cell, _gone(team, 0) or gone) from None
-                if what == EPOCH:
-                    display.epoch(cell, value)
-                elif what == NOTE:
-                    display.note_of(cell, value)
-                elif what == FAILED:
-                    # What torch says of a connection that has ended is said for want of a process that is gone.
-                    lost = _gone(team, GRACE) if team and isinstance(value, RuntimeError) else None
-                    raise value if lost is None else _died(cell, lost)
-                else:
-                    display.end(cell, value)
-                    hand_out(line, process)
-        for line, other in others.items():
-            line.close()
-            other.join()  # the first of the team has told them that this was all
-    finally:
-        left = [*others.values(), *(process for process, _ in workers.values())]
-        for process in left:
-            process.terminate()
-        for process in left:
-            process.join(GRACE)
-            if process.is_alive():  # Lightning takes that signal for itself, and what waits does not see it
-                process.kill()
-                process.join()
-        meeting.cleanup()
-
-
-def _gone(team: Sequence[BaseProcess], timeout: float) -> BaseProcess | None:
-    """The process of a team that is gone, if there is one so soon: one that was killed before one that ended itself."""
-    ending = wait([process.sentinel for process in team], timeout)
-    gone = [process for process in team if process.sentinel in ending]
-    for process in gone:
-        process.join()  # what it had open is closed a moment before it has a code
-    return min(gone, key=lambda process: process.exitcode or 0, default=None)
-
-
-def _died(cell: Runnable, process: BaseProcess) -> DataError:
-    process.join()
-    return DataError(
-        f"The process that ran {cell.title} ended with code {process.exitcode} before it was done.\n"
-        "What it had recorded is kept. Run the same command again to go on from there."
-    )
-
-
-def _end_with_parent() -> None:
-    """Leave when the process that asked is gone, however it went: a new run may begin the same cell at once."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _help(line: Connection, rank: int, size: int, store: Path) -> None:
-    """Runs in a process of its own: trains what the first process of its team names."""
-    _begin(rank, size)
-    with joined(store) as team:
-        try:
-            follow(team)
-        except (Exception, SystemExit) as reason:
-            if isinstance(reason, Exception):  # otherwise the first process is gone, which tells for itself
-                line.send((FAILED, reason))
-            _stay(line)
-
-
-def _stay(line: Connection) -> None:
-    """Wait for the end that all of a team are brought to at once: none of them fails because another one has failed."""
-    with suppress(EOFError):
-        line.recv()
-
-
-def _begin(rank: int, size: int) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
-    torch.set_num_threads(1)
-    if size > 1:
-        os.environ.update(membership(rank, size))
-
-
-def _work(line: Connection, directory: Path, devices: int, store: Path) -> None:
-    """Runs in a process of its own: takes cells from the line until it is closed."""
-    _begin(0, devices)
-    with joined(store) as team:
-        while True:
-            try:
-                cell = line.recv()
-            except EOFError:
-                team.tell()
-                return
-            try:
-                done = run_cell(
-                    cell,
-                    directory,
-                    lambda cell, epoch: line.send((EPOCH, epoch)),
-                    note=lambda cell, words: line.send((NOTE, words)),
-                )
-            except BrokenPipeError:
-                return  # whoever wanted this is gone; the records and the last checkpoint are there
-            except Exception as reason:
-                line.send((FAILED, reason))
-                if team.size > 1:
-                    _stay(line)
-                return
-            line.send((DONE, done))
