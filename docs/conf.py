@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 10**9,
     "write_computation_times": False,
+    "capture_repr": (),  # what a script prints, and not what its last line happens to be
     "image_scrapers": ("gallery_pictures.scraper",),
     "reset_modules": ("gallery_pictures.reset",),
     "matplotlib_animations": False,

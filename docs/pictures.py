@@ -17,6 +17,8 @@ from bellnet.draw.strands import draw_diagram, panel_size
 
 IMAGES = Path(__file__).parent / "images"
 INK = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#56b4e9", "#0072b2", "#00324f"])
+NAMES, HEADS = 9, 10.5
+"""The row of maps is shown at two thirds of its size: the text has to be read there."""
 CARRIED = {2: "pairs", 1: "nodes", 0: "one number"}
 
 
@@ -59,18 +61,18 @@ def draw_maps() -> Figure:
             spine.set(color=style.RULE, linewidth=style.THIN)
 
     matrix(axes_at(0.12, 1.14, side, side), x)
-    figure.text(0.12 / width, 1 - 1.0 / height, "a graph", size=style.SMALL, color=style.INK)
+    figure.text(0.12 / width, 1 - 1.03 / height, "a graph", size=NAMES, color=style.INK)
     arrow = "\N{RIGHTWARDS ARROW}"
     figure.text((0.12 + side + 0.07) / width, 1 - (1.14 + side / 2) / height, arrow, size=10, va="center")
     place = left
     for rank, group in zip((2, 1, 0), groups, strict=True):
         title = f"{len(group)} carry {CARRIED[rank]}"
-        figure.text(place / width, 1 - 0.13 / height, title, size=style.SMALL, color=style.SOFT, va="center")
+        figure.text(place / width, 1 - 0.12 / height, title, size=HEADS, color=style.SOFT, va="center")
         for k in group:
             diagram = plan.diagrams[k]
             axes = axes_at(place, 0.25, side, side * panel[1] / panel[0])
             draw_diagram(axes, diagram, panel)
-            figure.text(place / width, 1 - 1.0 / height, diagram.name, size=6.2, family=style.MONOSPACE)
+            figure.text(place / width, 1 - 1.03 / height, diagram.name, size=NAMES, family=style.MONOSPACE)
             matrix(axes_at(place, 1.14, side, side), results[k])
             place += side + gap
         place += group_gap

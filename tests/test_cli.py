@@ -29,6 +29,29 @@ def test_plan_prints_the_table_of_the_plan(capsys):
     assert outcome(capsys, "plan", "n n -> n n") == (0, f"{bn.plan('n n -> n n')}\n", "")
 
 
+def test_the_help_of_plan_says_what_every_column_of_its_table_is(capsys):
+    _, printed, _ = outcome(capsys, "plan", "--help")
+    heading = str(bn.plan("n n -> n n")).splitlines()[1]
+    assert [name for name in heading.split() if not re.search(f"^  {name}  +[a-z]", printed, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("n", "n", "-"),  # what a shell leaves of n n -> n, having made a file n
+        ("nn-",),  # nn->n
+        ("n", "n", "->", "n"),
+    ],
+)
+def test_a_spec_that_the_shell_took_to_pieces_is_answered_with_quotation_marks(capsys, words):
+    code, printed, said = outcome(capsys, "plan", *words)
+    assert (code, printed) == (2, "")
+    assert said.endswith(
+        'Put quotation marks around a spec, or the shell takes it to pieces: bellnet plan "n n -> n".\n'
+    )
+    assert "quotation" not in outcome(capsys, "plan", "n n")[2]
+
+
 def test_plan_takes_declared_symmetries(capsys):
     _, printed, _ = outcome(capsys, "plan", "n n -> n n", "--symmetric", "--hollow")
     assert printed == f"{bn.plan('n n -> n n', symmetric=True, hollow=True)}\n"
@@ -300,6 +323,12 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+def test_the_package_runs_as_the_command_does():
+    command = [sys.executable, "-m", "bellnet", "plan", "n n -> n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{bn.plan('n n -> n n')}\n", "")
 
 
 STARTS = {

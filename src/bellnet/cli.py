@@ -6,6 +6,7 @@ before a command needs it.
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ from bellnet.commands import (
     make_directory,
     own_streams,
 )
-from bellnet.errors import BellnetError, OptionError
+from bellnet.errors import BellnetError, OptionError, SpecError
 from bellnet.extras import import_torch
 from bellnet.suggest import did_you_mean
 
@@ -87,7 +88,8 @@ def _run(given: Sequence[str], output: Output, ready: Callable[[], None] | None)
             if output.failure is not None:  # which argparse may have kept to itself
                 raise output.failure
     except BellnetError as mistake:
-        complain(f"{name}: {mistake}")
+        advice = _about_quotes(given) if isinstance(mistake, SpecError) else []
+        complain("\n".join([f"{name}: {mistake}", *advice]))
     except KeyboardInterrupt:
         complain("\nStopped.")
         return INTERRUPTED
@@ -134,7 +136,14 @@ class _Parser(argparse.ArgumentParser):
         known = [option for option in self._option_string_actions if option.startswith("--")]
         options = (word.partition("=")[0] for word in given if word.startswith("--"))
         unknown = [option for option in options if not any(name.startswith(option) for name in known)]
-        return [meant for option in unknown if (meant := did_you_mean(option, known))]
+        return [meant for option in unknown if (meant := did_you_mean(option, known))] + _about_quotes(given)
+
+
+def _about_quotes(given: Sequence[str]) -> list[str]:
+    """What to tell those whose shell has cut a spec to pieces, or has sent the output where its arrow points."""
+    if any(word.strip() in ("-", "->") or re.fullmatch(r"[^-].*-", word) for word in given):
+        return ['Put quotation marks around a spec, or the shell takes it to pieces: bellnet plan "n n -> n".']
+    return []
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -167,7 +176,20 @@ def _epilog(examples: tuple[str, ...]) -> str:
     return "\n".join(["examples:", *(f"  bellnet {example}" for example in examples)])
 
 
+COLUMNS = """\
+columns of the table, a row for each rank:
+  rank    how many nodes a map carries from source to target; of every node set
+  reads   what is taken of the source: a letter for each slot, equal letters for
+          one node; letters behind the arrow are carried, others summed over
+  swaps   in how many orders that which is carried can arrive
+  writes  where it is put in the target: letters before the arrow are carried
+          (they are named anew), others repeated along
+  maps    reads times swaps times writes
+"""
+
+
 def _declare_plan(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{COLUMNS}\n{parser.epilog}"
     _declare_spec(parser)
     parser.add_argument("--symmetric", action="store_true", help="inputs do not change when their slots are exchanged")
     parser.add_argument("--hollow", action="store_true", help="inputs are zero where two of their slots coincide")

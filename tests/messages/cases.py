@@ -2,6 +2,7 @@
 
 import warnings
 
+import networkx
 import torch
 
 from bellnet import (
@@ -50,6 +51,12 @@ def _scripted(module):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return torch.jit.script(module)
+
+
+def _pyg_batch():
+    from torch_geometric.data import Batch, Data
+
+    return Batch.from_data_list([Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)])
 
 
 def _new_nodes():
@@ -399,6 +406,39 @@ INPUTS = [
 EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not builtins.list.""",
     ),
     Case(
+        "a list of tensors",
+        TensorError,
+        lambda: _edges()([torch.zeros(3, 3, 16), torch.zeros(2, 2, 16)]),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not builtins.list.
+Graphs of one size become one tensor by torch.stack, of several sizes a bellnet.Padded by Padded.pack.""",
+    ),
+    Case(
+        "an array of numpy",
+        TensorError,
+        lambda: _edges()(torch.zeros(3, 3, 16).numpy()),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not numpy.ndarray.
+Pass torch.from_numpy(x), in floating point numbers such as those of the layer.""",
+    ),
+    Case(
+        "a graph of networkx",
+        TensorError,
+        lambda: _edges()(networkx.path_graph(3)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not \
+networkx.classes.graph.Graph.
+bellnet.data.to_sparse([graph]) makes a Sparse of it, and bellnet.data.to_padded([graph]) a Padded.""",
+    ),
+    Case(
+        "a batch of PyTorch Geometric",
+        TensorError,
+        lambda: _edges()(_pyg_batch()),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) takes a tensor, a bellnet.Padded or a bellnet.Sparse, not abc.DataBatch.
+bellnet.data.sparse.from_pyg(data) makes a Sparse of it.""",
+    ),
+    Case(
         "too few axes",
         ShapeError,
         lambda: _edges()(torch.zeros(30, 30)),
@@ -435,6 +475,45 @@ EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
                       ^^  ^^
 Axes 1 and 2 both run over node set 'n', so they must have one length; here they have 30 and 31.
 If rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).""",
+    ),
+    Case(
+        "channels before the nodes",
+        ShapeError,
+        lambda: _edges()(torch.zeros(8, 16, 30, 30)),
+        """\
+EquivariantLinear("n n -> n n", 16, 32) cannot take this tensor.
+
+    expected  (batch, n , n , 16)
+    got       (8    , 16, 30, 30)
+                      ^^  ^^
+Axes 1 and 2 both run over node set 'n', so they must have one length; here they have 16 and 30.
+If channels stand before the nodes, as in convolutions, move them: x.movedim(-3, -1).""",
+    ),
+    Case(
+        "channels before nodes of several sets",
+        ShapeError,
+        lambda: EquivariantLinear("u i -> u", 3, 1)(torch.zeros(3, 5, 4)),
+        """\
+EquivariantLinear("u i -> u", 3, 1) cannot take this tensor.
+
+    expected  (u, i, 3)
+    got       (3, 5, 4)
+                     ^
+The last axis holds the channels: 3 were declared, 4 came.
+If channels stand before the nodes, as in convolutions, move them: x.movedim(-3, -1).""",
+    ),
+    Case(
+        "a batch without channels",
+        ShapeError,
+        lambda: _edges(channels=(1, 32))(torch.zeros(8, 30, 30)),
+        """\
+EquivariantLinear("n n -> n n", 1, 32) cannot take this tensor.
+
+    expected  (n, n , 1 )
+    got       (8, 30, 30)
+               ^  ^^
+Axes 0 and 1 both run over node set 'n', so they must have one length; here they have 8 and 30.
+If the tensor has no channels, x.unsqueeze(-1) gives it one.""",
     ),
     Case(
         "unequal axes that are not neighbours",

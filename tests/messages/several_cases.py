@@ -2,7 +2,18 @@
 
 import torch
 
-from bellnet import EntryNorm, EquivariantLinear, InvariantPool, Padded, Sparse, change_basis, plan
+from bellnet import (
+    EntryNorm,
+    EquivariantLinear,
+    EquivariantNet,
+    InvariantNet,
+    InvariantPool,
+    Padded,
+    Pointwise,
+    Sparse,
+    change_basis,
+    plan,
+)
 from bellnet.errors import OptionError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
@@ -26,6 +37,79 @@ def _padded(sizes, *axes):
 
 
 SEVERAL = [
+    Case(
+        "several tensors one by one",
+        TensorError,
+        lambda: _layer()(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+EquivariantLinear("n n, n -> n n, n", 1, 2) takes its 2 tensors as one tuple, but 2 things came one by one.
+Put parentheses around them: module((x, y)).""",
+    ),
+    Case(
+        "many tensors one by one for a network",
+        TensorError,
+        lambda: EquivariantNet("n n, n, n, -> n", [1, 2])(*[torch.zeros(3, 1)] * 4),
+        """\
+EquivariantNet("n n, n, n, -> n") takes its 4 tensors as one tuple, but 4 things came one by one.
+Put parentheses around them: module((x, y, z, ...)).""",
+    ),
+    Case(
+        "several tensors one by one for a classifier",
+        TensorError,
+        lambda: InvariantNet("n n, n", [1, 2], 3)(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+InvariantNet("n n, n") takes its 2 tensors as one tuple, but 2 things came one by one.
+Put parentheses around them: module((x, y)).""",
+    ),
+    Case(
+        "several tensors one by one to pool",
+        TensorError,
+        lambda: InvariantPool("n n, n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+InvariantPool("n n, n") takes its 2 tensors as one tuple, but 2 things came one by one.
+Put parentheses around them: module((x, y)).""",
+    ),
+    Case(
+        "several tensors one by one to normalise",
+        TensorError,
+        lambda: EntryNorm("n n, n", 1)(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+EntryNorm("n n, n") takes its 2 tensors as one tuple, but 2 things came one by one.
+Put parentheses around them: module((x, y)).""",
+    ),
+    Case(
+        "several tensors one by one for an activation",
+        TensorError,
+        lambda: Pointwise(torch.nn.ReLU())(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+Pointwise(ReLU()) takes one tensor, or several as one tuple, but 2 things came one by one.
+Put parentheses around them: module((x, y)).""",
+    ),
+    Case(
+        "several tensors for a spec of one",
+        TensorError,
+        lambda: _layer("n n -> n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+        """\
+EquivariantLinear("n n -> n", 1, 2) takes one tensor, but 2 things came one by one.
+For several tensors write commas in the spec, "n n, n -> n n", and pass them as one tuple.""",
+    ),
+    Case(
+        "sizes without their name",
+        TensorError,
+        lambda: _layer("n -> n m")(torch.zeros(3, 1), {"m": 4}),
+        """\
+EquivariantLinear("n -> n m", 1, 2) takes one tensor, but 2 things came one by one.
+Options have names: layer(x, sizes=..., support=...).""",
+    ),
+    Case(
+        "a layer called as a convolution",
+        TensorError,
+        lambda: _layer()(torch.zeros(3, 1), PAIR, torch.zeros(2, 1)),
+        """\
+EquivariantLinear("n n, n -> n n, n", 1, 2) takes its 2 tensors as one tuple, but 3 things came one by one.
+Of edge_index and edge_attr bellnet.data.sparse.from_edge_index(edge_index, edge_attr) makes one Sparse, and of a \
+batch of PyTorch Geometric bellnet.data.sparse.from_pyg(batch).""",
+    ),
     Case(
         "nothing in the place of one of several tensors that are normalised",
         TensorError,
@@ -127,7 +211,8 @@ EquivariantLinear("n n, n -> n n, n", 1, 2) at x[1] cannot take this tensor.
     expected  (n, 1)
     got       (3, 2)
                   ^
-The last axis holds the channels: 1 were declared, 2 came.""",
+The last axis holds the channels: 1 were declared, 2 came.
+If the tensor has no channels, x.unsqueeze(-1) gives it one.""",
     ),
     Case(
         "other graphs",
@@ -190,7 +275,7 @@ Move one of them: .to("cpu").""",
         lambda: _layer()((_batch(), _padded([3, 1], 3))),
         """\
 EquivariantLinear("n n, n -> n n, n", 1, 2): of node set 'n' graph 1 has 2 nodes by x[0], but 1 by x[1].
-All tensors must be about the same nodes.""",
+All tensors must be about the same nodes; Sparse(..., sizes=) and from_edge_index(..., n_nodes=) say how many.""",
     ),
     Case(
         "supports for some targets",

@@ -118,8 +118,7 @@ class Reception:
             )
         if not isinstance(values, Tensor):
             kind = f"{type(values).__module__}.{type(values).__qualname__}"
-            is_graph = kind.startswith("torch_geometric.")
-            advice = "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it." if is_graph else ""
+            advice = _way_to_a_tensor(values)
             raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
         raise TensorError(
             f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
@@ -142,20 +141,30 @@ class Reception:
             start = first.setdefault(name, axis)
             if values.shape[axis] != values.shape[start]:
                 raise self._wrong_shape(values, (start, axis), self._unequal(values, start, axis, name))
-        raise self._wrong_shape(
-            values,
-            (values.ndim - 1,),
-            f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came.",
-        )
+        text = f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came."
+        raise self._wrong_shape(values, (values.ndim - 1,), text + self._way_to_channels(values))
 
     def _unequal(self, values: Tensor, start: int, axis: int, name: str) -> str:
         text = (
             f"Axes {start} and {axis} both run over node set {name!r}, so they must have one length; "
             f"here they have {values.shape[start]} and {values.shape[axis]}."
         )
-        if self.spec == Spec((name, name), (name, name)):
+        if advice := self._way_to_channels(values):
+            text += advice
+        elif self.spec == Spec((name, name), (name, name)):
             text += '\nIf rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).'
         return text
+
+    def _way_to_channels(self, values: Tensor) -> str:
+        """What to do if channels seem to stand elsewhere than last, or not to be there."""
+        n_slots = len(self.spec.source)
+        if values.shape[-1] == self.channels or not n_slots:
+            return ""
+        if values.shape[-n_slots - 1] == self.channels:
+            return (
+                f"\nIf channels stand before the nodes, as in convolutions, move them: x.movedim({-n_slots - 1}, -1)."
+            )
+        return "\nIf the tensor has no channels, x.unsqueeze(-1) gives it one." if self.channels == 1 else ""
 
     def _wrong_shape(self, values: Tensor, marked: tuple[int, ...], reason: str) -> ShapeError:
         expected = [*self.spec.source, "channels" if self.channels is None else str(self.channels)]
@@ -249,6 +258,22 @@ def add_given(
             f"{call}: only {who} node set {missing[0]!r}, so the input cannot tell its length.\n"
             f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
         )
+
+
+def _way_to_a_tensor(given: object) -> str:
+    """What to do with something that is no tensor, by where its kind comes from; nothing where that says little."""
+    homes = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}  # a Batch has a class made for it
+    if "torch_geometric" in homes:
+        return "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it."
+    if homes & {"networkx", "scipy"}:
+        return "\nbellnet.data.to_sparse([graph]) makes a Sparse of it, and bellnet.data.to_padded([graph]) a Padded."
+    if "numpy" in homes:
+        return "\nPass torch.from_numpy(x), in floating point numbers such as those of the layer."
+    if isinstance(given, list | tuple) and given and isinstance(given[0], Tensor):
+        return (
+            "\nGraphs of one size become one tensor by torch.stack, of several sizes a bellnet.Padded by Padded.pack."
+        )
+    return ""
 
 
 def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:

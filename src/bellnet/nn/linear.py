@@ -14,6 +14,7 @@ from bellnet.nn.init import initial_weight, shares_of_sources
 from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.mixed import GivenSupports, MixedReception
+from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.room import check_room
 from bellnet.nn.scripting import NotScripted
@@ -190,7 +191,7 @@ class EquivariantLinear(NotScripted, nn.Module):
     def forward(
         self,
         x: OverNodes | Collection,
-        *,
+        *more: object,
         sizes: GivenSizes = None,
         support: GivenSupports = None,
         check: bool = False,
@@ -201,6 +202,7 @@ class EquivariantLinear(NotScripted, nn.Module):
             x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`. Of several,
                 a tuple of these, over the same nodes. Beside a `Sparse` that is a batch of graphs, nodes may also be
                 (nodes of all graphs one after the other, in_channels).
+            more: Nothing; several tensors are one tuple, and options have names.
             sizes: The lengths of the node sets that only the target has, for instance {"i": 7}; a tensor gives every
                 graph its own.
             support: A `Sparse`, or the support of one, whose tuples the result is to list. Without it, the result of
@@ -215,6 +217,8 @@ class EquivariantLinear(NotScripted, nn.Module):
             Several targets are a tuple. There, each is what an input over the same slots is, a `Sparse` before others,
             unless it has a support of its own.
         """
+        if more:
+            refuse_more(self._call, (x, *more), len(self.spec.sources))
         if not self._is_single:
             return self._forward_several(x, sizes, support, check=check)
         if isinstance(x, Sparse) or support is not None:

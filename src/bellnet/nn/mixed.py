@@ -71,7 +71,9 @@ class Known:
         graph = int((here != counts).nonzero()[0])
         raise SupportError(
             f"{self.call}: of node set {slot!r} graph {graph} has {int(here[graph])} nodes by {said}, but "
-            f"{int(counts[graph])} by {name}.\nAll tensors must be about the same nodes."
+            f"{int(counts[graph])} by {name}.\n"
+            "All tensors must be about the same nodes; Sparse(..., sizes=) and from_edge_index(..., n_nodes=) say how "
+            "many."
         )
 
     def once(self, slots: Shape, key: str, make: Callable[[NodeCounts], Support]) -> Support:

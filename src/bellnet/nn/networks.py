@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from bellnet.errors import as_written
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.mixed import GivenSupports
+from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.several import Collection, OverNodes
@@ -82,16 +83,19 @@ class EquivariantNet(nn.Module):
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
 
     def forward(
-        self, x: OverNodes | Collection, *, sizes: GivenSizes = None, support: GivenSupports = None
+        self, x: OverNodes | Collection, *more: object, sizes: GivenSizes = None, support: GivenSupports = None
     ) -> OverNodes | Collection:
         """From (*batch, one axis for each source slot, channels[0]) to (*batch, target slots, channels[-1]).
 
         Args:
             x: A tensor, `Padded` or `Sparse`, or several as a tuple. All layers but the last list the tuples of a
                 `Sparse`.
+            more: Nothing; several tensors are one tuple, and options have names.
             sizes: The lengths of the node sets that only the target has.
             support: The tuples that the result is to list, as in `EquivariantLinear`.
         """
+        if more:
+            refuse_more(f'EquivariantNet("{self.spec}")', (x, *more), len(self.spec.sources))
         result: OverNodes | Collection = self.last(self.blocks(x), sizes=sizes, support=support)
         return result
 
@@ -178,8 +182,10 @@ class InvariantNet(nn.Module):
         pooled = sum(map(self.pool.n_pooled, channels[1:] if jump else channels[-1:]))
         self.head = options.fully_connected([pooled, *widths, self.out_channels])
 
-    def forward(self, x: OverNodes | Collection) -> Tensor:
+    def forward(self, x: OverNodes | Collection, *more: object) -> Tensor:
         """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
+        if more:
+            refuse_more(f'InvariantNet("{text_of(self.spec.sources)}")', (x, *more), len(self.spec.sources))
         if not self.jump:
             return cast(Tensor, self.head(self.pool(self.blocks(x))))
         pooled = []

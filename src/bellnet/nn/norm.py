@@ -10,6 +10,7 @@ from bellnet.execute import wants_plain
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
+from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_channels_of_all, check_choice
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
@@ -81,8 +82,10 @@ class EntryNorm(NotScripted, nn.Module):
             nn.init.zeros_(self.running_mean)
             nn.init.ones_(self.running_var)
 
-    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
+    def forward(self, x: OverNodes | Collection, *more: object) -> OverNodes | Collection:
         """Normalise the entries of (*batch, one axis for each slot, channels), or of several."""
+        if more:
+            refuse_more(f'EntryNorm("{text_of(self.shapes)}")', (x, *more), len(self.shapes))
         if self.parts is not None:
             given = check_several(self._call, x, self.shapes)
             return as_they_were([part(one) for part, one in zip(self.parts, given, strict=True)], x)  # type: ignore[arg-type]

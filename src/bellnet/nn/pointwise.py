@@ -9,6 +9,7 @@ from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_h
 
 from bellnet.errors import OptionError
 from bellnet.nn.each import as_they_were, check_several
+from bellnet.nn.one_input import refuse_more
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Shape, parse_shapes, text_of
@@ -52,8 +53,10 @@ class Pointwise(NotScripted, nn.Module):
         super().__init__()
         self.module = module
 
-    def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
+    def forward(self, x: OverNodes | Collection, *more: object) -> OverNodes | Collection:
         """Apply the module to every entry."""
+        if more:
+            refuse_more(f"Pointwise({self.module})", (x, *more), None)
         if isinstance(x, tuple | list):
             return tuple(self._applied(one) for one in x)
         return self._applied(x)

@@ -13,6 +13,7 @@ from bellnet.nn.each import check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
 from bellnet.nn.listed_pool import pool_listed
+from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
@@ -86,8 +87,10 @@ class InvariantPool(NotScripted, nn.Module):
     def _reductions(self) -> tuple[str, ...]:
         return (self.reduce,) if isinstance(self.reduce, str) else self.reduce
 
-    def forward(self, x: OverNodes | Collection) -> Tensor:
+    def forward(self, x: OverNodes | Collection, *more: object) -> Tensor:
         """From (*batch, one axis for each slot, channels) to (*batch, growth * channels)."""
+        if more:
+            refuse_more(f'InvariantPool("{text_of(self.shapes)}")', (x, *more), len(self.shapes))
         if self.parts is None:
             return self._pooled(x)  # type: ignore[arg-type]
         given = check_several(self._call, x, self.shapes)
