@@ -1,12 +1,17 @@
 """Networks over triples of nodes: what they tell apart, what they refuse, and that files carry them."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+import bellnet as bn
 from bellnet.data import generated
 from bellnet.errors import OptionError, SizesError
 from bellnet.estimator import cost, load, triples
+from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor
 from tests.estimator.test_cost import Largest, path_graph
@@ -60,6 +65,60 @@ def test_a_file_from_before_there_were_orders_has_order_2(tmp_path):
     assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
 
 
+def test_a_file_from_when_triples_were_held_throughout_predicts_what_it_did_and_is_saved_again(tmp_path):
+    old = Path(__file__).parent / "old"
+    model, graphs = load(old / "triples.safetensors"), leaves(8)[0]
+    assert isinstance(model.net_.net, FormerTripleNet)
+    said = json.loads((old / "said.json").read_text())["triples"]
+    np.testing.assert_allclose(model.predict_proba(graphs)[:, 1], said, rtol=1e-9)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
+    assert isinstance(model.fit(graphs, leaves(8)[1]).net_.net, triples.TripleNet)
+
+
+@pytest.mark.parametrize("given", [2, (2, 3)])
+def test_blocks_over_triples_begin_at_the_product_of_two_matrices(given):
+    block = triples.TripleBlock(given, 3, norm=None, residual=False)
+    block.begin(torch.Generator().manual_seed(0))
+    pairs, nodes = torch.randn(5, 5, 2), torch.zeros(5, 3)
+    up = block.up.weight if given == 2 else block.up.weight_0_to_0
+    names = [diagram.name for diagram in block.up.plan.diagrams]
+    first, second = (pairs @ up[names.index(name)].detach() for name in triples.UP)  # of (i, k) and of (k, j)
+    bias = block.up((pairs * 0, nodes) if given != 2 else pairs * 0)
+    added = torch.relu(first[:, None, :] + second.transpose(0, 1)[None, :, :] + bias)
+    (down,) = (block.down.weight[place] for place, d in enumerate(block.down.plan.diagrams) if d.name in triples.DOWN)
+    expected = added.mean(2) @ down
+    found = block((pairs, nodes) if given != 2 else pairs) - block.across((pairs, nodes) if given != 2 else pairs)
+    torch.testing.assert_close(found, expected)
+
+
+def test_layers_of_blocks_learn_slower_by_the_number_of_their_maps_and_no_weight_is_forgotten():
+    options = {"widths": [4, 2], "pool": "max", "jump": False, "norm": "graph", "residual": False, "dropout": 0.0}
+    net = triples.TripleNet("graph", 2, [3, 3], **options)
+    groups = net.rates(0.1)
+    assert sorted(id(one) for group in groups for one in group["params"]) == sorted(map(id, net.parameters()))
+    rates = {id(one): group["lr"] for group in groups for one in group["params"]}
+    layers = [module for module in net.modules() if isinstance(module, bn.EquivariantLinear)]
+    assert [0.1 / rates[id(layer.weight)] for layer in layers] == pytest.approx([15, 52, 52] * 2)
+    assert {rates[id(one)] for one in net.head.parameters()} == {0.1}
+
+
+def test_running_statistics_are_those_of_all_graphs_until_more_were_seen_than_are_remembered():
+    values = torch.randn(90, 4, dtype=torch.float64) * 3 + 5
+    for cuts in ([1] * 90, [7] * 12 + [6], [90]):
+        norm = triples.RunningNorm(4, eps=0).double()
+        for part in values.split(cuts):
+            seen = norm(part)
+        torch.testing.assert_close(norm.mean, values.mean(0))
+        torch.testing.assert_close(norm.variance, values.var(0, unbiased=False))
+        torch.testing.assert_close(norm.eval()(part), seen)
+    for part in torch.randn(3000, 4, dtype=torch.float64).split(10):
+        norm.train()(part)
+    assert norm.mean.abs().max() < 0.5
+    assert (norm.variance - 1).abs().max() < 0.5
+
+
 @pytest.mark.parametrize("order", [1, 4, 2.0, True, "3", None])
 def test_other_orders_are_refused(order):
     with pytest.raises(OptionError, match=r"GraphClassifier\.fit\(graphs, y\): order must be 2 or 3, not "):
@@ -84,9 +143,9 @@ def test_triples_that_would_take_too_much_are_refused_before_they_are_made(targe
         model.fit(graphs, [0, 1] if target == "graph" else labels)
     assert largest.entries < 10**7
     assert str(caught.value) == (
-        "GraphRegressor.fit(graphs, y): a training step on 1 graph of 400 nodes would take about 19 GB of memory, but "
+        "GraphRegressor.fit(graphs, y): a training step on 1 graph of 400 nodes would take about 23 GB of memory, but "
         "1 GB is the most that it may take: order=3 holds all triples of nodes.\n"
-        "With order=2 only pairs are held. Fewer channels take less, and max_gigabytes=19 allows it."
+        "With order=2 only pairs are held. Fewer channels take less, and max_gigabytes=23 allows it."
     )
 
 

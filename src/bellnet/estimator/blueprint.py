@@ -43,7 +43,7 @@ class Blueprint:
         given = sum(self.given) if isinstance(self.given, tuple) else self.given
         return [given, *self.channels, *self.hidden, self.outputs]
 
-    def net(self) -> LabelNet:
+    def net(self, *, former_triples: bool = False) -> LabelNet:
         """The network in single precision, without weights: on the meta device, where it takes no memory."""
         with torch.device("meta"):
             net = LabelNet(
@@ -59,6 +59,7 @@ class Blueprint:
                 residual=self.residual,
                 dropout=self.dropout,
                 layout=self.layout,
+                former_triples=former_triples,
             )
         return net.float()
 
@@ -74,8 +75,8 @@ class Blueprint:
         if self.layout != "padded":
             return
         batch = largest_batch(sizes, batch_size, self.order)
-        pooled = self.target == "graph" and "max" in self.pool
-        step = training_bytes(self._n_entries(batch), self._held_widths(), maximum=pooled, held=self._held(batch))
+        maximum = self.order == 3 or (self.target == "graph" and "max" in self.pool)
+        step = training_bytes(self._n_entries(batch), self._held_widths(), maximum=maximum, held=self._held(batch))
         needed = step + kept_bytes(sizes, *self._of_pairs_and_nodes(), torch.float32)
         check_training(call, batch, needed, allowed, order=self.order)
 
@@ -84,7 +85,8 @@ class Blueprint:
         if self.layout != "padded":
             return
         batch = largest_batch(sizes, batch_size, self.order)
-        needed = prediction_bytes(self._n_entries(batch), self._held_widths(), self._held(batch))
+        widths = [0, *[max(self.channels)] * 2] if self.order == 3 else self._held_widths()
+        needed = prediction_bytes(self._n_entries(batch), widths, self._held(batch))
         check_prediction(call, batch, needed, allowed, order=self.order)
 
     def _of_pairs_and_nodes(self) -> tuple[int, int]:
@@ -102,4 +104,6 @@ class Blueprint:
         return n_graphs * int(n_nodes**self.order)
 
     def _held(self, batch: tuple[int, int]) -> Held:
+        if self.order == 3:  # triples are activated, and everything else is done to pairs
+            return Held(dropout=0, norm=None, residual=False, jump=False, padded=batch[0] > 1)
         return Held(self.dropout, self.norm, self.residual, self.jump, padded=batch[0] > 1)

@@ -8,9 +8,8 @@ and twice its output, five times if that is normalised.
 
 For 25 fits and predictions of plain networks (single graphs of 800 to 2000 nodes, batches of 32 graphs of about 100;
 all targets, several widths) the estimate was 0.78 to 1.25 times the peak, for 11 with norms, residuals or jumps
-(graphs of 600 nodes, batches of graphs of 100) 0.85 to 1.94 times. With order 3 triples of nodes take the place of
-pairs, with the same factors: for 14 fits and predictions of plain networks (a graph of 100 nodes, batches of graphs of
-30) it was 0.93 to 1.57 times the peak.
+(graphs of 600 nodes, batches of graphs of 100) 0.85 to 1.94 times. With order 3 blocks hold triples of
+nodes once each, and for a moment three and a half times the widest of them, or without gradients three times.
 """
 
 from collections.abc import Sequence

@@ -21,6 +21,7 @@ from bellnet import __version__, files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.cost import fewest_weights
+from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.options import ROLES, check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 6
+VERSION = 7
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
 NEW_OPTIONS: dict[int, dict[str, Any]] = {
@@ -41,6 +42,8 @@ NEW_OPTIONS: dict[int, dict[str, Any]] = {
 """The options that came with a version, and what they would have been before."""
 CHOSEN_LAYOUT = 5
 """Since that version "auto" is a layout, and the file says what was taken."""
+BLOCKS_OF_TRIPLES = 7
+"""Since that version networks over triples have blocks from pairs to pairs, and the file says which it has."""
 LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
@@ -66,6 +69,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "layout": estimator.layout_,
         "history": estimator.history_,
         "kept_epoch": estimator.kept_epoch_,
+        "former_triples": isinstance(estimator.net_.net, FormerTripleNet),
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
@@ -188,7 +192,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator.history_, estimator.kept_epoch_ = _history(described)
     blueprint = estimator._blueprint(estimator.encoding_)
     _check_extent(blueprint.widths, weights)
-    net = blueprint.net()
+    net = blueprint.net(former_triples=described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"] is True)
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")

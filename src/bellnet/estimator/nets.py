@@ -19,7 +19,8 @@ from bellnet import (
     Sparse,
 )
 from bellnet.data import Graph
-from bellnet.estimator.triples import TripleNet
+from bellnet.estimator.former_triples import FormerTripleNet
+from bellnet.estimator.triples import RunningNorm, TripleNet
 
 OverNodes = Tensor | Padded | Sparse
 SLOTS = {"node": "n", "edge": "n n"}
@@ -42,6 +43,7 @@ class LabelNet(nn.Module):
         residual: Whether layers between equal numbers of channels add their input to their output.
         dropout: The probability to drop a channel.
         layout: What a batch is, "padded" or "sparse". On listed tuples sums and orbits are those of listed tuples.
+        former_triples: Whether triples are what they were in files up to version 6.
 
     Attributes:
         scale: What every channel of the input is multiplied by: ones, until `channel_scale` says better.
@@ -64,6 +66,7 @@ class LabelNet(nn.Module):
         residual: bool,
         dropout: float,
         layout: str,
+        former_triples: bool = False,
     ) -> None:
         super().__init__()
         self.target = target
@@ -71,7 +74,7 @@ class LabelNet(nn.Module):
         self.register_buffer("scale", torch.ones(sum(self.given)))
         source = "n n, n" if isinstance(given, tuple) else "n n"
         if order == 3:
-            self.net: nn.Module = TripleNet(
+            self.net: nn.Module = (FormerTripleNet if former_triples else TripleNet)(
                 target,
                 given,
                 channels,
@@ -104,11 +107,19 @@ class LabelNet(nn.Module):
         for module in self.modules():
             if isinstance(module, EquivariantLinear):
                 module.reset_parameters(generator)
-            elif isinstance(module, EntryNorm):
+            elif isinstance(module, EntryNorm | RunningNorm):
                 module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
                 nn.init.zeros_(module.bias)
+        if isinstance(self.net, TripleNet):
+            self.net.begin(generator)
+
+    def rates(self, learning_rate: float) -> list[dict[str, Any]]:
+        """The weights in groups, each with its learning rate, as optimisers of torch take them."""
+        if isinstance(self.net, TripleNet):
+            return self.net.rates(learning_rate)
+        return [{"params": list(self.parameters()), "lr": learning_rate}]
 
     @contextmanager
     def dropping_by(self, generator: torch.Generator) -> Iterator[None]:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
 from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
+from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.progress import Bar
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -74,7 +75,7 @@ class Outcome:
 
 
 def train(
-    net: nn.Module,
+    net: LabelNet,
     lesson: Lesson,
     schedule: Schedule,
     *,
@@ -99,7 +100,7 @@ def train(
     """
     learned = _Part(lesson, lesson.known & ~lesson.held, schedule.batch_size, seed=seed)
     held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
-    optimizer = torch.optim.AdamW(net.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    optimizer = torch.optim.AdamW(net.rates(schedule.learning_rate), weight_decay=schedule.weight_decay)
     pace = torch.optim.lr_scheduler.LambdaLR(optimizer, _pace(schedule.max_epochs * learned.n_batches))
     history: list[dict[str, Any]] = []
     least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
