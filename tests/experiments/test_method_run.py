@@ -1,17 +1,13 @@
 """Running cells of other methods: records, going on after being killed, side by side, one command at a time."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import pytest
 
 from bellnet.cli import main
 from bellnet.errors import DataError
-from bellnet.experiments import MethodCell, Records, cells_of_methods, run_cells, tables_of, write_report
+from bellnet.experiments import MethodCell, Records, cells_of_methods, run_cells, write_report
 from bellnet.experiments.alone import alone
 from tests.experiments.graphs import write_set
 
@@ -99,23 +95,3 @@ def test_options_that_only_the_papers_network_has_are_refused_for_others(tmp_pat
         "bellnet table3: --layout sparse: gin have no layout to choose.\nLeave it out, or add faithful to --method.\n"
     )
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_command_that_was_killed_gives_the_table_of_an_undisturbed_one(data, tmp_path):
-    command = ["table3", "--data", str(data), "--set", "MUTAG", "--split", "0", "1", "--epochs", "12"]
-    command += ["--method", "gin", "wl", "faithful", "--silent", "--out"]
-    assert main([*command, str(tmp_path / "whole")]) == 0
-    killed = tmp_path / "killed"
-    command[1:1] = ["--jobs", "2"]
-    process = subprocess.Popen([sys.executable, "-m", "bellnet.cli", *command, killed])
-    while len(Records(killed).read()) < 8:
-        assert process.poll() is None
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert len(Records(killed).finished()) < 4
-    assert main([*command, str(killed)]) == 0
-    whole, again = (tables_of(tmp_path / name) for name in ("whole", "killed"))
-    assert whole[:2] == again[:2]
-    assert whole[2].head == again[2].head, "only the times may differ"

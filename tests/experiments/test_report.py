@@ -19,8 +19,13 @@ def directory(tmp_path_factory):
     return place
 
 
-def test_a_report_has_tables_and_pictures(directory):
-    files = write_report(directory)
+@pytest.fixture(scope="module")
+def files(directory):
+    """The report of that directory."""
+    return write_report(directory)
+
+
+def test_a_report_has_tables_and_pictures(directory, files):
     assert [file.name for file in files] == ["curves.png", "sizes.png", "examples.png", "report.md", "report.html"]
     markdown = (directory / "report.md").read_text()
     assert "| task | layers | ours | paper |" in markdown
@@ -30,8 +35,8 @@ def test_a_report_has_tables_and_pictures(directory):
     assert markdown.count("![") == 3
 
 
+@pytest.mark.usefixtures("files")
 def test_the_page_needs_no_other_file(directory):
-    write_report(directory)
     page = (directory / "report.html").read_text()
     sources = re.findall(r'(?:src|href)="(.*?)"', page)
     assert len(sources) == 3
@@ -40,8 +45,8 @@ def test_the_page_needs_no_other_file(directory):
     assert page.count("<table>") == 3
 
 
+@pytest.mark.usefixtures("files")
 def test_a_report_is_drawn_again_from_the_records_alone(directory, tmp_path):
-    write_report(directory)
     copy = tmp_path / "copy"
     copy.mkdir()
     Records(copy).path.write_bytes(Records(directory).path.read_bytes())
@@ -59,9 +64,9 @@ def test_a_directory_without_records_is_refused(tmp_path):
     )
 
 
-def test_a_report_that_cannot_be_written_is_refused_and_the_old_one_is_whole(directory, tmp_path):
-    Records(tmp_path).path.write_bytes(Records(directory).path.read_bytes())
-    write_report(tmp_path)
+def test_a_report_that_cannot_be_written_is_refused_and_the_old_one_is_whole(directory, files, tmp_path):
+    for file in (Records(directory).path, *files):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "report.html").unlink()
     (tmp_path / "report.html").mkdir()
     (tmp_path / "report.md").write_text("old")
