@@ -1,6 +1,8 @@
 """Networks that count: what products can and linear layers cannot, and the records of it."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -85,3 +87,13 @@ def test_the_command_knows_all_patterns_without_torch_and_prints_the_table(tmp_p
     assert "4-cycle" in printed.out
     assert "0.0009" in printed.out
     assert "4-cycle, products: error" in printed.err
+
+
+def test_the_page_has_the_figures_of_the_recorded_run():
+    root = Path(__file__).parents[2]
+    lines = (root / "results" / "counting" / "records.jsonl").read_text().splitlines()
+    table = counting_table([json.loads(line) for line in lines])
+    assert [row[0] for row in table.rows] == [*patterns.PATTERNS]
+    page = (root / "docs" / "expressive.md").read_text()
+    for row in table.rows:
+        assert "| " + " | ".join(map(str, row)) + " |" in page
