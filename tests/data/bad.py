@@ -103,6 +103,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "parallel edges": lambda: as_graph(nx.MultiGraph([(0, 1), (0, 1)])),
     "an edge without a weight": lambda: as_graph(_nx(edges=[(0, 1, {"weight": 2}), (1, 2, {"colour": 1})])),
     "a node without a feature": lambda: as_graph(_nx(_0={"x": 1}, _1={}), node="x"),
+    "a feature that is misspelled": lambda: as_graph(_nx(_0={"weight": 1, "colour": 2}), node="wieght"),
     "a node without a label": lambda: as_graph(_nx(_0={"label": 1}, _1={})),
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
     "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),

@@ -59,6 +59,7 @@ def test_everything_else_is_there_again(fitted, file):
     assert again.classes_.dtype == fitted.classes_.dtype
     assert (again.encoding_, again.scaling_) == (fitted.encoding_, fitted.scaling_)
     assert (again.history_, again.kept_epoch_) == (fitted.history_, fitted.kept_epoch_)
+    assert again.n_nodes_ == fitted.n_nodes_ is not None
 
 
 def test_a_new_process_predicts_the_same(tmp_path):
@@ -278,6 +279,8 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["history"].append("an epoch"), "its history must be a list of epochs"),
         (lambda d: d.update(kept_epoch=2), "kept_epoch must be one of its 2 epochs, not 2"),
         (lambda d: d.update(kept_epoch="0"), "kept_epoch must be one of its 2 epochs, not '0'"),
+        (lambda d: d.update(n_nodes=[3, 2]), r"n_nodes must be the fewest and the most nodes of a graph, not \[3, 2\]"),
+        (lambda d: d.update(n_nodes=7), "n_nodes must be the fewest and the most nodes of a graph, not 7"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(file, change, said):

@@ -29,7 +29,7 @@ def test_graphs_with_few_edges_are_listed_and_graphs_with_almost_all_are_padded(
 def test_what_was_taken_for_the_fit_holds_for_predictions_of_other_graphs():
     graphs, labels = leaves()
     model = GraphClassifier(**SMALL).fit(graphs, labels)
-    dense = [complete(5), complete(9)]
+    dense = [complete(graph.n) for graph in graphs[:2]]
     alone = np.concatenate([model.predict_proba([graph]) for graph in dense])
     together = model.predict_proba([*graphs, *dense])[-2:]
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)

@@ -699,7 +699,7 @@ Sizes count the nodes before padding.""",
         SizesError,
         lambda: EquivariantLinear("u i -> u", 1, 1)(_padded({"u": torch.tensor([3, 1])})),
         """\
-EquivariantLinear("u i -> u", 1, 1): the Padded input has no sizes for node set 'i'.
+EquivariantLinear("u i -> u", 1, 1): the Padded input has no sizes for node set 'i', but for 'u'.
 Pass Padded(values, {'u': ..., 'i': ...}).""",
     ),
     Case(

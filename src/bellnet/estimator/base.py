@@ -21,7 +21,7 @@ from bellnet.errors import DataError
 from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs
 from bellnet.estimator.hold_out import hold_out, units_of
-from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs
+from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs, warn_of_sizes
 from bellnet.estimator.labels import (
     PLURAL,
     Array,
@@ -82,6 +82,7 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
+    n_nodes_: tuple[int, int] | None = None  # as of a model from before it was kept
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet
@@ -184,6 +185,7 @@ class GraphEstimator(ABC, BaseEstimator):
         ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
+        self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         seconds = time.perf_counter() - start
         self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
@@ -309,6 +311,7 @@ class GraphEstimator(ABC, BaseEstimator):
         check_options(call, {"device": self.device})
         graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
+        warn_of_sizes(call, graphs, self.encoding_, self.n_nodes_)
         device = self._device()
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         self._blueprint(self.encoding_).check_prediction(call, sizes, batch_size=ASKED_AT_ONCE, allowed=allowed)

@@ -42,7 +42,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         residual: Whether layers between equal numbers of channels add their input to their output.
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
-        sizes: Whether a channel says the number of nodes, as log(1 + n) of mean zero and variance one.
+        sizes: Whether a channel says the number of nodes, as log(1 + n) of mean zero and variance one. Without it a
+            network can be asked about graphs of other sizes than it has learned from.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
@@ -80,6 +81,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         kept_epoch_: The epoch whose weights were kept.
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
+        n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
         encoding_: How graphs become channels.
         net_: The network.
 

@@ -67,6 +67,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "encoding": estimator.encoding_.to_json(),
         "scaling": estimator.scaling_.to_json(),
         "layout": estimator.layout_,
+        "n_nodes": estimator.n_nodes_,
         "history": estimator.history_,
         "kept_epoch": estimator.kept_epoch_,
         "former_triples": isinstance(estimator.net_.net, FormerTripleNet),
@@ -190,6 +191,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
     estimator.scaling_.check_fits(estimator.encoding_)
     estimator.history_, estimator.kept_epoch_ = _history(described)
+    estimator.n_nodes_ = _n_nodes(described)
     blueprint = estimator._blueprint(estimator.encoding_)
     _check_extent(blueprint.widths, weights)
     net = blueprint.net(former_triples=described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"] is True)
@@ -228,6 +230,15 @@ def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
     if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
         raise DataError(f"its layout must be what its options allow, not {layout!r}.")
     return str(layout)
+
+
+def _n_nodes(described: dict[str, Any]) -> tuple[int, int] | None:
+    """The fewest and the most nodes of a graph that was learned from; earlier files do not say it."""
+    if (counts := described.get("n_nodes")) is None:
+        return None
+    if not (isinstance(counts, list) and list(map(type, counts)) == [int, int] and 1 <= counts[0] <= counts[1]):
+        raise DataError(f"n_nodes must be the fewest and the most nodes of a graph, not {counts!r}.")
+    return counts[0], counts[1]
 
 
 def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:

@@ -1,6 +1,8 @@
 """What comes in as X, made a list of graphs, and refused with a reason where it cannot be."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from math import log1p
 from typing import Any
 
 from bellnet.data import Encoding, Graph, as_graphs
@@ -48,6 +50,35 @@ def check_fits(call: str, graphs: Sequence[Graph], encoding: Encoding) -> None:
                 f"{call}: graphs[{places[0]}] has {wrong[places[0]][1]}{_and_more(places)}.\n"
                 f"Give graphs with the {name.partition('_')[2]} that were learned from."
             )
+
+
+def warn_of_sizes(call: str, graphs: Sequence[Graph], encoding: Encoding, learned: tuple[int, int] | None) -> None:
+    """Say it where graphs are far larger or smaller than all that were learned from, and the network sees how large.
+
+    Args:
+        call: How the warning names the call.
+        graphs: What is asked about.
+        encoding: That of the fit, which may have a channel for the number of nodes.
+        learned: The fewest and the most nodes of a graph that was learned from; None if nobody knows.
+    """
+    if encoding.sizes is None or learned is None:
+        return
+    fewest, most = learned
+    apart = encoding.sizes[1] if fewest < most else 0.0  # where all had one size, every other one is new
+    least, greatest = log1p(fewest) - apart, log1p(most) + apart
+    far = [graph.n for graph in graphs if not least - 1e-9 <= log1p(graph.n) <= greatest + 1e-9]
+    if far:
+        warnings.warn(
+            f"{call}: the graphs that were learned from have {_from_to(fewest, most)} nodes, but {len(far)} of these "
+            f"{len(graphs)} have {_from_to(min(far), max(far))}.\n"
+            "The network sees the number of nodes, and what it says of numbers that it has not seen may be worth "
+            "little. Where labels do not depend on it, fit with sizes=False.",
+            stacklevel=5,
+        )
+
+
+def _from_to(fewest: int, most: int) -> str:
+    return f"{fewest} to {most}" if fewest < most else str(most)
 
 
 def _and_more(places: list[int]) -> str:

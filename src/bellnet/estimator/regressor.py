@@ -71,6 +71,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         kept_epoch_: The epoch whose weights were kept.
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
+        n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
         encoding_: How graphs become channels.
         net_: The network.
 

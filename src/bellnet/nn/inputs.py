@@ -189,8 +189,9 @@ class Reception:
         """The sizes of a node set of a Padded, one for each graph."""
         sizes = given.peek_sizes(name)
         if sizes is None:
+            there = ", ".join(map(repr, given.peek()[1]))  # sizes that are no dict are those of all node sets
             raise SizesError(
-                f"{self.call}: the Padded input has no sizes for node set {name!r}.\n"
+                f"{self.call}: the Padded input has no sizes for node set {name!r}, but for {there}.\n"
                 f"Pass Padded(values, {{{', '.join(f'{s!r}: ...' for s in dict.fromkeys(self.spec.source))}}})."
             )
         return self.fitting(sizes, name, batch, length)

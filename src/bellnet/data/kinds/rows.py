@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bellnet.data.columns import text_label
 from bellnet.errors import DataError
+from bellnet.suggest import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Rows:
 
     def _numbers(self, row: Mapping[str, object], name: str, where: str) -> list[float]:
         if row.get(name) is None:
-            there = ", ".join(map(repr, row)) or "none"
+            there, meant = ", ".join(map(repr, row)) or "none", did_you_mean(name, map(str, row))
             raise DataError(
-                f"{self.call}: {where} has no attribute {name!r} (it has {there}).\n"
+                f"{self.call}: {where} has no attribute {name!r} (it has {there}).{' ' * bool(meant)}{meant}\n"
                 f"Give every {self.owner} one, or name others: {self._with(self.owner)}."
             )
         value = row[name]
