@@ -18,11 +18,12 @@ QUICK_CASES = ((2, 6, 4),)
 NODES, EDGES, CHANNELS = 10**5, 10**6, 4
 QUICK_NODES, QUICK_EDGES = 100, 500
 MOST_ROUNDS = 3
-OURS, BARE, EINSUM = "product", "bmm", "einsum"
+OURS, BARE, BETWEEN, EINSUM = "product", "bmm", "copied bmm", "einsum"
 FIRST, LATER, SCIPY = "first", "later", "scipy"
 LEGEND = f"""\
 product  Product("{SPEC}") on (batch, n, n, channels) tensors, forward+backward on two threads
-bmm      torch.bmm of matrices that lie channel by channel already, with its gradient: the least that it can cost
+bmm      torch.bmm of matrices that lie channel by channel already, with its gradient: the least that it can cost;
+         copied bmm: the same between torch's copies, from channels last and back to them, as the product has them
 einsum   torch.einsum("zabc,zbdc->zadc") on the tensors that the product has
 first    Product on a graph with {NODES:,} nodes, {EDGES:,} edges and {CHANNELS} channels, at its edges, forward on two
          threads: the support is new; later: the same support again
@@ -32,8 +33,15 @@ scipy    (A @ B).multiply(mask) for every channel, each a scipy.sparse.csr_matri
 def contestants(batch: int, n: int, channels: int) -> tuple[Mapping[str, Callable[[Tensor, Tensor], Tensor]], Tensor]:
     """Everyone who multiplies, and a factor for those who take channels last."""
     product = Product(SPEC, normalize="sum")
-    calls = {OURS: product, BARE: torch.bmm, EINSUM: partial(torch.einsum, "zabc,zbdc->zadc")}
+    calls = {OURS: product, BARE: torch.bmm, BETWEEN: copied_bmm, EINSUM: partial(torch.einsum, "zabc,zbdc->zadc")}
     return calls, torch.randn(batch, n, n, channels)
+
+
+def copied_bmm(x: Tensor, y: Tensor) -> Tensor:
+    """The product of matrices whose channels come last, in plain operations of torch."""
+    batch, n, _, channels = x.shape
+    first, second = (one.permute(0, 3, 1, 2).reshape(-1, n, n) for one in (x, y))
+    return torch.bmm(first, second).view(batch, channels, n, n).permute(0, 2, 3, 1).contiguous()
 
 
 def measure_products(effort: Effort) -> Section:
@@ -48,7 +56,7 @@ def measure_products(effort: Effort) -> Section:
             runs[name] = partial(_run, multiply, factors, torch.randn_like(like))
         what = f"product of {batch} x {n} x {n} x {channels}, forward+backward"
         races.append(raced(what, runs, threads=2, rounds=effort.rounds))
-        ratios += [races[-1].ratio(OURS, BARE), races[-1].ratio(EINSUM, OURS)]
+        ratios += [races[-1].ratio(OURS, BARE), races[-1].ratio(BETWEEN, OURS), races[-1].ratio(EINSUM, OURS)]
     mean = geometric_mean(race.timings[OURS].median / race.timings[BARE].median for race in races)
     ratios.append(Verdict(f"products, forward+backward, {OURS}/{BARE}", mean))
     listed = _race_listed(effort)

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet.errors import EquivarianceError
 from bellnet.execute import joins
+from bellnet.execute.moved import moved
 
 POWERS = {"mean": 1.0, "root": 0.5, "sum": 0.0}
 USUAL = [
@@ -283,3 +284,18 @@ def test_a_copied_product_is_the_same_and_has_no_parameters(tmp_path):
     assert torch.equal(again(x, y), product(x, y))
     assert not list(product.parameters())
     assert not product.state_dict()
+
+
+def test_factors_that_lie_channel_by_channel_are_multiplied_where_they_are_and_so_are_their_gradients():
+    product, x = bn.Product("n n, n n -> n n", normalize="sum"), torch.randn(2, 5, 5, 3, dtype=torch.float64)
+    by_channels = x.permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1).requires_grad_()
+    assert moved(by_channels, (0, 3, 1, 2)).data_ptr() == by_channels.data_ptr()
+    assert moved(x, (0, 3, 1, 2)).data_ptr() != x.data_ptr()
+    x.requires_grad_()
+    results = product(x, x), product(by_channels, by_channels)
+    assert_close(*results)
+    gradients = [
+        torch.autograd.grad(result.sin().sum(), one)[0] for result, one in zip(results, (x, by_channels), strict=True)
+    ]
+    assert_close(*gradients)
+    assert torch.autograd.gradgradcheck(product, (by_channels[:1, :2, :2], by_channels[1:, :2, :2]))

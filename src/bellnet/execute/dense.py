@@ -19,7 +19,7 @@ from bellnet.execute.small import SmallWalk
 from bellnet.execute.unrolled import unroll
 from bellnet.plan import Plan
 
-CHUNK_BYTES = 2**22
+CHUNK_BYTES = 3 * 2**21
 """Graphs are taken through all moves a few at a time, about so many bytes of them; a quarter more is one chunk yet."""
 
 SMALL_BYTES, SMALL_ROWS = 2**20, 2**14

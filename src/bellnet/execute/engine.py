@@ -5,7 +5,6 @@ see the operations themselves, to trace, transform or differentiate them once mo
 """
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import torch
@@ -63,7 +62,7 @@ class Engine:
         Returns:
             (batch, *axes, out_channels), zero outside the nodes, or (tuples, out_channels).
         """
-        return self._in_orders(layout, (values,), weight, bias)[0]
+        return self.several(layout, (values,), (weight,), None if bias is None else (bias,))[0]
 
     def several(
         self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
@@ -74,62 +73,44 @@ class Engine:
             layout: How the values are held.
             values: For every source.
             weights: For every pair of the plan (n_maps, in, out).
-            biases: For every target (n_biases, out).
+            biases: For every target (n_biases, out), or None.
 
         Returns:
             For every target.
         """
-        weight = torch.cat([one.reshape(-1) for one in weights])
-        bias = None if biases is None else torch.cat([one.reshape(-1) for one in biases])
-        return self._in_orders(layout, values, weight, bias)
+        if not layout.has_axes:
+            return self._run(layout, values, weights, biases)
+        if self._source_orders is not None:
+            values = _in_orders(values, self._source_orders)
+        results = self._run(layout, values, weights, biases)
+        return results if self._target_orders is None else _in_orders(results, self._target_orders)
 
     def plainly(
-        self, layout: Layout, values: Sequence[Tensor], weight: Tensor, bias: Tensor | None
+        self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
         """Run the whole plan in operations that can be traced and differentiated; axes are grouped by node set."""
         moves, means = layout.moves(self.plan, values, mean=self.mean)
         means = means.over_columns(self.plan.source, self.channels[0])
-        weights, biases = self._apart(weight, bias)
         return run_plain(self.plan, moves, values, weights=weights, biases=biases, means=means)
 
-    def _apart(self, weight: Tensor, bias: Tensor | None) -> tuple[Sequence[Tensor], Sequence[Tensor] | None]:
-        """Weights pair by pair, and biases target by target."""
-        if self.plan.spec.is_single:
-            return (weight,), None if bias is None else (bias,)
-        inside, outside = self.channels
-        shapes = [(pair.n_maps, inside[pair.source], outside[pair.target]) for pair in self.plan.pairs]
-        weights = [
-            one.view(shape) for one, shape in zip(torch.split(weight, list(map(prod, shapes))), shapes, strict=True)
-        ]
-        if bias is None:
-            return weights, None
-        sizes = [len(patterns) * channels for patterns, channels in zip(self.plan.written, outside, strict=True)]
-        return weights, torch.split(bias, sizes)
-
-    def _in_orders(
-        self, layout: Layout, values: Sequence[Tensor], weight: Tensor, bias: Tensor | None
+    def _run(
+        self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
-        if not layout.has_axes:
-            return self._run(layout, values, weight, bias)
-        if self._source_orders is not None:
-            values = _in_orders(values, self._source_orders)
-        results = self._run(layout, values, weight, bias)
-        return results if self._target_orders is None else _in_orders(results, self._target_orders)
-
-    def _run(self, layout: Layout, values: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Sequence[Tensor]:
         if wants_plain():
-            return self.plainly(layout, values, weight, bias)
-        prepared = self._prepared(layout, values, weight)
+            return self.plainly(layout, values, weights, biases)
+        prepared = self._prepared(layout, values, weights[0].device)
         if prepared is None:
-            return self.plainly(layout, values, weight, bias)
-        if torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (weight, bias, *values)):
+            return self.plainly(layout, values, weights, biases)
+        inputs = (*weights, *(biases or ()), *values)
+        if torch.is_grad_enabled() and any(one.requires_grad for one in inputs):
+            counts = len(weights), 0 if biases is None else len(biases)
             results: tuple[Tensor, ...] = _Run.apply(  # type: ignore[no-untyped-call]
-                prepared, self, layout, weight, bias, *values
+                prepared, self, layout, counts, *inputs
             )
             return results
-        return prepared.forward(values, weight, bias)[0]
+        return prepared.forward(values, weights, biases)[0]
 
-    def _prepared(self, layout: Layout, values: Sequence[Tensor], weight: Tensor) -> "Prepared | None":
+    def _prepared(self, layout: Layout, values: Sequence[Tensor], device: torch.device) -> "Prepared | None":
         """What runs, and with which matrices; None to go by the moves. The last is kept: it often comes again."""
         key, last = layout.key(values), self._last
         if last is not None and key is not None and last[0] == key:
@@ -138,9 +119,9 @@ class Engine:
         walk = layout.walk(self.plan if left is None else left.plan, self.channels, values)
         if walk is None:
             return None
-        matrices = self._own.get(weight.device) if left is None else self._level_matrices(left, weight.device)
+        matrices = self._own.get(device) if left is None else self._level_matrices(left, device)
         if matrices is None:
-            matrices = self._own[weight.device] = self._level_matrices(self._all, weight.device)
+            matrices = self._own[device] = self._level_matrices(self._all, device)
         prepared = Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
         if key is not None:
             self._last = key, prepared
@@ -183,50 +164,45 @@ class Prepared(NamedTuple):
     means: Means
 
     def forward(
-        self, values: Sequence[Tensor], weight: Tensor, bias: Tensor | None
+        self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> tuple[Sequence[Tensor], Tensor, list[Tensor]]:
         """The results, all matrices, and what was read."""
         walk, matrices, means = self
-        gathered = matrices.gather(weight, means.lengths)
-        of_bias = None if bias is None else matrices.gather_bias(bias)
-        results, read = walk.forward(values, walk.views(matrices, gathered), bias=of_bias, means=means)
+        gathered = matrices.gather(weights, means.lengths)
+        bias = None if biases is None else matrices.gather_biases(biases)
+        results, read = walk.forward(values, walk.views(matrices, gathered), bias=bias, means=means)
         return results, gathered, read
 
 
 class _Run(torch.autograd.Function):
-    """A walk with its gradient; what it returns is never a view."""
+    """A walk with its gradient, from weights, biases and values; what it returns is never a view."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        prepared: Prepared,
-        engine: Engine,
-        layout: Layout,
-        weight: Tensor,
-        bias: Tensor | None,
-        *values: Tensor,
+        ctx: Any, prepared: Prepared, engine: Engine, layout: Layout, counts: tuple[int, int], *inputs: Tensor
     ) -> tuple[Tensor, ...]:
-        results, gathered, read = prepared.forward(values, weight, bias)
-        ctx.engine, ctx.layout, ctx.prepared = engine, layout, prepared
+        weights, biases, values = _three(inputs, counts)
+        results, gathered, read = prepared.forward(values, weights, biases or None)
+        ctx.engine, ctx.layout, ctx.prepared, ctx.counts = engine, layout, prepared, counts
         # What was read is small, but for the input itself. All of it goes through autograd's hands, which lets go of
         # it in time and knows of checkpointing. Matrices are small where the input is; else they are made again.
-        ctx.save_for_backward(weight, bias, gathered if prepared.walk.is_small else None, *values, *read)
+        ctx.save_for_backward(gathered if prepared.walk.is_small else None, *inputs, *read)
         return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        weight, bias, gathered, *read = ctx.saved_tensors
-        n_values = len(ctx.engine.channels[0])
-        values, read = read[:n_values], read[n_values:]
-        needs = ctx.needs_input_grad[3:]
+        needs = ctx.needs_input_grad[4:]
+        gathered, *saved = ctx.saved_tensors
+        inputs, read = saved[: len(needs)], saved[len(needs) :]
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradients[0]):  # somebody looks at this pass, too
-            return None, None, None, *_plain_gradients(ctx, [weight, bias, *values], gradients, needs)
+            return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
+        weights, biases, values = _three(inputs, ctx.counts)
+        to_weights, to_biases, to_values = map(any, _three(needs, ctx.counts))
         walk, matrices, means = ctx.prepared
-        to_values = any(needs[2:])
         if to_values and gathered is None:
-            gathered = matrices.gather(weight, means.lengths)
-        of_gathered = matrices.zeros(weight)
-        of_bias = matrices.zeros_of_bias(weight) if needs[1] else None
+            gathered = matrices.gather(weights, means.lengths)
+        of_gathered = matrices.zeros(weights[0])
+        of_bias = matrices.zeros_of_bias(weights[0]) if to_biases else None
         of_values = walk.backward(
             gradients,
             values,
@@ -236,20 +212,26 @@ class _Run(torch.autograd.Function):
             of_bias=of_bias,
             means=means,
         )
-        of_weight = matrices.scatter(of_gathered, means.lengths, weight.shape) if needs[0] else None
-        bias_gradient = None if of_bias is None else matrices.scatter_bias(of_bias, bias.shape)
-        return None, None, None, of_weight, bias_gradient, *(of_values or [None] * n_values)
+        of_weights = matrices.scatter(of_gathered, means.lengths, weights) if to_weights else [None] * len(weights)
+        of_biases = [None] * len(biases) if of_bias is None else matrices.scatter_biases(of_bias, biases)
+        return None, None, None, None, *of_weights, *of_biases, *(of_values or [None] * len(values))
+
+
+def _three(inputs: Sequence[Any], counts: tuple[int, int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Weights, biases and values, of so many weights and biases and all that follows."""
+    first, second = counts[0], sum(counts)
+    return inputs[:first], inputs[first:second], inputs[second:]
 
 
 def _plain_gradients(
-    ctx: Any, inputs: list[Tensor | None], gradients: Sequence[Tensor], needs: tuple[bool, ...]
+    ctx: Any, inputs: Sequence[Tensor], gradients: Sequence[Tensor], needs: tuple[bool, ...]
 ) -> list[Tensor | None]:
     """The gradients of the inputs in plain operations."""
     with torch.enable_grad():
         # Views of their own: what is asked for is the derivative of this layer alone.
-        own = [one if one is None else one.view_as(one) for one in inputs]
-        weight, bias, *values = own
-        results = ctx.engine.plainly(ctx.layout, values, weight, bias)
-        wanted = [one for one, needed in zip(own, needs, strict=True) if needed and one is not None]
+        own = [one.view_as(one) for one in inputs]
+        weights, biases, values = _three(own, ctx.counts)
+        results = ctx.engine.plainly(ctx.layout, values, weights, biases or None)
+        wanted = [one for one, needed in zip(own, needs, strict=True) if needed]
         found = iter(torch.autograd.grad(results, wanted, gradients, create_graph=True))
     return [next(found) if needed else None for needed in needs]

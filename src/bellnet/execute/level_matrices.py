@@ -89,18 +89,18 @@ class LevelMatrices:
         self._leaves_out = len({*rows, n_pieces}) <= n_pieces
         self._factors: dict[tuple[object, ...], Tensor] = {}
 
-    def gather(self, weight: Tensor, lengths: tuple[int, ...] | None) -> Tensor:
+    def gather(self, weights: Sequence[Tensor], lengths: tuple[int, ...] | None) -> Tensor:
         """All matrices from the weights; with lengths they also turn sums into means over so many nodes.
 
         Args:
-            weight: (n_maps, in, out), or for several pairs of tensors all those, in the order of the pairs, in a row.
+            weights: (n_maps, in, out) for every pair of a source and a target.
             lengths: For every node set.
         """
-        flat = weight.reshape(-1, self._piece)
+        parts = [one.reshape(-1, self._piece) for one in weights]
         if self._has_gaps:
-            flat = torch.cat([flat, flat.new_zeros(1, self._piece)])
-        gathered = flat.index_select(0, self._rows)
-        return gathered if lengths is None else gathered.mul_(self._means(lengths, weight.dtype))
+            parts.append(parts[0].new_zeros(1, self._piece))
+        gathered = (parts[0] if len(parts) == 1 else torch.cat(parts)).index_select(0, self._rows)
+        return gathered if lengths is None else gathered.mul_(self._means(lengths, gathered.dtype))
 
     def zeros(self, like: Tensor) -> Tensor:
         """For the gradients of all matrices."""
@@ -114,28 +114,36 @@ class LevelMatrices:
         """The matrices of every level, those of its swaps below each other, as views."""
         return [gathered.as_strided(*place) for place in self._levels]
 
-    def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None, shape: torch.Size) -> Tensor:
-        """The transpose of `gather`: of the shape of the weight, from gradients, which may be written into."""
+    def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None, weights: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The transpose of `gather`: of the shapes of the weights, from gradients, which may be written into."""
         if lengths is not None:
             (gathered[: self._n_rows] if self._leaves_out else gathered).mul_(self._means(lengths, gathered.dtype))
-        return gathered.index_select(0, self._back).view(shape)
+        return self._apart(gathered.index_select(0, self._back), weights)
 
-    def gather_bias(self, bias: Tensor) -> Tensor:
-        """The biases that the lowest level adds, one after the other, from (n_biases, out), or those in a row."""
-        if self._biases is None:
-            return bias.reshape(-1)
-        return bias.reshape(-1, self._piece).index_select(0, self._biases).reshape(-1)
+    def gather_biases(self, biases: Sequence[Tensor]) -> Tensor:
+        """What the lowest level adds, one after the other, from (n_biases, out) for every target."""
+        if len(biases) == 1 and self._biases is None:
+            return biases[0].reshape(-1)
+        rows = torch.cat([one.reshape(-1, self._piece) for one in biases])
+        return (rows if self._biases is None else rows.index_select(0, self._biases)).view(-1)
 
     def zeros_of_bias(self, like: Tensor) -> Tensor:
         """For the gradient of those."""
         return like.new_zeros(self._n_kept * self._piece)
 
-    def scatter_bias(self, gradient: Tensor, shape: torch.Size) -> Tensor:
-        """The transpose of `gather_bias`."""
-        if self._biases is None:
-            return gradient.view(shape)
+    def scatter_biases(self, gradient: Tensor, biases: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The transpose of `gather_biases`."""
         rows = gradient.view(-1, self._piece)
-        return rows.new_zeros(self._n_bias_rows, self._piece).index_copy(0, self._biases, rows).view(shape)
+        if self._biases is not None:
+            rows = rows.new_zeros(self._n_bias_rows, self._piece).index_copy(0, self._biases, rows)
+        return self._apart(rows, biases)
+
+    def _apart(self, rows: Tensor, like: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Pieces that lie one after the other, as tensors of these shapes."""
+        if len(like) == 1:
+            return (rows.view(like[0].shape),)
+        parts = rows.split_with_sizes([one.numel() // self._piece for one in like])
+        return [part.view(one.shape) for part, one in zip(parts, like, strict=True)]
 
     def _means(self, lengths: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         key = lengths, dtype

@@ -18,10 +18,10 @@ Order = tuple[int, ...]
 
 
 def moved(tensor: Tensor, order: Order) -> Tensor:
-    """The axes of a tensor in another order; a copy, unless nothing changes or somebody traces."""
+    """The axes of a tensor in another order; a copy, unless it lies so already or somebody traces."""
     if order == tuple(range(len(order))):
         return tensor
-    if wants_plain() or is_batched(tensor):
+    if wants_plain() or is_batched(tensor) or tensor.permute(order).is_contiguous():
         return tensor.permute(order)
     return _Moved.apply(tensor, order)  # type: ignore[no-any-return,no-untyped-call]
 

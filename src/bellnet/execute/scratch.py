@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bellnet.tensors.keeping import making_constants
 
-MOST_BYTES = 2**22
+MOST_BYTES = 3 * 2**21
 """Larger tensors are made anew."""
 
 
