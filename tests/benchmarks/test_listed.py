@@ -1,12 +1,14 @@
 """The race of listed tuples runs from end to end, and its figures are worked out from what was measured."""
 
 import json
+import warnings
 
 import pytest
 import torch
 
 from benchmarks.__main__ import main
 from benchmarks.listed import (
+    QUICK,
     ListedResult,
     ListedSizes,
     _against_convolution,
@@ -37,9 +39,15 @@ def test_the_graph_is_symmetric_sorted_and_has_about_so_many_edges():
     assert 150 < len(pairs) <= 200
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
-def test_everyone_is_measured():
-    results = measure_listed(TINY, rounds=1)
+@pytest.fixture(scope="module")
+def results():
+    """Races on tiny graphs, run."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".torch.jit.script", DeprecationWarning)
+        return measure_listed(TINY, rounds=1)
+
+
+def test_everyone_is_measured(results):
     growing = {"1e+02", "3e+02"}
     assert [set(result.timings) for result in results] == [CONVOLUTION, {"listed", "dense"}, growing, growing]
     assert all(peak > 0 for result in results for peak in result.peak_bytes.values())
@@ -74,10 +82,11 @@ def test_the_verdicts_are_ratios_for_one_tuple():
     assert [verdict.reached for verdict in found] == [False, True, True, False, False]
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
-def test_listed_tuples_can_be_measured_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("benchmarks.__main__.QUICK", TINY)
+def test_listed_tuples_can_be_measured_alone(results, tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr("benchmarks.__main__.measure_listed", lambda sizes, *, rounds: asked.append(sizes) or results)
     main(["--quick", "--only", "listed", "--threads", "1", "--json", str(tmp_path / "record.json")])
+    assert asked == [QUICK]
     record = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
     assert (record["results"], record["imports"]) == ([], {})
     assert [race["race"] for race in record["listed"]] == ["convolution", "dense", *GROWING]

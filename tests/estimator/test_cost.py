@@ -11,7 +11,7 @@ from bellnet.data import undirected
 from bellnet.errors import OptionError, SizesError
 from bellnet.estimator import cost, load
 from tests.estimator.small import classifier, leaves, regressor
-from tests.estimator.test_files import as_before_checksums, changed
+from tests.estimator.stored import as_before_checksums, changed
 
 LARGE = 20_000
 

@@ -25,6 +25,7 @@ from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.files import checksum
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor, with_features
+from tests.estimator.stored import as_before_checksums, changed
 
 
 @pytest.fixture(scope="module")
@@ -186,21 +187,6 @@ def test_a_pipe_is_not_read_and_called_by_its_name(tmp_path):
     )
 
 
-def changed(file, change):
-    """Write the file again with a changed description, and with a checksum that fits it if there is one."""
-    content = file.read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    described = json.loads(header["__metadata__"]["bellnet"])
-    change(described)
-    if "checksum" in described:
-        described["checksum"] = checksum(described, tensors_of(content))
-    header["__metadata__"]["bellnet"] = described.get("instead") or json.dumps(described)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    file.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
-
-
 def test_the_change_of_a_file_works(file, fitted, featured):
     changed(file, lambda described: None)
     assert np.array_equal(load(file).predict(featured), fitted.predict(featured))
@@ -349,12 +335,6 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
         load(file, device="meta")
     with pytest.raises(OptionError, match=r"GraphClassifier\.predict\(graphs\): device is 'cuda:99', but there is no"):
         load(file).set_params(device="cuda:99").predict(featured)
-
-
-def as_before_checksums(described):
-    """The form of files of version 2."""
-    described["version"] = 2
-    del described["checksum"], described["options"]["max_gigabytes"]
 
 
 def test_a_file_from_before_checksums_is_read_with_a_warning(file, featured, fitted):

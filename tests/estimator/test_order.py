@@ -14,8 +14,8 @@ from bellnet.estimator import cost, load, triples
 from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor
+from tests.estimator.stored import as_before, changed
 from tests.estimator.test_cost import Largest, path_graph
-from tests.estimator.test_files import changed
 
 SOLVES = {"channels": (16, 16), "hidden": (32,), "batch_size": 4, "max_epochs": 30, "learning_rate": 0.005}
 
@@ -54,12 +54,7 @@ def test_a_file_from_before_there_were_orders_has_order_2(tmp_path):
     graphs, labels = leaves()
     model = classifier().fit(graphs, labels)
     model.save(tmp_path / "model")
-
-    def older(described):
-        described["version"] = 4
-        del described["options"]["order"]
-
-    changed(tmp_path / "model", older)
+    changed(tmp_path / "model", as_before(4, "order"))
     again = load(tmp_path / "model")
     assert again.order == 2
     assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))

@@ -8,7 +8,7 @@ from bellnet.data import generated, undirected
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
 from tests.estimator.small import classifier, leaves, stars_and_paths
-from tests.estimator.test_files import changed
+from tests.estimator.stored import changed
 
 SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "verbose": False}
 """The usual recipe, but narrow and soon over."""
