@@ -22,8 +22,8 @@ class TripleNet(nn.Module):
     """Blocks from pairs of nodes to triples and back, then what the labels belong to.
 
     A mean over k of an activation of what (i, k) and (k, j) add up to knows how many common neighbours i and j have, so
-    that graphs are told apart which look alike to colour refinement, and so to all networks over pairs. Between blocks
-    nothing but pairs is held; triples are added up and activated, never mixed, which is what would take long.
+    that graphs are told apart which look alike to colour refinement, and so to all networks over pairs. Channels
+    are mixed in pairs alone; triples are added up and activated, for a product of each of them would take long.
 
     Args:
         target: What has labels: "graph", "node" or "edge".
