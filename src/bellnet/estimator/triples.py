@@ -14,6 +14,8 @@ UP, DOWN = ("ab->acb", "ab->cba"), ("abc->ab",)
 """The maps that blocks begin with: entries (i, k) and (k, j) come together at (i, j, k), whose mean over k is taken."""
 NARROW = 0.1
 """The spread of the biases that triples begin with; entries have a second moment of about one."""
+MOMENTUM = 0.3
+"""How fast statistics of batches are followed: what is pooled is scaled up, and so is all that they lag behind."""
 REMEMBERED = 100
 """Over how many graphs the running mean and variance of pooled values are taken."""
 
@@ -114,7 +116,7 @@ class TripleBlock(nn.Module):
         self.up = EquivariantLinear(f"{source} -> n n n", before, after)
         self.activation = Pointwise(nn.ReLU())
         self.down = EquivariantLinear("n n n -> n n", after, after)
-        self.norm = None if norm is None else EntryNorm("n n", after, over=norm)
+        self.norm = None if norm is None else EntryNorm("n n", after, over=norm, momentum=MOMENTUM)
         self.adds = residual and before == after
 
     def begin(self, generator: torch.Generator) -> None:
