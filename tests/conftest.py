@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense
+from bellnet.execute import dense, pieces
 
 settings.register_profile(
     "repeatable",
@@ -29,14 +29,17 @@ def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)
 
 
-@pytest.fixture(scope="module", params=["small", "large", "graph after graph"])
+@pytest.fixture(scope="module", params=["small", "large", "row after row"])
 def every_size(request):
-    """Small tensors are computed in another way than large ones, and large ones a few graphs at a time.
+    """Small tensors are computed in another way than large ones, and those a few graphs, or rows of one, at a time.
 
     The bounds are moved, so that what a test makes counts as each of them.
     """
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "small":
             patch.setattr(dense, "SMALL_BYTES", -1)
-            patch.setattr(dense, "CHUNK_BYTES", 1 if request.param == "graph after graph" else 2**60)
+            n_bytes = 1 if request.param == "row after row" else 2**60
+            patch.setattr(dense, "CHUNK_BYTES", n_bytes)
+            patch.setattr(pieces, "PIECE_BYTES", n_bytes)
+            patch.setattr(pieces, "ROWS_TOGETHER", 1)
         yield

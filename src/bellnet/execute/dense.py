@@ -58,8 +58,6 @@ class Dense:
 class DenseWalk:
     """A plan with so many channels, for large dense tensors over so many nodes."""
 
-    is_small = False
-
     def __init__(self, plan: Plan, channels: Channels, nodes: Nodes) -> None:
         self.plan, self.nodes = plan, nodes
         self._code = unroll(plan, channels)

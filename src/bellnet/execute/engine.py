@@ -184,9 +184,9 @@ class _Run(torch.autograd.Function):
         weights, biases, values = _three(inputs, counts)
         results, gathered, read = prepared.forward(values, weights, biases or None)
         ctx.engine, ctx.layout, ctx.prepared, ctx.counts = engine, layout, prepared, counts
-        # What was read is small, but for the input itself. All of it goes through autograd's hands, which lets go of
-        # it in time and knows of checkpointing. Matrices are small where the input is; else they are made again.
-        ctx.save_for_backward(gathered if prepared.walk.is_small else None, *inputs, *read)
+        # What was read is small, but for the input itself, and matrices are as large as the weights. All of it goes
+        # through autograd's hands, which lets go of it in time and knows of checkpointing.
+        ctx.save_for_backward(gathered, *inputs, *read)
         return tuple(results)
 
     @staticmethod
@@ -199,8 +199,6 @@ class _Run(torch.autograd.Function):
         weights, biases, values = _three(inputs, ctx.counts)
         to_weights, to_biases, to_values = map(any, _three(needs, ctx.counts))
         walk, matrices, means = ctx.prepared
-        if to_values and gathered is None:
-            gathered = matrices.gather(weights, means.lengths)
         of_gathered = matrices.zeros(weights[0])
         of_bias = matrices.zeros_of_bias(weights[0]) if to_biases else None
         of_values = walk.backward(

@@ -15,13 +15,7 @@ Channels = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Walk(Protocol):
-    """Runs a plan on numbers, and its gradient.
-
-    Attributes:
-        is_small: Whether operations count more than what they work on.
-    """
-
-    is_small: bool
+    """Runs a plan on numbers, and its gradient."""
 
     def means(self, values: Sequence[Tensor]) -> Means:
         """How the sums of these values become means; the weights see to it, if they can."""

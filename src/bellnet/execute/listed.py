@@ -176,8 +176,6 @@ class Witness:
 class ListedWalk:
     """A plan between supports, with so many channels."""
 
-    is_small = False
-
     def __init__(self, listed: "Listed", channels: Channels) -> None:
         self._listed, self.plan = listed, listed.plan
         self._inside, self._outside = channels

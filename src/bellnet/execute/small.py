@@ -138,8 +138,6 @@ class Side:
 class SmallWalk:
     """A plan for small dense tensors over so many nodes."""
 
-    is_small = True
-
     def __init__(self, plan: Plan, nodes: Nodes, values: Sequence[Tensor]) -> None:
         self.plan, self.nodes = plan, nodes
         self.source, self.target = _sides(plan, nodes.lengths, len(values[0]), values[0].device)

@@ -15,10 +15,12 @@ import torch
 
 from bellnet.execute.layout import Channels
 from bellnet.execute.means import scale
-from bellnet.execute.narrow import add_columns_by_columns, add_product, is_narrow, product, widen
+from bellnet.execute.narrow import add_columns_by_columns, add_product, product, widen
+from bellnet.execute.pieces import pieces
 from bellnet.execute.scratch import copied, scratch
+from bellnet.execute.unrolled_levels import LevelWriter, Start
 from bellnet.execute.zeros import zero_, zeroed
-from bellnet.plan import Branch, Bundle, Plan, Swap, Tree
+from bellnet.plan import Branch, Bundle, Plan, Tree
 
 Written = Callable[..., Any]
 Widths = tuple[int, ...]
@@ -59,8 +61,7 @@ class _Writer:
         self.inside, self.outside = channels
         self.lines: list[str] = []
         self.kept: list[str] = []
-        pairs = zip(plan.source.levels, plan.target.levels, strict=True)
-        self.levels = [(source, target, plan.levels[level].swaps) for level, (source, target) in enumerate(pairs)]
+        self._levels = LevelWriter(plan, channels, self._line)
 
     def forward(self) -> Written:
         self.lines, source, target = [], self.plan.source, self.plan.target
@@ -71,7 +72,7 @@ class _Writer:
         self._divide(source)
         self.kept = [f"r{number}" for number in range(len(source.roots), len(source.bundles))]
         self._narrow_again("r", source)
-        self._write(target, self.outside, self._mix, masks=True)
+        self._write(target, self.outside, self._levels.mix, masks=True)
         self._line(f"return {_tuple(_names('z', target))}, {_list(self.kept)}")
         return self._function("forward", "values, lengths, matrices, bias, means, inside, into")
 
@@ -90,13 +91,13 @@ class _Writer:
         self._read(target, "p", self.outside)
         self._narrow_again("p", target)
         self._line("if of_bias is not None:")
-        self._line(f"    of_bias.add_(p{self.levels[0][1]}.sum(0))")
+        self._line(f"    of_bias.add_(p{target.levels[0]}.sum(0))")
         if to_values:
             self._write(source, self.inside, self._pull)
             self._line(f"return {_tuple(_names('z', source))}")
         else:
-            for level in range(len(self.levels)):
-                self._pair(level)
+            for level in range(len(target.levels)):
+                self._levels.pair(level)
         arguments = "gradients, read, lengths, matrices, means, inside, into, of_matrices, of_bias"
         return self._function("backward" if to_values else "backward_to_weights", arguments)
 
@@ -161,25 +162,30 @@ class _Writer:
         self._line("if wide is not None:")
         self._line(f"    {_tuple(names)} = [one.to(dtype) for one in {_list(names)}]")
 
-    def _write(self, tree: Tree, channels: Widths, mix: Callable[[int, bool], None], *, masks: bool = False) -> None:
+    def _write(
+        self, tree: Tree, channels: Widths, mix: Callable[[int, Start | None], None], *, masks: bool = False
+    ) -> None:
         """The transpose of reading: every bundle is what is mixed there and what arrives from below."""
         arriving: list[list[tuple[Branch, str]]] = [[] for _ in tree.bundles]
         for number in range(len(tree.bundles) - 1, -1, -1):
             bundle, terms = tree.bundles[number], arriving[number]
             if number < len(tree.roots):
-                if terms:
-                    self._begin(tree, number, terms, channels)
+                start = self._start(tree, number, terms, channels) if terms else None
+                if number in tree.levels:
+                    mix(tree.levels.index(number), start)
+                elif start is not None:
+                    self._begin(number, start)
+                self._add_diagonals(tree, number, terms, channels)
                 if masks and tree.roots[number].sets:
                     self._line(f"if inside{number} is not None:")
                     self._line(f"    zero_(z{number}, inside{number})")
-                if number in tree.levels:
-                    mix(tree.levels.index(number), bool(terms))
                 continue
             if number in tree.levels:
-                mix(tree.levels.index(number), False)
+                mix(tree.levels.index(number), None)
                 self._add(tree, number, terms, channels)
             else:
-                self._begin(tree, number, terms, channels)
+                self._begin(number, self._start(tree, number, terms, channels))
+                self._add_diagonals(tree, number, terms, channels)
             parts = [f"z{number}"]
             if len(bundle.branches) > 1:
                 parts = [f"z{number}_{one}" for one in range(len(bundle.branches))]
@@ -188,37 +194,46 @@ class _Writer:
             for branch, part in zip(bundle.branches, parts, strict=True):
                 arriving[branch.parent].append((branch, part))
 
+    def _pull(self, level: int, start: Start | None) -> None:
+        """Products on the way back; sums that were divided are divided again."""
+        self._levels.pull(level, start)
+        number = self.plan.source.levels[level]
+        if number >= len(self.inside) and any(self.plan.source.bundles[number].dropped_sets):
+            self._line("if means.factors is not None:")
+            self._line(f"    {self._apart(f'z{number}', number)}.mul_(means.factors[{number}])")
+
     def _add(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> None:
         for branch, part in terms:
-            under = self._columns(f"z{number}", tree, branch, channels)
             if branch.kind == "sum":
+                under = self._columns(f"z{number}", tree, branch, channels)
                 self._line(f"{under}.add_({part}.unsqueeze({branch.axes[0] + 1}))")
-            else:
+        self._add_diagonals(tree, number, terms, channels)
+
+    def _add_diagonals(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> None:
+        for branch, part in terms:
+            if branch.kind == "diagonal":
+                under = self._columns(f"z{number}", tree, branch, channels)
                 self._line(f"{self._diagonal(under, tree, branch, channels)}.add_({part})")
 
-    def _begin(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> None:
-        """The sum of what arrives at one fold."""
-        is_root = number < len(tree.roots)
-        into = f"into{number}" if is_root else "None"
-        width = channels[tree.bundles[number].tensors[0]]
+    def _start(self, tree: Tree, number: int, terms: Sequence[tuple[Branch, str]], channels: Widths) -> Start:
+        """What arrives at one fold, but for diagonals."""
         copies = [(part, -1) for branch, part in terms if branch.kind == "copy"]
         sums = [(branch, part) for branch, part in terms if branch.kind == "sum"]
         repeated = [(f"{part}.unsqueeze({branch.axes[0] + 1})", branch.axes[0]) for branch, part in sums]
         spread, axes = [part for part, _ in copies + repeated], [axis for _, axis in copies + repeated]
-        rest = spread[2:]
-        if len(spread) > 1 and axes[0] != axes[1]:  # what repeats along different axes has all of them together
-            self._line(f"z{number} = add({spread[0]}, {spread[1]}, out={into})")
-        else:
-            lengths = [f"lengths[{node_set}]" for node_set in tree.bundles[number].axis_sets]
-            empty = f"{terms[0][1]}.new_empty({_tuple(['b', *lengths, str(width)])})"
-            self._line(f"z{number} = {empty}" + (f" if {into} is None else {into}" if is_root else ""))
-            self._line(f"z{number}.copy_({spread[0]})" if spread else f"z{number}.zero_()")
-            rest = spread[1:]
-        for one in rest:
-            self._line(f"z{number}.add_({one})")
-        for branch, part in terms:
-            if branch.kind == "diagonal":
-                self._line(f"{self._diagonal(f'z{number}', tree, branch, channels)}.add_({part})")
+        bundle = tree.bundles[number]
+        shape = ["b", *[f"lengths[{node_set}]" for node_set in bundle.axis_sets], str(channels[bundle.tensors[0]])]
+        memory = f"{terms[0][1]}.new_empty({_tuple(shape)})"
+        if number < len(tree.roots):
+            memory += f" if into{number} is None else into{number}"
+        # What repeats along different axes has all of them together.
+        return Start(memory, spread, len(spread) > 1 and axes[0] != axes[1])
+
+    def _begin(self, number: int, start: Start) -> None:
+        """The sum of what arrives at one fold."""
+        self._line(f"z{number} = {start.memory}")
+        for line in start.lines(f"z{number}", start.spread):
+            self._line(line)
 
     def _columns(self, name: str, tree: Tree, branch: Branch, channels: Widths) -> str:
         """The columns of its parent that a branch belongs to, as a view."""
@@ -247,131 +262,6 @@ class _Writer:
         shape = ["b", *lengths, str(width)]
         return f"part.as_strided({_tuple(shape)}, {_tuple(strides)})"
 
-    # ---- levels
-
-    def _shape(self, level: int, width: int) -> str:
-        lengths = [f"lengths[{node_set}]" for node_set in self.plan.levels[level].axis_sets]
-        return _tuple(["b", *lengths, str(width)])
-
-    def _widths(self, level: int) -> tuple[int, int]:
-        """How wide the rows of a level are in the source and in the target."""
-        source, target, _ = self.levels[level]
-        bundles = self.plan.source.bundles[source], self.plan.target.bundles[target]
-        return bundles[0].width(self.inside), bundles[1].width(self.outside)
-
-    def _mix(self, level: int, begun: bool) -> None:
-        """What was read on a level, times the matrix of every swap, added to what was begun."""
-        source, target, swaps = self.levels[level]
-        inner, outer = self._widths(level)
-        if not swaps[0]:
-            into = f", out=into{target}" if target < len(self.outside) else ""
-            product = f"matmul(r{source}, {self._matrix(level, 0)}{into})"
-            if level == 0:
-                product += f" if bias is None else addmm(bias, r{source}, {self._matrix(level, 0)}{into})"
-            self._line(f"z{target} = {product}")
-            return
-        assert begun or target >= len(self.outside)  # what is broadcast from lower ranks comes first
-        matrices = self._prepare(level, f"r{self.levels[0][0]}", outer)
-        self._line(f"rows = r{source}.reshape(-1, {inner})")
-        if begun:
-            self._add_product(f"z{target}", "rows", matrices[0], outer)
-        else:
-            self._line(f"z{target} = {_product('rows', matrices[0], outer)}.view({self._shape(level, outer)})")
-        for number, swap in enumerate(swaps[1:], 1):
-            if inner <= outer:  # of the two sides the narrower one is brought into the other order
-                self._swapped_rows(f"r{source}", swap, inner)
-                self._add_product(f"z{target}", "swapped", matrices[number], outer)
-            else:
-                self._add_swapped_product(f"z{target}", level, "rows", matrices[number], swap, outer)
-
-    def _pull(self, level: int, begun: bool) -> None:
-        """The gradient of the matrices of a level, and that of what was read there."""
-        source, target, swaps = self.levels[level]
-        if not swaps[0]:
-            self._pair(level)
-            into = f", out=into{source}" if source < len(self.inside) else ""
-            self._line(f"z{source} = matmul(p{target}, {self._matrix(level, 0)}.mT{into})")
-        else:
-            self._pull_by_swaps(level, begun)
-        if source >= len(self.inside) and any(self.plan.source.bundles[source].dropped_sets):
-            self._line("if means.factors is not None:")
-            self._line(f"    {self._apart(f'z{source}', source)}.mul_(means.factors[{source}])")
-
-    def _pull_by_swaps(self, level: int, begun: bool) -> None:
-        source, target, swaps = self.levels[level]
-        inner, outer = self._widths(level)
-        assert begun or source >= len(self.inside)
-        transposed = self._prepare(level, f"p{self.levels[0][1]}", inner, transposed=True)
-        self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
-        self._add_pair(level, 0, "rows", "pulled")
-        if begun:
-            self._add_product(f"z{source}", "pulled", transposed[0], inner)
-        else:
-            self._line(f"z{source} = {_product('pulled', transposed[0], inner)}.view({self._shape(level, inner)})")
-        for number, swap in enumerate(swaps[1:], 1):
-            if outer <= inner:
-                self._swapped_rows(f"p{target}", _inverse(swap), outer)
-                self._add_pair(level, number, "rows", "swapped")
-                self._add_product(f"z{source}", "swapped", transposed[number], inner)
-            else:
-                self._add_swapped_product(f"z{source}", level, "pulled", transposed[number], _inverse(swap), inner)
-                self._swapped_rows(f"r{source}", swap, inner)
-                self._add_pair(level, number, "swapped", "pulled")
-
-    def _pair(self, level: int) -> None:
-        """The gradient of the matrices of a level: what was read of the values times what is of the gradient."""
-        source, target, swaps = self.levels[level]
-        inner, outer = self._widths(level)
-        if not swaps[0]:
-            self._line(f"{self._matrix(level, 0, of=True)}.addmm_(r{source}.mT, p{target})")
-        else:
-            self._line(f"rows, pulled = r{source}.reshape(-1, {inner}), p{target}.reshape(-1, {outer})")
-            self._add_pair(level, 0, "rows", "pulled")
-            for number, swap in enumerate(swaps[1:], 1):
-                if outer <= inner:
-                    self._swapped_rows(f"p{target}", _inverse(swap), outer)
-                    self._add_pair(level, number, "rows", "swapped")
-                else:
-                    self._swapped_rows(f"r{source}", swap, inner)
-                    self._add_pair(level, number, "swapped", "pulled")
-
-    def _matrix(self, level: int, number: int, *, of: bool = False) -> str:
-        return f"{'of_' if of else ''}matrices[{level}][{number}]"
-
-    def _prepare(self, level: int, totals: str, width: int, *, transposed: bool = False) -> list[str]:
-        """The matrices of a level, perhaps widened for tall products of such a width."""
-        numbers = range(len(self.levels[level][2]))
-        matrices = [self._matrix(level, number) + (".mT" if transposed else "") for number in numbers]
-        if not is_narrow(width):
-            return matrices
-        n_rows = " * ".join(["b", *[f"lengths[{node_set}]" for node_set in self.plan.levels[level].axis_sets]])
-        self._line(f"wide_ones = widen({_list(matrices)}, {n_rows}, {totals})")
-        return [f"wide_ones[{number}]" for number in numbers]
-
-    def _add_product(self, total: str, rows: str, matrix: str, width: int) -> None:
-        if matrix.startswith("wide_ones"):
-            self._line(f"add_product({total}, {rows}, {matrix})")
-        else:
-            self._line(f"{total}.view(-1, {width}).addmm_({rows}, {matrix})")
-
-    def _add_pair(self, level: int, number: int, left: str, right: str) -> None:
-        matrix = self._matrix(level, number, of=True)
-        if is_narrow(self._widths(level)[1]):
-            self._line(f"add_columns_by_columns({matrix}, {left}, {right})")
-        else:
-            self._line(f"{matrix}.addmm_({left}.mT, {right})")
-
-    def _swapped_rows(self, whole: str, swap: Swap, width: int) -> None:
-        """The axes in another order, copied into rows."""
-        self._line(f"swapped = copied('swapped', {whole}.permute({_permutation(swap)})).view(-1, {width})")
-
-    def _add_swapped_product(self, total: str, level: int, rows: str, matrix: str, swap: Swap, width: int) -> None:
-        """A product whose axes are brought into another order when it is added."""
-        shape = self._shape(level, width)
-        self._line(f"mixed = scratch('mixed', {shape}, {total})")
-        self._line(f"product({rows}, {matrix}, mixed)")
-        self._line(f"{total}.add_(mixed.permute({_permutation(swap)}))")
-
 
 def _names(name: str, tree: Tree) -> list[str]:
     """For every tensor of a tree one."""
@@ -384,18 +274,6 @@ def _width(bundle: Bundle, start: int, n_columns: int, channels: Widths) -> int:
 
 def _is_view(bundle: Bundle) -> bool:
     return len(bundle.branches) == 1 and bundle.branches[0].kind == "diagonal"
-
-
-def _product(rows: str, matrix: str, width: int) -> str:
-    return f"product({rows}, {matrix})" if matrix.startswith("wide_ones") else f"mm({rows}, {matrix})"
-
-
-def _inverse(swap: Swap) -> Swap:
-    return tuple(swap.index(axis) for axis in range(len(swap)))
-
-
-def _permutation(swap: Swap) -> str:
-    return ", ".join(map(str, [0, *[axis + 1 for axis in swap], len(swap) + 1]))
 
 
 def _tuple(names: Sequence[str]) -> str:
@@ -413,6 +291,7 @@ def _compiled(name: str, place: str, text: str) -> Written:
         "float32": torch.float32,
         "add_columns_by_columns": add_columns_by_columns,
         "add_product": add_product,
+        "pieces": pieces,
         "product": product,
         "copied": copied,
         "scale": scale,
