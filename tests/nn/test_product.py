@@ -10,8 +10,8 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.errors import EquivarianceError
-from bellnet.execute import joins
-from bellnet.execute.moved import moved
+from bellnet.execute import joins, products
+from bellnet.execute.matrices import roles
 
 POWERS = {"mean": 1.0, "root": 0.5, "sum": 0.0}
 USUAL = [
@@ -289,8 +289,9 @@ def test_a_copied_product_is_the_same_and_has_no_parameters(tmp_path):
 def test_factors_that_lie_channel_by_channel_are_multiplied_where_they_are_and_so_are_their_gradients():
     product, x = bn.Product("n n, n n -> n n", normalize="sum"), torch.randn(2, 5, 5, 3, dtype=torch.float64)
     by_channels = x.permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1).requires_grad_()
-    assert moved(by_channels, (0, 3, 1, 2)).data_ptr() == by_channels.data_ptr()
-    assert moved(x, (0, 3, 1, 2)).data_ptr() != x.data_ptr()
+    lying = roles(product.plan.letters).first
+    assert lying.matrices(by_channels).data_ptr() == by_channels.data_ptr()
+    assert lying.matrices(x).data_ptr() != x.data_ptr()
     x.requires_grad_()
     results = product(x, x), product(by_channels, by_channels)
     assert_close(*results)
@@ -299,3 +300,122 @@ def test_factors_that_lie_channel_by_channel_are_multiplied_where_they_are_and_s
     ]
     assert_close(*gradients)
     assert torch.autograd.gradgradcheck(product, (by_channels[:1, :2, :2], by_channels[1:, :2, :2]))
+
+
+CONTRACTIONS = [
+    ("n n, n n -> n n", "ab,bc->ac"),
+    ("n n, n n -> n n", "ba,bc->ac"),  # factors and products that stand turned
+    ("n n, n n -> n n", "ab,cb->ca"),
+    ("n n, n n -> n n", "ba,cb->ac"),
+    ("n n, n n -> n n", "ab,ba->ab"),
+    ("u i, i v -> u v", "ab,bc->ac"),
+    ("n n, n -> n", "ab,b->a"),
+    (bn.Spec((("n",), ("n",)), ()), "a,a->"),
+    ("n, n -> n n", "a,b->ba"),
+    ("n n n, n n n -> n n n", "adc,dbc->abc"),
+    ("n n n, n n n -> n n n", "cda,bdc->bca"),
+    ("n n n, n n n -> n n", "abc,bac->ab"),
+    ("n n n, n n n -> n n", "acd,dcb->ba"),  # no order of the axes suits both
+]
+SIZES = {"n": 3, "u": 2, "i": 4, "v": 3}
+
+
+@pytest.fixture(params=[1, 2, 3])
+def two_graphs_at_a_time(request, monkeypatch):
+    """Five graphs are three chunks, the last of them smaller; with three threads they are two."""
+    monkeypatch.setattr(products, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
+    chunks, wanted = products._chunks, {1: [2, 2, 1], 2: [2, 2, 1], 3: [3, 2]}[request.param]
+
+    def chunks_of_two(letters, shapes, like):
+        n_bytes = max(map(prod, shapes)) * like.element_size()
+        monkeypatch.setattr(products, "CHUNK_BYTES", -(-2 * n_bytes // (5 * request.param)))
+        found = chunks(letters, shapes, like)
+        assert [one.stop - one.start for one in found] == wanted
+        return found
+
+    monkeypatch.setattr(products, "_chunks", chunks_of_two)
+
+
+def _factors(product, channels=2):
+    return [
+        torch.randn(5, *[SIZES[name] for name in shape], channels, dtype=torch.float64)
+        for shape in product.spec.sources
+    ]
+
+
+@pytest.mark.usefixtures("two_graphs_at_a_time")
+@pytest.mark.parametrize(("spec", "contraction"), CONTRACTIONS)
+@pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
+def test_a_few_graphs_after_the_others_give_what_einsum_gives(spec, contraction, needed):
+    product = bn.Product(spec, contraction, normalize="root")
+    factors = [one.requires_grad_(wanted) for one, wanted in zip(_factors(product), needed, strict=True)]
+    found = product(*factors)
+    expected = torch.stack([oracle(contraction, x, y, 0.5) for x, y in zip(*factors, strict=True)])
+    assert_close(found, expected)
+    assert found.is_contiguous()
+    upstream, wanted = torch.randn_like(found), [one for one in factors if one.requires_grad]
+    if wanted:
+        assert_close(torch.autograd.grad(found, wanted, upstream), torch.autograd.grad(expected, wanted, upstream))
+
+
+@pytest.mark.usefixtures("two_graphs_at_a_time")
+@pytest.mark.parametrize(("spec", "contraction"), CONTRACTIONS)
+def test_derivatives_of_a_few_graphs_after_the_others_are_right(spec, contraction):
+    product = bn.Product(spec, contraction)
+    x, y = (one.requires_grad_() for one in _factors(product))
+    assert torch.autograd.gradcheck(product, (x, y), fast_mode=True)
+    assert torch.autograd.gradgradcheck(product, (x, y), fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda one: product(one, y.detach()), x, fast_mode=True)
+    assert torch.autograd.gradcheck(product, (x, y), fast_mode=True, check_batched_grad=True)
+
+
+@pytest.mark.usefixtures("two_graphs_at_a_time")
+def test_padded_graphs_are_multiplied_a_few_after_the_others_too():
+    sizes = torch.tensor([3, 0, 2, 3, 1])
+    xs, ys = ([torch.randn(n, n, 2, dtype=torch.float64, requires_grad=True) for n in sizes] for _ in range(2))
+    found = bn.Product("n n, n n -> n n")(bn.Padded.pack(xs), bn.Padded.pack(ys)).unpack()
+    expected = [oracle("ab,bc->ac", x, y, 1.0) for x, y in zip(xs, ys, strict=True)]
+    assert_close(found, expected)
+    ours, theirs = (
+        torch.autograd.grad(sum(one.sin().sum() for one in several), xs + ys) for several in (found, expected)
+    )
+    assert_close(ours, theirs)
+
+
+def test_graphs_that_nothing_is_copied_of_and_few_numbers_are_multiplied_at_once(monkeypatch):
+    letters, like = ("ab", "bc", "ac"), torch.zeros(6, 4, 4, 2)
+    assert products._chunks(letters, [like.shape] * 3, like) == [slice(0, 6)]
+    monkeypatch.setattr(products, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(products, "CHUNK_BYTES", 1)
+    assert len(products._chunks(letters, [like.shape] * 3, like)) == 6
+    assert products._chunks(letters, [(6, 4, 4, 1)] * 3, like[..., :1]) == [slice(0, 6)]
+    assert products._chunks(letters, [like.shape] * 3, like.to("meta")) == [slice(0, 6)]
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4, 3), (2, 4, 4, 1), (2, 0, 0, 3), (0, 4, 4, 3)])
+@pytest.mark.parametrize("whole_bytes", [0, 2**22])
+def test_a_product_may_be_changed_in_place_and_shares_no_memory_with_the_next_one(shape, whole_bytes, monkeypatch):
+    monkeypatch.setattr(products, "WHOLE_BYTES", whole_bytes)
+    monkeypatch.setattr(products, "CHUNK_BYTES", 1)
+    product, (x, y) = bn.Product("n n, n n -> n n"), torch.randn(2, *shape, requires_grad=True)
+    found = product(x, y)
+    before = found.detach().clone()
+    product(x + 1, y).sum().backward()
+    assert torch.equal(found, before)
+    assert torch.equal(found.relu_(), before.relu())
+    found.sum().backward()
+
+
+def test_one_factor_that_needs_a_gradient_has_the_other_one_kept():
+    product, (x, y) = bn.Product("n n, n n -> n n"), torch.randn(2, 3, 4, 4, 2)
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        product(x.requires_grad_(), y)
+    (matrices,) = kept
+    assert_close(matrices, y.permute(0, 3, 1, 2).reshape(-1, 4, 4))

@@ -7,45 +7,29 @@ quarter of the time of the usual copy, which goes number by number.
 
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import torch
 from torch import Tensor
-
-from bellnet.execute.transforms import is_batched, wants_plain
 
 Order = tuple[int, ...]
 
 
 def moved(tensor: Tensor, order: Order) -> Tensor:
-    """The axes of a tensor in another order; a copy, unless it lies so already or somebody traces."""
-    if order == tuple(range(len(order))):
-        return tensor
-    if wants_plain() or is_batched(tensor) or tensor.permute(order).is_contiguous():
-        return tensor.permute(order)
-    return _Moved.apply(tensor, order)  # type: ignore[no-any-return,no-untyped-call]
+    """The axes of a tensor in another order: a view, or a contiguous copy where vectors can make it; no gradient."""
+    view = tensor.permute(order)
+    if view.is_contiguous() or not _has_vectors(tensor):
+        return view
+    groups = _exchanged(order)
+    if groups is None:
+        return view
+    first, second = groups
+    shape = tensor.shape
+    outer, rows, columns = prod(shape[:first]), prod(shape[first:second]), prod(shape[second:])
+    pixels = tensor.reshape(outer, 1, 1, rows * columns).permute(0, 3, 1, 2)
+    return torch.channel_shuffle(pixels, rows).view(view.shape)
 
 
-class _Moved(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, order: Order) -> Tensor:
-        ctx.order = order
-        groups = _exchanged(order)
-        if groups is None or not _is_plain(tensor):
-            return tensor.permute(order).contiguous()
-        first, second = groups
-        shape = tensor.shape
-        outer, rows, columns = prod(shape[:first]), prod(shape[first:second]), prod(shape[second:])
-        pixels = tensor.reshape(outer, 1, 1, rows * columns).permute(0, 3, 1, 2)
-        turned = torch.channel_shuffle(pixels, rows).permute(0, 2, 3, 1)
-        return turned.reshape([shape[axis] for axis in order])
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
-        return moved(gradients[0], tuple(map(ctx.order.index, range(len(ctx.order))))), None
-
-
-def _is_plain(tensor: Tensor) -> bool:
+def _has_vectors(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.numel() > 0 and tensor.is_floating_point()
 
 
@@ -53,10 +37,11 @@ def _is_plain(tensor: Tensor) -> bool:
 def _exchanged(order: Order) -> tuple[int, int] | None:
     """Where two neighbouring groups begin that change places, the second up to the end; None if it is not so simple.
 
-    >>> _exchanged((0, 3, 1, 2)), _exchanged((0, 2, 3, 1)), _exchanged((2, 1, 0))
-    ((1, 3), (1, 2), None)
+    >>> _exchanged((0, 3, 1, 2)), _exchanged((0, 2, 3, 1)), _exchanged((2, 1, 0)), _exchanged((0, 1))
+    ((1, 3), (1, 2), None, None)
     """
-    n_axes = len(order)
-    first = next(axis for axis in range(n_axes) if order[axis] != axis)
-    second = order[first]
+    first = next((axis for axis, place in enumerate(order) if axis != place), None)
+    if first is None:
+        return None
+    second, n_axes = order[first], len(order)
     return (first, second) if order == (*range(first), *range(second, n_axes), *range(first, second)) else None

@@ -47,15 +47,8 @@ class Contraction:
     @classmethod
     def of(cls, spec: Spec, letters: Letters) -> "Contraction":
         """From letters that fit the spec."""
-        x, y, result = letters
-        return cls(
-            spec,
-            letters,
-            shared="".join(letter for letter in result if letter in x and letter in y),
-            left="".join(letter for letter in result if letter not in y),
-            right="".join(letter for letter in result if letter not in x),
-            summed="".join(letter for letter in x if letter not in result),
-        )
+        shared, left, right, summed = parts(letters)
+        return cls(spec, letters, shared=shared, left=left, right=right, summed=summed)
 
     @property
     def text(self) -> str:
@@ -112,6 +105,21 @@ class Contraction:
             if letters
         ]
         return f"{self.spec}    {self.text}\n  {', '.join(parts)}"
+
+
+def parts(letters: Letters) -> tuple[str, str, str, str]:
+    """The letters that are shared, left, right and summed.
+
+    >>> parts(("adc", "dbc", "abc"))
+    ('c', 'a', 'b', 'd')
+    """
+    x, y, result = letters
+    return (
+        "".join(letter for letter in result if letter in x and letter in y),
+        "".join(letter for letter in result if letter not in y),
+        "".join(letter for letter in result if letter not in x),
+        "".join(letter for letter in x if letter not in result),
+    )
 
 
 def contraction(spec: str | Spec, text: str | None = None) -> Contraction:
