@@ -66,8 +66,8 @@ TOLERANCE, WIDTH = 1e-10, 100
 TRAINED = {"singular": (2, 5, 0.03), "diagonal": (1, 3, 0.01), "symmetric": (1, 3, 0.01), "trace": (1, 2, 0.01)}
 BRIEF = {"train": 60, "validation": 20, "test": 20, "epochs": 1}
 CIRCLES = {"learned": (10, 11, 12, 13), "asked": (14, 15, 16)}
-OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "norm": "graph", "dropout": 0.0, "sizes": False}
-OPTIONS |= {"layout": "padded"}
+OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "sizes": False, "layout": "padded"}
+EPOCHS = 15
 
 
 def main() -> int:
@@ -88,7 +88,7 @@ def main() -> int:
         print("\nSomething above is not as it should be.")
         return 1
     learn(page, arguments)
-    classify(page, epochs=1 if arguments.brief else 15)
+    classify(page, epochs=1 if arguments.brief else EPOCHS)
     report = arguments.out / "report.html"
     report.write_text(page.html(), encoding="utf-8")
     print(f"\nAll of this with pictures, on one page: {paint(str(report), bold=True)}")
@@ -217,12 +217,11 @@ def cells(tasks: Sequence[str], *, brief: bool) -> list[Cell]:
 
 def classify(page: Page, *, epochs: int) -> None:
     begin(page, "Graphs that colour refinement cannot tell apart", CLASSIFYING)
-    learned, asked = circles(CIRCLES["learned"], 16, seed=0), circles(CIRCLES["asked"], 40, seed=1)
+    learned, asked = learned_circles(), asked_circles()
     page.picture(draw_circles(), "A graph of either class")
     rows, models = [], {}
     for order, sees in ((2, "pairs of nodes"), (3, "triples of nodes")):
-        model = GraphClassifier(order=order, batch_size=4, max_epochs=epochs, patience=epochs, verbose=False, **OPTIONS)
-        models[f"order {order}"] = model.fit(*learned)
+        model = models[f"order {order}"] = classifier(order, epochs).fit(*learned)
         rows.append((f"order {order}", sees, f"{model.score(*learned):.0%}", f"{model.score(*asked):.0%}"))
     colours = max(refined_colours(graph) for graph in (*learned[0], *asked[0]))
     notes = (
@@ -234,6 +233,18 @@ def classify(page: Page, *, epochs: int) -> None:
     print_table(table)
     page.table(table, level=3)
     page.picture(draw_accuracies(models), "The accuracy of both classifiers while they learn")
+
+
+def classifier(order: int, epochs: int) -> GraphClassifier:
+    return GraphClassifier(order=order, batch_size=4, max_epochs=epochs, patience=epochs, verbose=False, **OPTIONS)
+
+
+def learned_circles() -> tuple[list[Graph], list[int]]:
+    return circles(CIRCLES["learned"], 16, seed=0)
+
+
+def asked_circles() -> tuple[list[Graph], list[int]]:
+    return circles(CIRCLES["asked"], 40, seed=1)
 
 
 def circles(sizes: Sequence[int], count: int, *, seed: int) -> tuple[list[Graph], list[int]]:

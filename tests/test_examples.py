@@ -149,6 +149,14 @@ def test_colour_refinement_sees_nothing_in_the_graphs_of_the_demonstration():
     assert [cell.strip() for cell in pairs] == ["order 2", "pairs of nodes", "50%", "50%"]
 
 
+def test_the_demonstration_classifies_circles_of_sizes_that_it_has_not_learned_from():
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    learned, asked = demo["learned_circles"](), demo["asked_circles"]()
+    assert max(graph.n for graph in learned[0]) < min(graph.n for graph in asked[0])
+    model = demo["classifier"](3, demo["EPOCHS"]).fit(*learned)
+    assert (model.score(*learned), model.score(*asked)) == (1, 1)
+
+
 def test_every_cell_of_the_demonstration_is_one_of_table_1_as_the_paper_has_it():
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
     cells = demo["cells"](list(demo["TRAINED"]), brief=False)

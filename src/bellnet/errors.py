@@ -29,6 +29,10 @@ class TensorError(BellnetError):
     """A tensor of the wrong type: its dtype, its device, or not a tensor at all."""
 
 
+class NoTensorError(BellnetError, AttributeError):
+    """A name that torch's tensors have was asked of a tensor over nodes that knows more than they do."""
+
+
 class DeclarationError(BellnetError):
     """An input that is not what was declared of it, for instance not symmetric."""
 

@@ -1,8 +1,12 @@
 """What the estimators do where nothing else is asked of them: layout, epochs, norms, sizes."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
 from bellnet.data import generated, undirected
 from bellnet.errors import DataError, OptionError
@@ -48,6 +52,33 @@ def test_a_file_holds_all_that_normalised_networks_have_learned(target, norm, la
     again = load(tmp_path / "model")
     for one, other in zip(model.predict_proba(graphs), again.predict_proba(graphs), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(("order", "meant"), [(2, "batch"), (3, "graph")])
+@pytest.mark.parametrize("make", [GraphClassifier, GraphRegressor])
+def test_what_is_normalised_follows_the_order_unless_it_is_said(make, order, meant, tmp_path):
+    graphs, labels = leaves(12)
+    options = {**SMALL, "channels": (4, 4), "order": order}
+    found, same, other = (
+        make(**options, **given).fit(graphs, labels)
+        for given in ({}, {"norm": meant}, {"norm": "graph" if meant == "batch" else "batch"})
+    )
+    say = [getattr(model, "predict_proba", model.predict)(graphs) for model in (found, same, other)]
+    assert np.array_equal(say[0], say[1])
+    assert not np.array_equal(say[0], say[2])
+    assert found.get_params()["norm"] == clone(found).norm == "auto"
+    found.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.norm == "auto"
+    assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), say[0])
+
+
+def test_a_file_from_when_batches_were_the_default_of_triples_too_predicts_what_it_did():
+    old = Path(__file__).parent / "old"
+    model = load(old / "batches.safetensors")
+    assert (model.order, model.norm) == (3, "batch")
+    said = json.loads((old / "said.json").read_text())["batches"]
+    np.testing.assert_allclose(model.predict_proba(leaves(8)[0])[:, 1], said, rtol=1e-9)
 
 
 def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_path):
@@ -115,7 +146,7 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"norm": "layer"}, "norm must be None or one of 'batch', 'graph', 'channels', not 'layer'."),
+        ({"norm": "layer"}, "norm must be None or one of 'auto', 'batch', 'graph', 'channels', not 'layer'."),
         ({"layout": "dense"}, "layout must be one of 'auto', 'padded', 'sparse', not 'dense'."),
         ({"pool": ("max", "max")}, "pool must be one or several of 'max', 'mean', 'sum', not ('max', 'max')."),
         ({"pool": ()}, "pool must be one or several of 'max', 'mean', 'sum', not ()."),

@@ -8,10 +8,11 @@ import pytest
 from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
 from bellnet.estimator.cost import MOST_EPOCHS
+from bellnet.estimator.options import AUTO_NORM
 from bellnet.experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
 from bellnet.experiments.graph_data import load_graphs, load_set, parts_of
 from bellnet.experiments.methods import NAMES, method
-from bellnet.experiments.methods.best import LATER
+from bellnet.experiments.methods.best import LATER, MEANT
 from tests.experiments.graphs import write_set
 
 CELL = MethodCell(method="gin", name="MUTAG", split=0, options={"epochs": 3, "b": [1, 2], "a": None})
@@ -73,6 +74,8 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
     arguments = GraphClassifier().get_params()
     assert {*dict(cell.options), "random_state", "verbose", *LATER} == set(arguments)
     assert {name: arguments[name] for name in LATER} == LATER, "with another default it is an option"
+    assert dict(cell.options) == {name: arguments[name] for name in dict(cell.options)} | MEANT
+    assert {"norm": AUTO_NORM[arguments["order"]]} == MEANT, "otherwise this is not the classifier as it is"
     apart = replace(cell, options={**dict(cell.options), "node_channels": "apart"})
     assert apart.key != cell.key
     assert MethodCell.from_json(apart.to_json()) == apart

@@ -3,7 +3,7 @@
 import torch
 
 from bellnet import Padded, Sparse
-from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
+from bellnet.errors import NoTensorError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
 
@@ -93,5 +93,42 @@ to(): expected a device, a dtype or a tensor, not builtins.list.""",
         """\
 Sparse.to_dense(): a tensor of 4 x 4 x 1 numbers would take 64 bytes; max_gigabytes allows 1.
 Stay sparse: layers take a Sparse, and Encoding.encode, Loader and the estimators have layout="sparse".""",
+    ),
+    Case(
+        "the mean of a Padded",
+        NoTensorError,
+        lambda: _padded().mean(),
+        """\
+A Padded is no tensor and has no 'mean'.
+bellnet.InvariantPool("n n", "mean") takes the entries of every graph together, and so does a layer without target \
+slots, "n n ->".
+x.values is the tensor, with whatever stands in its padding.""",
+    ),
+    Case(
+        "the largest entry of a Sparse",
+        NoTensorError,
+        lambda: _sparse(0).amax(),
+        """\
+A Sparse is no tensor and has no 'amax'.
+bellnet.InvariantPool("n n", "max") takes the entries of every graph together, and so does a layer without target \
+slots, "n n ->".
+x.values is the tensor of the listed values, those of all graphs in a row.""",
+    ),
+    Case(
+        "an activation as a method",
+        NoTensorError,
+        lambda: _padded().relu(),
+        """\
+A Padded is no tensor and has no 'relu'.
+A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise.
+x.values is the tensor, with whatever stands in its padding.""",
+    ),
+    Case(
+        "a conversion by name",
+        NoTensorError,
+        lambda: _sparse(0).double(),
+        """\
+A Sparse is no tensor and has no 'double'.
+Write x.to(torch.float64).""",
     ),
 ]

@@ -197,7 +197,39 @@ Pass Padded(x, sizes) with the same sizes.""",
         lambda: Product("n n, n n -> n n n", "ab,bc->abc")(_edges([[0], [1]]), _edges([[1], [2]])),
         """\
 Product("n n, n n -> n n n"): which tuples over "n n n" is a result to list? No input is over these slots.
-Pass them in the call: layer(x, support=...), with a bellnet.Sparse whose tuples are taken and whose values are not \
-looked at; or a tuple with one for each target.""",
+Pass them in the call: product(x, y, support=...), with a bellnet.Sparse whose tuples are taken and whose values are \
+not looked at.""",
+    ),
+    Case(
+        "two factors as one tuple",
+        TensorError,
+        lambda: Product("n n, n n -> n n")((_square(), _square())),
+        """\
+Product("n n, n n -> n n") takes its two factors one by one, but a tuple of 2 came.
+Leave out its parentheses, product(x, y), or write a star before it, product(*pair).""",
+    ),
+    Case(
+        "two factors as one list, and a support",
+        TensorError,
+        lambda: Product("n n, n n -> n n")([_square(), _square()], support=_edges([[0], [1]])),
+        """\
+Product("n n, n n -> n n") takes its two factors one by one, but a list of 2 came.
+Leave out its parentheses, product(x, y), or write a star before it, product(*pair).""",
+    ),
+    Case(
+        "one factor",
+        TensorError,
+        lambda: Product("n n, n n -> n n")(_square()),
+        """\
+Product("n n, n n -> n n") takes its two factors one by one, but one thing came.
+Pass both of them: product(x, y), and product(x, x) for a square.""",
+    ),
+    Case(
+        "a support without its name",
+        TensorError,
+        lambda: Product("n n, n n -> n n")(_square(), _square(), _edges([[0], [1]])),
+        """\
+Product("n n, n n -> n n") takes its two factors one by one, but 3 things came.
+Options have names: product(x, y, support=...).""",
     ),
 ]

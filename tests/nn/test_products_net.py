@@ -113,6 +113,18 @@ def test_every_option_reaches_its_part():
     assert bn.PPGNet("n n", [2, 6, 4], 3).head[0].in_features == 2 * (6 + 4)
 
 
+@pytest.mark.parametrize("normalize", ["mean", "listed", "root", "sum"])
+def test_the_first_layer_takes_means_whatever_products_are_divided_by_and_can_be_another(normalize):
+    net = _net(normalize=normalize)
+    assert {block.product.normalize for block in net.blocks} == {normalize}
+    assert net.first.normalize == "mean"
+    graphs = torch.randn(3, 5, 5, 2, dtype=torch.float64)
+    before, weights = net(graphs), net.first.state_dict()
+    net.first = bn.EquivariantLinear("n n -> n n", 2, 6, normalize="sum").double()
+    net.first.load_state_dict(weights)
+    assert (net(graphs) - before).abs().max() > 1e-3
+
+
 def test_networks_learn_and_are_copied(tmp_path):
     torch.manual_seed(0)
     net = bn.PPGNet("n n", [1, 8, 8], 2, hidden=[8])

@@ -33,7 +33,7 @@ from bellnet.estimator.labels import (
 )
 from bellnet.estimator.material import Material
 from bellnet.estimator.nets import LabelNet
-from bellnet.estimator.options import ROLES, check_options
+from bellnet.estimator.options import AUTO_NORM, ROLES, check_options
 from bellnet.estimator.progress import Bar, told
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
@@ -295,7 +295,7 @@ class GraphEstimator(ABC, BaseEstimator):
             outputs=self._n_outputs(),
             pool=self.pool,
             jump=bool(self.jump),
-            norm=self.norm,
+            norm=AUTO_NORM[int(self.order)] if self.norm == "auto" else self.norm,
             residual=bool(self.residual),
             dropout=self.dropout,
             layout=self.layout_,

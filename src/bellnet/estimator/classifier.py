@@ -38,7 +38,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             target="graph".
         jump: Whether that is taken after every layer, and not after the last alone. For target="graph".
         norm: What is brought to mean zero and variance one before every activation: "batch", all entries of a batch;
-            "graph", those of every graph; "channels", those of every entry; None for nothing.
+            "graph", those of every graph; "channels", those of every entry; None for nothing. "auto" stands for "batch"
+            with order=2 and for "graph" with order=3.
         residual: Whether layers between equal numbers of channels add their input to their output.
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
@@ -104,7 +105,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         hidden: Sequence[int] = (64,),
         pool: str | Sequence[str] = ("mean", "max"),
         jump: bool = False,
-        norm: str | None = "batch",
+        norm: str | None = "auto",
         residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 7
+VERSION = 8
+"""With version 8 "auto" became a norm. Earlier files name theirs, and those who know no later ones shall say so."""
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
 NEW_OPTIONS: dict[int, dict[str, Any]] = {

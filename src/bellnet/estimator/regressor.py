@@ -95,7 +95,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         hidden: Sequence[int] = (64,),
         pool: str | Sequence[str] = ("mean", "max"),
         jump: bool = False,
-        norm: str | None = "batch",
+        norm: str | None = "auto",
         residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,

@@ -242,10 +242,11 @@ class MixedReception:
         if alike:
             return places[alike[0]]
         if len(shape) > 1:
+            several = "; or a tuple with one for each target" if len(self.spec.targets) > 1 else ""
             raise SupportError(
                 f'{self.call}: which tuples over "{" ".join(shape)}" is a result to list? No input is over these '
-                "slots.\nPass them in the call: layer(x, support=...), with a bellnet.Sparse whose tuples are taken "
-                "and whose values are not looked at; or a tuple with one for each target."
+                f"slots.\nPass them in the call: {self._several.called}, support=...), with a bellnet.Sparse whose "
+                f"tuples are taken and whose values are not looked at{several}."
             )
         if missing := [name for name in shape if name not in known.counts]:
             raise SizesError(

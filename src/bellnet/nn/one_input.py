@@ -1,4 +1,7 @@
-"""What modules say to those who hand over several things one by one: several tensors are one tuple."""
+"""What modules say to those who hand over several things in another way than they take them.
+
+Several tensors are one tuple, and the two factors of a product come one by one.
+"""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -30,6 +33,23 @@ def refuse_more(call: str, given: tuple[object, ...], n_tensors: int | None) -> 
     else:
         advice = f"Put parentheses around them: module(({', '.join('xyz'[: len(given)])}{', ...' * (len(given) > 3)}))."
     raise TensorError(f"{call} takes {said}, but {len(given)} things came one by one.\n{advice}")
+
+
+def refuse_as_factors(call: str, given: tuple[object, ...]) -> NoReturn:
+    """Refuse all that is not two factors one by one, with the way out that what came asks for.
+
+    Args:
+        call: How the message names the product.
+        given: All that came.
+    """
+    if len(given) == 1 and isinstance(given[0], tuple | list):
+        came = f"a {type(given[0]).__name__} of {len(given[0])} came"
+        advice = "Leave out its parentheses, product(x, y), or write a star before it, product(*pair)."
+    elif len(given) == 1:
+        came, advice = "one thing came", "Pass both of them: product(x, y), and product(x, x) for a square."
+    else:
+        came, advice = f"{len(given)} things came", "Options have names: product(x, y, support=...)."
+    raise TensorError(f"{call} takes its two factors one by one, but {came}.\n{advice}")
 
 
 def _is_edge_index(given: object) -> bool:

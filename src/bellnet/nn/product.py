@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from bellnet.errors import ShapeError, TensorError
 from bellnet.execute import Dense, Supports, multiply_dense, multiply_listed
 from bellnet.nn.mixed import MixedReception
+from bellnet.nn.one_input import refuse_as_factors
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import OverNodes, SeveralReception
@@ -53,7 +54,7 @@ class Product(NotScripted, nn.Module):
         self.spec = self.plan.spec
         self._call = f'Product("{self.spec}")'
         self.normalize = check_choice(self._call, "normalize", normalize, tuple(POWERS))
-        self._reception = SeveralReception(self._call, self.spec, (None, None), names=("x", "y"))
+        self._reception = SeveralReception(self._call, self.spec, (None, None), names=("x", "y"), called="product(x, y")
         self._mixed_reception = MixedReception(self._reception)
 
     @overload
@@ -64,12 +65,15 @@ class Product(NotScripted, nn.Module):
     def forward(self, x: Sparse, y: Sparse, *, support: Sparse | Support | None = None) -> Tensor | Sparse: ...
     @overload
     def forward(self, x: OverNodes, y: OverNodes, *, support: Sparse | Support | None = None) -> Any: ...
-    def forward(self, x: OverNodes, y: OverNodes, *, support: Sparse | Support | None = None) -> OverNodes:
+    def forward(
+        self, x: OverNodes, y: OverNodes | None = None, *more: object, support: Sparse | Support | None = None
+    ) -> OverNodes:
         """Multiply two tensors.
 
         Args:
             x: (*batch, one axis for each slot, channels), as a tensor or `Padded`; or a `Sparse`.
             y: The same for the second factor, over the same nodes.
+            more: Nothing; there are two factors, and options have names.
             support: A `Sparse`, or the support of one, whose tuples the product is to list. Without it a product of
                 `Sparse` lists the tuples of the first factor that has the slots of the product.
 
@@ -77,6 +81,8 @@ class Product(NotScripted, nn.Module):
             (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was given,
             `Padded` if a factor is; else a tensor.
         """
+        if y is None or more:
+            refuse_as_factors(self._call, (x, *(() if y is None else (y,)), *more))
         given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
             received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "listed")

@@ -40,7 +40,9 @@ class PPGNet(nn.Module):
         dropout: The probability to drop a channel of a graph after a block, or a hidden unit.
         jump: Whether every block is pooled and the fully connected layers see all of that, in place of what the last
             block leaves.
-        normalize: By what products are divided, as in `Product`.
+        normalize: By what products are divided, as in `Product`. It is about them alone: the first layer takes means
+            over all nodes, whatever it says. Another one takes its place for sums, or for means over listed tuples:
+            `net.first = EquivariantLinear("n n -> n n", channels[0], channels[1], normalize="sum")`.
         contraction: What is multiplied with what, as in `Product`.
         max_maps: A first layer with more maps is refused before any work.
 

@@ -40,12 +40,19 @@ class SeveralReception:
         spec: Its spec.
         channels: Of every source; None for any number.
         names: What messages call the sources; the entries of a tuple x if not given.
+        called: How messages write a call, up to its options.
     """
 
     def __init__(
-        self, call: str, spec: Spec, channels: Sequence[int | None], names: Sequence[str] | None = None
+        self,
+        call: str,
+        spec: Spec,
+        channels: Sequence[int | None],
+        *,
+        names: Sequence[str] | None = None,
+        called: str = "layer(x",
     ) -> None:
-        self.call, self.spec = call, spec
+        self.call, self.spec, self.called = call, spec, called
         n_sources = len(spec.sources)
         of_tuple = ["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)]
         self.names = of_tuple if names is None else list(names)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import add, mul, sub, truediv
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch.utils._pytree import SequenceKey
 
 from bellnet.errors import ShapeError, TensorError
 from bellnet.tensors.looking import kind_of
+from bellnet.tensors.no_tensor import is_of_tensors, no_tensor
 
 Operation = Callable[[Any, Any], Tensor]
 Context = TypeVar("Context")
@@ -101,6 +102,14 @@ class OverNodes(ABC):
         elif not isinstance(other, int | float):
             return NotImplemented  # type: ignore[no-any-return]
         return self._computed(operation(own, other), other, operation)
+
+    if not TYPE_CHECKING:  # with it every name would be one to a type checker
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Python asks here before it gives up; names with an underscore are asked for by protocols."""
+            if is_of_tensors(type(self), name):
+                raise no_tensor(type(self).__name__, name)
+            return object.__getattribute__(self, name)  # which says again why there is none
 
     @classmethod
     def __torch_function__(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import OptionError
-from bellnet.nn import ChannelDropout
+from bellnet.nn import ChannelDropout, Product
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
 
@@ -126,6 +126,8 @@ def name_of(module: Module) -> str:
 
 def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
     """Whether a module must have an argument for each of several tensors, as `Product` and `torch.nn.Bilinear`."""
+    if isinstance(module, Product):  # it can be called with one, to say what it takes
+        return n_tensors == 2
     try:
         parameters = inspect.signature(module.forward if isinstance(module, nn.Module) else module).parameters
     except (TypeError, ValueError):  # some functions written in C have none

@@ -116,19 +116,38 @@ def test_a_site_that_fails_is_said(site, root, capsys):
     assert not root.exists()
 
 
-def test_without_a_network_it_is_said_what_to_do(root, capsys):
-    with serving() as gone:
+@pytest.fixture
+def gone(monkeypatch):
+    """A site that nobody answers for."""
+    with serving() as found:
         pass
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("no_proxy", "127.0.0.1")
-        patch.setattr("bellnet.data.tu.fetch.SITE", gone.url)
-        with pytest.raises(DataError) as refusal:
-            tu.load("SMALL", root=root)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr("bellnet.data.tu.fetch.SITE", found.url)
+    return found
+
+
+def test_without_a_network_it_is_said_what_to_do(gone, root, capsys):
+    with pytest.raises(DataError) as refusal:
+        tu.load("SMALL", root=root)
     said = str(refusal.value)
     assert said.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be had: ')
     assert "Connection refused" in said
     assert "Check the network, or name a folder that has the zip" in said
     assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("MUTAGG", " Did you mean MUTAG?"), ("own_sett", " Did you mean own_set?"), ("MUTAG", "")]
+)
+def test_without_a_network_the_name_that_was_meant_is_said(gone, root, tmp_path, name, meant, monkeypatch, capsys):
+    write_zip(tmp_path / "data" / "own_set.zip")
+    monkeypatch.setenv("BELLNET_DATA", str(tmp_path / "data"))
+    with pytest.raises(DataError) as refusal:
+        tu.load(name, root=root)
+    first, second = str(refusal.value).split("\n")
+    assert first.startswith(f'tu.load("{name}"): {gone.url}/{name}.zip cannot be had: ')
+    assert first.endswith(f"Connection refused.{meant}")
+    assert second.startswith("Check the network, or name a folder that has the zip")
 
 
 @pytest.mark.parametrize("name", ["../SMALL", "a/b", "", ".", "..", "SMALL?x", "SM ALL", "\\SMALL"])

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Collection
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import IO
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from bellnet.data.tu.collection import NAMES
 from bellnet.errors import DataError
 from bellnet.files import words, write_files
 from bellnet.suggest import did_you_mean
@@ -25,10 +25,15 @@ _BLOCK = 2**18
 _ELSEWHERE = "name a folder that has the zip: tu.load(name, data=...) or the environment variable BELLNET_DATA."
 
 
-def fetch(name: str, folder: Path) -> Path:
+def fetch(name: str, folder: Path, known: Collection[str]) -> Path:
     """The zip of a data set, downloaded into a folder unless it is there.
 
     Its checksum is kept beside it, and what does not fit that any more is not what was fetched.
+
+    Args:
+        name: The name of the data set.
+        folder: Where downloads are.
+        known: The names of data sets that may have been meant.
     """
     if not _NAME.fullmatch(name):
         raise DataError(
@@ -40,7 +45,7 @@ def fetch(name: str, folder: Path) -> Path:
         _compare(name, zipped, checksum)
         return zipped
     with tempfile.TemporaryFile(prefix="bellnet-") as found:
-        _download(name, found)
+        _download(name, found, known)
         found.seek(0)
         digest = hashlib.file_digest(found, "sha256").hexdigest()
         found.seek(0)
@@ -69,9 +74,10 @@ def _compare(name: str, zipped: Path, checksum: Path) -> None:
         )
 
 
-def _download(name: str, file: IO[bytes]) -> None:
+def _download(name: str, file: IO[bytes], known: Collection[str]) -> None:
     """Write what the site has under a name into a file, all of it and a zip, or say why not."""
     url = f"{SITE}/{name}.zip"
+    meant = "" if name in known else did_you_mean(name, known)
     print(f"downloading {url}", file=sys.stderr)
     try:
         with urlopen(url, timeout=SECONDS) as response:
@@ -80,12 +86,12 @@ def _download(name: str, file: IO[bytes]) -> None:
         reason.close()
         if reason.code == HTTPStatus.NOT_FOUND:
             raise DataError(
-                f'tu.load("{name}"): there is no {url}. {did_you_mean(name, NAMES)}'.rstrip()
+                f'tu.load("{name}"): there is no {url}. {meant}'.rstrip()
                 + "\nThe names are those of https://chrsmrrs.github.io/datasets."
             ) from reason
-        raise _out_of_reach(name, url, reason) from reason
+        raise _out_of_reach(name, url, reason, meant) from reason
     except OSError as reason:
-        raise _out_of_reach(name, url, reason) from reason
+        raise _out_of_reach(name, url, reason, meant) from reason
     except HTTPException:
         whole = False
     if not whole or not zipfile.is_zipfile(file):
@@ -106,6 +112,8 @@ def _copy(response: HTTPResponse, file: IO[bytes]) -> bool:
     return here >= promised
 
 
-def _out_of_reach(name: str, url: str, reason: OSError) -> DataError:
+def _out_of_reach(name: str, url: str, reason: OSError, meant: str) -> DataError:
     said = getattr(reason, "reason", reason) if not isinstance(reason, HTTPError) else reason
-    return DataError(f'tu.load("{name}"): {url} cannot be had: {said}.\nCheck the network, or {_ELSEWHERE}')
+    return DataError(
+        f'tu.load("{name}"): {url} cannot be had: {said}. {meant}'.rstrip() + f"\nCheck the network, or {_ELSEWHERE}"
+    )

@@ -131,7 +131,8 @@ def _files(
             )
         if files := find(name, Path(usual), bound):
             return files
-    return Zipped(fetch(name, Path(root) if root is not None else kept.default_folder() / "tu"), name, bound)
+    folder = Path(root) if root is not None else kept.default_folder() / "tu"
+    return Zipped(fetch(name, folder, known_names()), name, bound)
 
 
 def _build(name: str, arrays: Arrays) -> TUSet:

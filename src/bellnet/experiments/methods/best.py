@@ -14,6 +14,8 @@ OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
 LATER = {"node_channels": "diagonal"}
 """Arguments that came after records were written, and what was done before: with that value they are no options."""
+MEANT = {"norm": "batch"}
+"""Arguments that became "auto" after records were written, and what that stands for here: options say that."""
 
 
 class Best(Method):
@@ -30,6 +32,7 @@ class Best(Method):
         from bellnet.estimator import GraphClassifier
 
         found = GraphClassifier().get_params(deep=False)
+        found |= {name: meant for name, meant in MEANT.items() if found[name] == "auto"}
         later = {name for name, before in LATER.items() if found[name] == before}
         return {name: value for name, value in found.items() if name not in {*OURS, *later}}
 

@@ -1,0 +1,44 @@
+"""What `Padded` and `Sparse` say to those who ask them for what torch's tensors have: where it is to be had."""
+
+from torch import Tensor
+
+from bellnet.errors import NoTensorError
+
+OVER_ENTRIES = frozenset(
+    {
+        *("all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "logsumexp", "max", "mean", "median", "min"),
+        *("nanmean", "nansum", "norm", "prod", "std", "sum", "var"),
+    }
+)
+"""What takes entries together: those of padding, too, and not those that are not listed."""
+CONVERSIONS = {"cpu": '"cpu"', "cuda": '"cuda"', "double": "torch.float64", "float": "torch.float32"}
+CONVERSIONS |= {"half": "torch.float16", "bfloat16": "torch.bfloat16"}
+HOLDS = {
+    "Padded": "x.values is the tensor, with whatever stands in its padding",
+    "Sparse": "x.values is the tensor of the listed values, those of all graphs in a row",
+}
+
+
+def is_of_tensors(kind: type, name: str) -> bool:
+    """Whether a public name is one of tensors alone; one that half-made objects lack is not."""
+    return not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(kind, name)
+
+
+def no_tensor(kind: str, name: str) -> NoTensorError:
+    """The error for a name of tensors, with the way out.
+
+    Args:
+        kind: "Padded" or "Sparse".
+        name: What was asked for.
+    """
+    if name in CONVERSIONS:
+        return NoTensorError(f"A {kind} is no tensor and has no {name!r}.\nWrite x.to({CONVERSIONS[name]}).")
+    if name in OVER_ENTRIES:
+        pool = name if name in ("mean", "sum") else "max"
+        advice = (
+            f'bellnet.InvariantPool("n n", "{pool}") takes the entries of every graph together, and so does a layer '
+            f'without target slots, "n n ->".'
+        )
+    else:
+        advice = "A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise."
+    return NoTensorError(f"A {kind} is no tensor and has no {name!r}.\n{advice}\n{HOLDS[kind]}.")
