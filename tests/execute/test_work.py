@@ -65,6 +65,22 @@ def test_every_rank_takes_one_product_for_each_swap(spec, channels):
     assert len(backwards.products) == 2 * len(forwards.products)
 
 
+def test_axes_that_lie_in_another_order_are_copied_once_for_all_swaps():
+    def turned():
+        return torch.randn(BATCH, N, N, 12, N).movedim(-1, 1)
+
+    narrowing, widening = EquivariantLinear("n n n -> n n n", 12, 4), EquivariantLinear("n n n -> n n n", 4, 12)
+    x, pulled = turned(), turned()
+    narrowing(x)  # constants are made in the first call
+    with Recording() as forwards:
+        narrowing(x)
+    y = widening(torch.randn(BATCH, N, N, N, 4, requires_grad=True))
+    with Recording() as backwards:
+        y.backward(pulled)
+    for seen in (forwards, backwards):
+        assert seen.allocated.count(x.numel()) == 1
+
+
 @either_way
 @pytest.mark.parametrize("spec", SPECS)
 def test_no_tensor_is_larger_than_the_larger_of_input_and_output(spec, channels):

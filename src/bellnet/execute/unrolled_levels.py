@@ -138,6 +138,10 @@ class LevelWriter:
             self._line(f"{way.total} = {product}.view({shape})")
             return
         self._line(f"{way.total} = {f'{way.given}.new_empty({shape})' if start is None else start.memory}")
+        if not way.turns_rows and len(way.orders) > 1:
+            # Every swap takes the same rows; where axes do not lie so, they are copied once for all of them.
+            as_before = self._shape(way.level, way.inner)
+            self._line(f"{way.given} = {way.given}.reshape(-1, {way.inner}).view({as_before})")
         spread = [] if start is None else start.spread
         turns = list(enumerate(way.orders))[1:] if way.turns_rows else []
         cut = {"total": way.total, "some": way.given}
