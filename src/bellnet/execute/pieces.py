@@ -18,7 +18,7 @@ def pieces(whole: Tensor, *others: Tensor) -> Sequence[tuple[Tensor, ...]]:
     """Tensors (1, nodes, ...) cut at the same nodes, or (graphs, nodes, ...) as they are.
 
     Args:
-        whole: The tensor that is added up; its size says how many pieces there are.
+        whole: The first of them; its size says how many pieces there are.
         others: What is cut with it; axes of length one, which are repeated, are left as they are.
     """
     n_graphs, n_nodes = whole.shape[:2]

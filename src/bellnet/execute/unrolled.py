@@ -1,4 +1,4 @@
-"""A plan on dense tensors, written out as Python code without loops or questions.
+"""A plan on dense tensors, written out as Python code that loops over pieces alone.
 
 Small graphs cost mostly what happens between the operations, so all that can be known before a call is decided when
 the code is written: which folds come from which, what lies side by side, what is added to what. Walked forwards, the

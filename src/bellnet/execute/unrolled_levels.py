@@ -77,11 +77,11 @@ class LevelWriter:
         self._plan, self._line = plan, line
         self._inside, self._outside = channels
         pairs = zip(plan.source.levels, plan.target.levels, strict=True)
-        self.levels = [(source, target, plan.levels[level].swaps) for level, (source, target) in enumerate(pairs)]
+        self._levels = [(source, target, plan.levels[level].swaps) for level, (source, target) in enumerate(pairs)]
 
     def mix(self, level: int, start: Start | None) -> None:
         """What was read on a level, times the matrix of every swap, added to what it begins with."""
-        source, target, swaps = self.levels[level]
+        source, target, swaps = self._levels[level]
         if not swaps[0]:
             into = f", out=into{target}" if target < len(self._outside) else ""
             product = f"matmul(r{source}, {_matrix(level, 0)}{into})"
@@ -90,11 +90,11 @@ class LevelWriter:
             self._line(f"z{target} = {product}")
             return
         way = _Way(level, f"r{source}", f"z{target}", *self._widths(level), swaps)
-        self._multiply(way, start, self._matrices(way, f"r{self.levels[0][0]}"))
+        self._multiply(way, start, self._matrices(way, f"r{self._levels[0][0]}"))
 
     def pull(self, level: int, start: Start | None) -> None:
         """The gradient of the matrices of a level, and that of what was read there."""
-        source, target, swaps = self.levels[level]
+        source, target, swaps = self._levels[level]
         if not swaps[0]:
             self.pair(level)
             into = f", out=into{source}" if source < len(self._inside) else ""
@@ -102,12 +102,12 @@ class LevelWriter:
             return
         inner, outer = self._widths(level)
         way = _Way(level, f"p{target}", f"z{source}", outer, inner, list(map(_inverse, swaps)))
-        matrices = self._matrices(way, f"p{self.levels[0][1]}", transposed=True)
+        matrices = self._matrices(way, f"p{self._levels[0][1]}", transposed=True)
         self._multiply(way, start, matrices, paired=f"r{source}")
 
     def pair(self, level: int) -> None:
         """The gradient of the matrices of a level: what was read of the values times what was of the gradient."""
-        source, target, swaps = self.levels[level]
+        source, target, swaps = self._levels[level]
         if not swaps[0]:
             self._line(f"{_matrix(level, 0, of=True)}.addmm_(r{source}.mT, p{target})")
             return
@@ -185,7 +185,7 @@ class LevelWriter:
 
     def _widths(self, level: int) -> tuple[int, int]:
         """How wide the rows of a level are in the source and in the target."""
-        source, target, _ = self.levels[level]
+        source, target, _ = self._levels[level]
         bundles = self._plan.source.bundles[source], self._plan.target.bundles[target]
         return bundles[0].width(self._inside), bundles[1].width(self._outside)
 
