@@ -34,6 +34,19 @@ def test_every_public_name_of_tensors_is_there_or_answered_with_the_way_out(make
 
 
 @BOTH
+def test_what_is_derived_from_them_is_answered_alike(make):
+    x = make()
+    derived = type("Own", (type(x),), {})
+    own = object.__new__(derived)
+    assert not hasattr(own, "mean")
+    with pytest.raises(NoTensorError) as caught:
+        own.relu  # noqa: B018
+    with pytest.raises(NoTensorError) as expected:
+        x.relu  # noqa: B018
+    assert str(caught.value) == str(expected.value).replace(f"A {type(x).__name__} ", "A Own ")
+
+
+@BOTH
 @pytest.mark.parametrize("name", ["meen", "_private", "__array__", "__deepcopy__", "__setstate__"])
 def test_other_names_are_answered_as_python_does(make, name):
     x = make()

@@ -24,15 +24,17 @@ def is_of_tensors(kind: type, name: str) -> bool:
     return not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(kind, name)
 
 
-def no_tensor(kind: str, name: str) -> NoTensorError:
+def no_tensor(kind: type, name: str) -> NoTensorError:
     """The error for a name of tensors, with the way out.
 
     Args:
-        kind: "Padded" or "Sparse".
+        kind: `Padded` or `Sparse`, or what somebody has derived from them.
         name: What was asked for.
     """
+    said = f"A {kind.__name__} is no tensor and has no {name!r}."
+    holds = next(HOLDS[base.__name__] for base in kind.__mro__ if base.__name__ in HOLDS)
     if name in CONVERSIONS:
-        return NoTensorError(f"A {kind} is no tensor and has no {name!r}.\nWrite x.to({CONVERSIONS[name]}).")
+        return NoTensorError(f"{said}\nWrite x.to({CONVERSIONS[name]}).")
     if name in OVER_ENTRIES:
         pool = name if name in ("mean", "sum") else "max"
         advice = (
@@ -41,4 +43,4 @@ def no_tensor(kind: str, name: str) -> NoTensorError:
         )
     else:
         advice = "A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise."
-    return NoTensorError(f"A {kind} is no tensor and has no {name!r}.\n{advice}\n{HOLDS[kind]}.")
+    return NoTensorError(f"{said}\n{advice}\n{holds}.")

@@ -108,7 +108,7 @@ class OverNodes(ABC):
         def __getattr__(self, name: str) -> NoReturn:
             """Python asks here before it gives up; names with an underscore are asked for by protocols."""
             if is_of_tensors(type(self), name):
-                raise no_tensor(type(self).__name__, name)
+                raise no_tensor(type(self), name)
             return object.__getattribute__(self, name)  # which says again why there is none
 
     @classmethod
