@@ -225,6 +225,14 @@ Product("n n, n n -> n n") takes its two factors one by one, but one thing came.
 Pass both of them: product(x, y), and product(x, x) for a square.""",
     ),
     Case(
+        "nothing for a factor, and a third thing",
+        TensorError,
+        lambda: Product("n n, n n -> n n")(_square(), None, _edges([[0], [1]])),
+        """\
+Product("n n, n n -> n n") takes its two factors one by one, but 3 things came.
+Options have names: product(x, y, support=...).""",
+    ),
+    Case(
         "a support without its name",
         TensorError,
         lambda: Product("n n, n n -> n n")(_square(), _square(), _edges([[0], [1]])),

@@ -82,7 +82,7 @@ class Product(NotScripted, nn.Module):
             `Padded` if a factor is; else a tensor.
         """
         if y is None or more:
-            refuse_as_factors(self._call, (x, *(() if y is None else (y,)), *more))
+            refuse_as_factors(self._call, (x, y, *more) if more else (x,))
         given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
             received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "listed")
