@@ -65,6 +65,20 @@ def test_every_rank_takes_one_product_for_each_swap(spec, channels):
     assert len(backwards.products) == 2 * len(forwards.products)
 
 
+@pytest.mark.parametrize("needed", [True, False])
+def test_matrices_are_kept_for_the_gradient_of_the_input_alone(needed):
+    layer, x = _layer("n n -> n n", (3, 4))
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        layer(x.detach().requires_grad_(needed)).sum().backward()
+    assert sum(one.numel() == layer.weight.numel() for one in kept) == 1 + needed
+
+
 def test_axes_that_lie_in_another_order_are_copied_once_for_all_swaps():
     def turned():
         return torch.randn(BATCH, N, N, 12, N).movedim(-1, 1)

@@ -184,9 +184,11 @@ class _Run(torch.autograd.Function):
         weights, biases, values = _three(inputs, counts)
         results, gathered, read = prepared.forward(values, weights, biases or None)
         ctx.engine, ctx.layout, ctx.prepared, ctx.counts = engine, layout, prepared, counts
-        # What was read is small, but for the input itself, and matrices are as large as the weights. All of it goes
-        # through autograd's hands, which lets go of it in time and knows of checkpointing.
-        ctx.save_for_backward(gathered, *inputs, *read)
+        # What was read is small, but for the input itself. Matrices are as large as the weights; the gradient of the
+        # values needs them. All of it goes through autograd's hands, which lets go of it in time and knows of
+        # checkpointing.
+        *_, to_values = _three(ctx.needs_input_grad[4:], counts)
+        ctx.save_for_backward(gathered if any(to_values) else None, *inputs, *read)
         return tuple(results)
 
     @staticmethod
