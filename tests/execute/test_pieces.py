@@ -29,7 +29,10 @@ def test_several_graphs_and_small_ones_are_left_as_they_are(monkeypatch):
 @pytest.mark.parametrize("n", [92, 93, 94])
 @pytest.mark.parametrize("channels", [(8, 8), (4, 16), (16, 4), (40, 16)], ids=str)
 def test_pieces_of_narrow_and_wide_rows_give_what_the_whole_gives(channels, n, monkeypatch):
-    """Of 92 nodes there are so many pairs that narrow products take several rows for one."""
+    """Of 92 nodes there are so many pairs that narrow products take several rows for one.
+
+    Of 94 nodes a piece must have an even number for that, so only there can it be cut in the wrong place.
+    """
     layer = EquivariantLinear("n n -> n n", *channels, dtype=torch.float64)
     x = torch.randn(n, n, channels[0], dtype=torch.float64, requires_grad=True)
     pulled = torch.randn(n, n, channels[1], dtype=torch.float64)

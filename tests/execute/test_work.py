@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bellnet import EquivariantLinear, Padded
-from bellnet.execute import dense
+from bellnet.execute import dense, engine
 from tests.execute.recording import Recording
 
 N, BATCH = 13, 2
@@ -65,9 +65,10 @@ def test_every_rank_takes_one_product_for_each_swap(spec, channels):
     assert len(backwards.products) == 2 * len(forwards.products)
 
 
-@pytest.mark.parametrize("needed", [True, False])
-def test_matrices_are_kept_for_the_gradient_of_the_input_alone(needed):
-    layer, x = _layer("n n -> n n", (3, 4))
+@pytest.mark.parametrize(("needed", "few", "is_kept"), [(True, 2**16, True), (False, 2**16, False), (True, 0, False)])
+def test_matrices_are_kept_if_they_are_small_and_the_gradient_needs_them(needed, few, is_kept, monkeypatch):
+    monkeypatch.setattr(engine, "FEW_NUMBERS", few)
+    layer, x = _layer("n n -> n n", (30, 40))
     kept = []
 
     def pack(tensor):
@@ -76,7 +77,7 @@ def test_matrices_are_kept_for_the_gradient_of_the_input_alone(needed):
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         layer(x.detach().requires_grad_(needed)).sum().backward()
-    assert sum(one.numel() == layer.weight.numel() for one in kept) == 1 + needed
+    assert sum(one.numel() == layer.weight.numel() for one in kept) == 1 + is_kept
 
 
 def test_axes_that_lie_in_another_order_are_copied_once_for_all_swaps():

@@ -18,6 +18,9 @@ from bellnet.execute.plain import run_plain
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.plan import Plan, Present, Swap
 
+FEW_NUMBERS = 2**16
+"""Matrices of so many numbers, or of no more than the input has, are kept for the gradient; others are made again."""
+
 
 class Engine:
     """What runs a plan with so many channels.
@@ -184,11 +187,11 @@ class _Run(torch.autograd.Function):
         weights, biases, values = _three(inputs, counts)
         results, gathered, read = prepared.forward(values, weights, biases or None)
         ctx.engine, ctx.layout, ctx.prepared, ctx.counts = engine, layout, prepared, counts
-        # What was read is small, but for the input itself. Matrices are as large as the weights; the gradient of the
-        # values needs them. All of it goes through autograd's hands, which lets go of it in time and knows of
-        # checkpointing.
+        # What was read is small, but for the input itself, and matrices are kept if they are. All of it goes through
+        # autograd's hands, which lets go of it in time and knows of checkpointing.
         *_, to_values = _three(ctx.needs_input_grad[4:], counts)
-        ctx.save_for_backward(gathered if any(to_values) else None, *inputs, *read)
+        are_small = gathered.numel() <= max(values[0].numel(), FEW_NUMBERS)
+        ctx.save_for_backward(gathered if are_small and any(to_values) else None, *inputs, *read)
         return tuple(results)
 
     @staticmethod
@@ -201,6 +204,8 @@ class _Run(torch.autograd.Function):
         weights, biases, values = _three(inputs, ctx.counts)
         to_weights, to_biases, to_values = map(any, _three(needs, ctx.counts))
         walk, matrices, means = ctx.prepared
+        if to_values and gathered is None:
+            gathered = matrices.gather(weights, means.lengths)
         of_gathered = matrices.zeros(weights[0])
         of_bias = matrices.zeros_of_bias(weights[0]) if to_biases else None
         of_values = walk.backward(

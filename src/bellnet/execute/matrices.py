@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from bellnet.execute.moved import Order, moved
-from bellnet.plan import parts
+from bellnet.plan import split_letters
 from bellnet.spec import Letters
 
 BATCH, CHANNELS = "0", "1"
@@ -97,7 +97,7 @@ def roles(letters: Letters) -> Roles:
     ((0, 3, 1, 2), True)
     """
     x, y, product = letters
-    shared, left, right, summed = parts(letters)
+    shared, left, right, summed = split_letters(letters)
     return Roles(
         Lying.of(x, shared, left, summed), Lying.of(y, shared, summed, right), Lying.of(product, shared, left, right)
     )

@@ -1,7 +1,7 @@
 """How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
-from bellnet.plan.contraction import Contraction, contraction, parts
+from bellnet.plan.contraction import Contraction, contraction, split_letters
 from bellnet.plan.cost import Cost
 from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.diagram import Diagram, Swap
@@ -33,10 +33,10 @@ __all__ = [
     "count_maps",
     "diagram_to_orbit",
     "orbit_to_diagram",
-    "parts",
     "plan",
     "present",
     "refuse_giants",
     "short_count",
     "short_spec",
+    "split_letters",
 ]

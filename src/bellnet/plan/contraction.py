@@ -47,7 +47,7 @@ class Contraction:
     @classmethod
     def of(cls, spec: Spec, letters: Letters) -> "Contraction":
         """From letters that fit the spec."""
-        shared, left, right, summed = parts(letters)
+        shared, left, right, summed = split_letters(letters)
         return cls(spec, letters, shared=shared, left=left, right=right, summed=summed)
 
     @property
@@ -107,10 +107,10 @@ class Contraction:
         return f"{self.spec}    {self.text}\n  {', '.join(parts)}"
 
 
-def parts(letters: Letters) -> tuple[str, str, str, str]:
+def split_letters(letters: Letters) -> tuple[str, str, str, str]:
     """The letters that are shared, left, right and summed.
 
-    >>> parts(("adc", "dbc", "abc"))
+    >>> split_letters(("adc", "dbc", "abc"))
     ('c', 'a', 'b', 'd')
     """
     x, y, result = letters
