@@ -8,6 +8,7 @@ import pytest
 from bellnet.experiments import (
     MethodCell,
     Records,
+    accuracy_plots,
     cells_of_methods,
     cells_of_table3,
     quick_graphs,
@@ -230,6 +231,15 @@ def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none(
     assert axes.get_xlabel() == "epoch\nours, dense: 2 splits; GIN: 2 splits"
     first, second = axes.lines[:2]
     assert first.get_color() != second.get_color()
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_bands_are_drawn_where_few_methods_share_a_panel(most, monkeypatch):
+    monkeypatch.setattr(accuracy_plots, "MOST_BANDS", most)
+    cells = [*MUTAG[:2], *GIN[:2]]
+    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in cells}
+    (axes,) = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes
+    assert len(axes.collections) == (2 if most == 2 else 0)
 
 
 def test_a_report_has_all_methods_of_a_directory(tmp_path):

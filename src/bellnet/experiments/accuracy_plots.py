@@ -13,9 +13,12 @@ from bellnet.experiments.tables import Finished
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_BANDS = 4
+"""Where more methods share a panel, the bands of their deviations would cover each other: only means are drawn."""
+
 
 def accuracy_curves(finished: Finished, epochs: Epochs) -> "Figure | None":
-    """A panel for each data set: what was measured after each epoch, mean and standard deviation over the splits.
+    """A panel for each data set: what was measured after each epoch, mean over the splits and, of a few, its deviation.
 
     That is the test accuracy, but the validation accuracy of the paper's network with the protocol "nested", which
     records no other. Methods without epochs have no curve.
@@ -28,8 +31,9 @@ def accuracy_curves(finished: Finished, epochs: Epochs) -> "Figure | None":
     panels = Panels(list(titles.values()), across="epoch", up="test accuracy, %", scales=("log", "linear"))
     rows = rows_here()
     chosen = {place: chosen[place] for place in sorted(chosen, key=lambda place: (rows.index(place[1]), place))}
-    for place in chosen:
-        _draw(panels, titles[place[0]], chosen[place], _curves(chosen[place], epochs))
+    for name, found in ((place[0], found) for place, found in chosen.items()):
+        has_band = sum(place[0] == name for place in chosen) <= MOST_BANDS
+        _draw(panels, titles[name], found, _curves(found, epochs), has_band=has_band)
     for name, title in titles.items():
         panels.level(title, float(PAPER3[SETS.index(name)].partition(" ")[0]), "the paper")
         if words := _fewer([found for place, found in chosen.items() if place[0] == name], epochs):
@@ -48,7 +52,9 @@ def _curves(found: Chosen, epochs: Epochs) -> list[Sequence[Mapping[str, Any]]]:
     return [epochs[record["key"]] for record in found.records if epochs.get(record["key"])]
 
 
-def _draw(panels: Panels, panel: str, found: Chosen, curves: list[Sequence[Mapping[str, Any]]]) -> None:
+def _draw(
+    panels: Panels, panel: str, found: Chosen, curves: list[Sequence[Mapping[str, Any]]], *, has_band: bool
+) -> None:
     what, method = shown_of(found.cell), found.cell.row
     figures = [{epoch["epoch"]: 100 * epoch[what] for epoch in curve} for curve in curves]
     common = sorted(set.intersection(*map(set, figures)))
@@ -57,5 +63,5 @@ def _draw(panels: Panels, panel: str, found: Chosen, curves: list[Sequence[Mappi
     means, spreads = [fmean(same) for same in together], [pstdev(same) for same in together]
     low, high = ([m + sign * s for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
     panels.curve(panel, (across, means), method=method, kind="" if what == "test" else what)
-    if what == "test":
+    if what == "test" and has_band:
         panels.band(panel, across, (low, high), method=method)
