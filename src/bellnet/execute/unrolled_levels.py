@@ -45,6 +45,8 @@ class _Way(NamedTuple):
         inner: How wide the rows are.
         outer: How wide those of the result are.
         orders: For every swap the order of the axes of `given` that it is added up in.
+        matrices: For every swap what rows are multiplied by.
+        paired: What was read on the other side, for the gradient of the matrices; None if it is not wanted.
     """
 
     level: int
@@ -53,6 +55,8 @@ class _Way(NamedTuple):
     inner: int
     outer: int
     orders: Sequence[Swap]
+    matrices: Sequence[str] = ()
+    paired: str | None = None
 
     @property
     def turns_rows(self) -> bool:
@@ -90,7 +94,8 @@ class LevelWriter:
             self._line(f"z{target} = {product}")
             return
         way = _Way(level, f"r{source}", f"z{target}", *self._widths(level), swaps)
-        self._multiply(way, start, self._matrices(way, f"r{self._levels[0][0]}"))
+        matrices = self._matrices(way, f"r{self._levels[0][0]}")
+        self._multiply(way._replace(matrices=matrices), start)
 
     def pull(self, level: int, start: Start | None) -> None:
         """The gradient of the matrices of a level, and that of what was read there."""
@@ -103,7 +108,7 @@ class LevelWriter:
         inner, outer = self._widths(level)
         way = _Way(level, f"p{target}", f"z{source}", outer, inner, list(map(_inverse, swaps)))
         matrices = self._matrices(way, f"p{self._levels[0][1]}", transposed=True)
-        self._multiply(way, start, matrices, paired=f"r{source}")
+        self._multiply(way._replace(matrices=matrices, paired=f"r{source}"), start)
 
     def pair(self, level: int) -> None:
         """The gradient of the matrices of a level: what was read of the values times what was of the gradient."""
@@ -127,55 +132,70 @@ class LevelWriter:
             self._swapped_rows(name, outer if turns_gradient else inner)
             self._line(f"    {self._pair(level, number, *sides)}")
 
-    def _multiply(self, way: _Way, start: Start | None, matrices: Sequence[str], paired: str | None = None) -> None:
-        """The products of all swaps, added up; perhaps paired with what was read of the other side."""
-        shape = self._shape(way.level, way.outer)
+    def _multiply(self, way: _Way, start: Start | None) -> None:
+        """The products of all swaps, added up."""
         if start is None and len(way.orders) == 1:
-            self._line(f"rows = {way.given}.reshape(-1, {way.inner})")
-            if paired is not None:
-                self._line(self._pair(way.level, 0, f"{paired}.reshape(-1, {way.outer})", "rows"))
-            product = f"product(rows, {matrices[0]})" if _is_wide(matrices[0]) else f"mm(rows, {matrices[0]})"
-            self._line(f"{way.total} = {product}.view({shape})")
+            self._multiply_at_once(way)
             return
+        shape = self._shape(way.level, way.outer)
         self._line(f"{way.total} = {f'{way.given}.new_empty({shape})' if start is None else start.memory}")
-        if not way.turns_rows and len(way.orders) > 1:
+        if way.turns_rows:
+            self._multiply_pieces(way, start, list(enumerate(way.orders))[1:])
+            return
+        if len(way.orders) > 1:
             # Every swap takes the same rows; where axes do not lie so, they are copied once for all of them.
             as_before = self._shape(way.level, way.inner)
             self._line(f"{way.given} = {way.given}.reshape(-1, {way.inner}).view({as_before})")
-        spread = [] if start is None else start.spread
-        turns = list(enumerate(way.orders))[1:] if way.turns_rows else []
-        cut = {"total": way.total, "some": way.given}
+        self._multiply_pieces(way, start, [])
+        self._turn_products(way)
+
+    def _multiply_at_once(self, way: _Way) -> None:
+        """One product, and nothing else."""
+        (matrix,) = way.matrices
+        self._line(f"rows = {way.given}.reshape(-1, {way.inner})")
+        if way.paired is not None:
+            self._line(self._pair(way.level, 0, f"{way.paired}.reshape(-1, {way.outer})", "rows"))
+        product = f"product(rows, {matrix})" if _is_wide(matrix) else f"mm(rows, {matrix})"
+        self._line(f"{way.total} = {product}.view({self._shape(way.level, way.outer)})")
+
+    def _multiply_pieces(self, way: _Way, start: Start | None, turns: Sequence[tuple[int, Swap]]) -> None:
+        """Rows, and rows in other orders, times their matrices, piece by piece."""
+        spread = {f"spread{number}": one for number, one in enumerate([] if start is None else start.spread)}
+        cut = {"total": way.total, "some": way.given, **spread}
         cut |= {f"turned{number}": _permuted(way.given, order) for number, order in turns}
-        cut |= {f"spread{number}": one for number, one in enumerate(spread)}
-        if paired is not None:
-            cut["other"] = paired
+        if way.paired is not None:
+            cut["other"] = way.paired
         self._line(f"for {', '.join(cut)} in pieces({', '.join(cut.values())}):")
-        for line in [] if start is None else start.lines("total", [f"spread{number}" for number in range(len(spread))]):
+        for line in start.lines("total", list(spread)) if start is not None and spread else []:
             self._line(f"    {line}")
-        self._line(f"    rows = some.reshape(-1, {way.inner})")
-        if start is None:
-            self._line(f"    product(rows, {matrices[0]}, total)")
-        else:
-            self._add_product(way, "rows", matrices[0])
-        if paired is not None:
+        if way.paired is not None:
             self._line(f"    other = other.reshape(-1, {way.outer})")
-            self._line(f"    {self._pair(way.level, 0, 'other', 'rows')}")
+        self._line(f"    rows = some.reshape(-1, {way.inner})")
+        self._use(way, 0, "rows", begun=bool(spread))
         for number, _ in turns:
             self._swapped_rows(f"turned{number}", way.inner)
-            self._add_product(way, "swapped", matrices[number])
-            if paired is not None:
-                self._line(f"    {self._pair(way.level, number, 'other', 'swapped')}")
-        if not way.turns_rows:
-            self._turn_products(way, matrices, paired)
+            self._use(way, number, "swapped", begun=True)
 
-    def _turn_products(self, way: _Way, matrices: Sequence[str], paired: str | None) -> None:
+    def _use(self, way: _Way, number: int, rows: str, *, begun: bool) -> None:
+        """Rows of a piece times the matrix of a swap, added to what was begun, and paired."""
+        matrix = way.matrices[number]
+        if not begun:
+            self._line(f"    product({rows}, {matrix}, total)")
+        elif _is_wide(matrix):
+            self._line(f"    add_product(total, {rows}, {matrix})")
+        else:
+            self._line(f"    total.view(-1, {way.outer}).addmm_({rows}, {matrix})")
+        if way.paired is not None:
+            self._line(f"    {self._pair(way.level, number, 'other', rows)}")
+
+    def _turn_products(self, way: _Way) -> None:
         """Products of the whole tensor whose axes are brought into another order when they are added."""
         for number, order in list(enumerate(way.orders))[1:]:
             self._line(f"mixed = scratch('mixed', {self._shape(way.level, way.outer)}, {way.total})")
-            self._line(f"product({way.given}.reshape(-1, {way.inner}), {matrices[number]}, mixed)")
+            self._line(f"product({way.given}.reshape(-1, {way.inner}), {way.matrices[number]}, mixed)")
             self._line(f"{way.total}.add_({_permuted('mixed', order)})")
-            if paired is not None:
-                self._line(f"for turned, some in pieces({_permuted(paired, _inverse(order))}, {way.given}):")
+            if way.paired is not None:
+                self._line(f"for turned, some in pieces({_permuted(way.paired, _inverse(order))}, {way.given}):")
                 self._swapped_rows("turned", way.outer)
                 self._line(f"    {self._pair(way.level, number, 'swapped', f'some.reshape(-1, {way.inner})')}")
 
@@ -198,12 +218,6 @@ class LevelWriter:
         n_rows = " * ".join(["b", *[f"lengths[{node_set}]" for node_set in self._plan.levels[way.level].axis_sets]])
         self._line(f"wide_ones = widen([{', '.join(matrices)}], {n_rows}, {totals})")
         return [f"wide_ones[{number}]" for number in numbers]
-
-    def _add_product(self, way: _Way, rows: str, matrix: str) -> None:
-        if _is_wide(matrix):
-            self._line(f"    add_product(total, {rows}, {matrix})")
-        else:
-            self._line(f"    total.view(-1, {way.outer}).addmm_({rows}, {matrix})")
 
     def _pair(self, level: int, number: int, left: str, right: str) -> str:
         matrix = _matrix(level, number, of=True)
