@@ -60,3 +60,4 @@ def test_nothing_but_the_result_is_as_large_as_a_large_graph(monkeypatch):
     for seen in (forwards, backwards):
         *others, largest = sorted(seen.allocated)
         assert largest == x.numel() > others[-1]
+    assert 0 < max(len(block) for block in scratch._ROOM.blocks.values()) < x.nbytes  # turned rows stand there
