@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+KERNELS := $(wildcard src/bellnet/kernels/*.[ch])
 EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dist dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
@@ -83,10 +84,11 @@ dist: $(VENV)/.with-dist  ## build wheel and sdist into dist/, and try the wheel
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f src/bellnet/kernels/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.
-$(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt build_kernels.py $(KERNELS)
 	@$(call install,$(BIN)/python,-e ".[$*]")
 	@touch $(if $(filter dev,$*),$(EXTRAS:%=$(VENV)/.with-%),$@)
 

@@ -1,10 +1,13 @@
 """Settings of the whole test run: one thread, and neither clocks nor chance."""
 
+import os
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
 from bellnet.execute import dense, pieces
+from bellnet.kernels import PLACE, WITHOUT, kernels
 
 settings.register_profile(
     "repeatable",
@@ -17,6 +20,8 @@ settings.register_profile("search", parent=settings.get_profile("repeatable"), d
 settings.load_profile("repeatable")  # pytest --hypothesis-profile=search looks for new counterexamples
 
 torch.set_num_threads(1)
+if not list(PLACE.glob("*.so")):
+    os.environ[WITHOUT] = "1"  # no compiler was found: then that is how it is, also in processes that tests start
 
 
 def pytest_collection_modifyitems(items):
@@ -29,17 +34,25 @@ def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)
 
 
-@pytest.fixture(scope="module", params=["small", "large", "row after row"])
-def every_size(request):
-    """Small tensors are computed in another way than large ones, and those a few graphs, or rows of one, at a time.
+@pytest.fixture(scope="module", params=["compiled", "all at once", "row after row"])
+def every_walk(request):
+    """Dense tensors are run by compiled kernels, or by torch's operations, some graphs or rows of one at a time.
 
-    The bounds are moved, so that what a test makes counts as each of them.
+    The bounds are moved, so that what a test makes is run in each of these ways.
     """
+    if request.param == "compiled" and kernels() is None:
+        pytest.skip("bellnet was built without kernels")
     with pytest.MonkeyPatch.context() as patch:
-        if request.param != "small":
-            patch.setattr(dense, "SMALL_BYTES", -1)
+        if request.param != "compiled":
+            patch.setattr(dense, "can_compile", lambda plan, values: False)
             n_bytes = 1 if request.param == "row after row" else 2**60
             patch.setattr(dense, "CHUNK_BYTES", n_bytes)
             patch.setattr(pieces, "PIECE_BYTES", n_bytes)
             patch.setattr(pieces, "ROWS_TOGETHER", 1)
         yield
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """Dense tensors are run by torch's operations."""
+    monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)

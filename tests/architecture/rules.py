@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Downwards only: a part may import the parts that stand before it, and no others.
-CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "execute", "nn")
+CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "execute", "nn")
 BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
 PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
+    "kernels": set(),  # plain C and what loads it
     "extras": {"errors"},
     "locks": set(),  # the standard library alone
     "files": {"locks"},
@@ -44,7 +45,7 @@ PARTS = {
 }
 
 # From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
-USE_TORCH = ("tensors", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
+USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
     "draw": {"matplotlib", "numpy"},

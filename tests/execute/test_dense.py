@@ -12,7 +12,7 @@ from bellnet import EquivariantLinear, plan
 from bellnet.execute import reference
 from tests.execute.subjects import by_definition, declared, randomise, sizes_for, specs
 
-pytestmark = pytest.mark.usefixtures("every_size")
+pytestmark = pytest.mark.usefixtures("every_walk")
 
 KINDS = {
     "orbit": {"basis": "orbit", "normalize": "sum"},

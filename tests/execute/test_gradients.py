@@ -8,7 +8,7 @@ from torch.func import functional_call
 from bellnet import EquivariantLinear, Padded
 from tests.execute.subjects import declared, randomise
 
-pytestmark = pytest.mark.usefixtures("every_size")
+pytestmark = pytest.mark.usefixtures("every_walk")
 
 CASES = {
     "n n -> n n": {},

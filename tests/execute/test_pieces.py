@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from bellnet import EquivariantLinear
-from bellnet.execute import dense, pieces, scratch
+from bellnet.execute import pieces, scratch
 from tests.execute.recording import Recording
 
 
@@ -26,6 +26,7 @@ def test_several_graphs_and_small_ones_are_left_as_they_are(monkeypatch):
     assert pieces.pieces(several, small) == ((several, small),)
 
 
+@pytest.mark.usefixtures("without_kernels")
 @pytest.mark.parametrize("n", [92, 93, 94])
 @pytest.mark.parametrize("channels", [(8, 8), (4, 16), (16, 4), (40, 16)], ids=str)
 def test_pieces_of_narrow_and_wide_rows_give_what_the_whole_gives(channels, n, monkeypatch):
@@ -47,7 +48,6 @@ def test_pieces_of_narrow_and_wide_rows_give_what_the_whole_gives(channels, n, m
 
 
 def test_nothing_but_the_result_is_as_large_as_a_large_graph(monkeypatch):
-    monkeypatch.setattr(dense, "SMALL_BYTES", 0)
     monkeypatch.setattr(pieces, "PIECE_BYTES", 2**13)
     layer, x = EquivariantLinear("n n -> n n", 4, 4), torch.randn(1, 64, 64, 4, requires_grad=True)
     layer(x)  # constants are made in the first call

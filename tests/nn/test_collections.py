@@ -33,18 +33,18 @@ def close(found, wanted):
         assert_close(one, other)
 
 
-@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("compiled", [True, False])
 @few
 @given(st.data())
-def test_a_layer_is_the_sum_of_all_pairs_and_so_are_its_gradients(small, data):
+def test_a_layer_is_the_sum_of_all_pairs_and_so_are_its_gradients(compiled, data):
     spec = data.draw(collections())
     sizes = data.draw(sizes_for(spec, entries=400))
     normalize, basis = data.draw(st.sampled_from([("mean", "diagram"), ("sum", "diagram"), ("sum", "orbit")]))
     layer = layer_of(spec, normalize=normalize, basis=basis, even=data.draw(st.booleans()), bias=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, sizes, batch=data.draw(st.sampled_from([(), (2,)])))]
     with pytest.MonkeyPatch.context() as patch:
-        if not small:
-            patch.setattr(dense, "SMALL_BYTES", 0)
+        if not compiled:
+            patch.setattr(dense, "can_compile", lambda plan, values: False)
         found, wanted = given_to(layer, tensors, sizes), pair_by_pair(layer, tensors, sizes)
         close(found, wanted)
         pulled = [torch.randn_like(one) for one in found]
@@ -207,9 +207,10 @@ def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
     assert gradgradcheck(run, given)
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_each_result_may_be_changed_in_place_and_used_alone(small, monkeypatch):
-    monkeypatch.setattr(dense, "SMALL_BYTES", 2**20 * small)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_each_result_may_be_changed_in_place_and_used_alone(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)
     layer = layer_of(bn.plan("n n, n -> n n, n, ").spec, even=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,))]
     for number in range(3):
@@ -284,8 +285,7 @@ def test_the_maps_are_linearly_independent():
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_rank_takes_one_product_for_each_swap_however_many_tensors_there_are(spec, monkeypatch):
-    monkeypatch.setattr(dense, "SMALL_BYTES", 0)
+def test_every_rank_takes_one_product_for_each_swap_however_many_tensors_there_are(spec):
     layer = layer_of(bn.plan(spec).spec)
     sizes = dict.fromkeys(layer.spec.node_sets, 5)
     tensors = tensors_of(layer, sizes, batch=(2,))
@@ -295,8 +295,7 @@ def test_every_rank_takes_one_product_for_each_swap_however_many_tensors_there_a
     assert len(seen.products) == sum(len(level.swaps) for level in layer.plan.levels)
 
 
-def test_cost_counts_what_is_multiplied(monkeypatch):
-    monkeypatch.setattr(dense, "SMALL_BYTES", 0)
+def test_cost_counts_what_is_multiplied():
     layer = layer_of(bn.plan("n n, n, -> n n, n").spec)
     tensors = tensors_of(layer, {"n": 5}, batch=(2,))
     with Recording() as seen, torch.no_grad():
@@ -344,8 +343,7 @@ def test_a_copy_and_a_pickle_of_a_layer_give_the_same():
         close(other(tensors), layer(tensors))
 
 
-def test_single_precision_and_half_precision_agree_with_double(monkeypatch):
-    monkeypatch.setattr(dense, "SMALL_BYTES", 0)
+def test_single_precision_and_half_precision_agree_with_double():
     layer = layer_of(bn.plan("n n, n -> n n, n").spec)
     tensors, sizes = tensors_of(layer, {"n": 4}, batch=(2,)), torch.tensor([4, 2])
     wanted = [one.values for one in layer([bn.Padded(x, sizes) for x in tensors])]

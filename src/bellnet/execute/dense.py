@@ -10,20 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bellnet.execute.compiled import CompiledWalk, are_watched, can_compile
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.small import SmallWalk
 from bellnet.execute.unrolled import unroll
 from bellnet.plan import Plan
 
 CHUNK_BYTES = 3 * 2**21
 """Graphs are taken through all moves a few at a time, about so many bytes of them; a quarter more is one chunk yet."""
-
-SMALL_BYTES, SMALL_ROWS = 2**20, 2**14
-"""Tensors of fewer bytes and rows, once for every swap, are worth fewer operations rather than less memory."""
 
 
 class Dense:
@@ -37,15 +34,17 @@ class Dense:
     def key(self, values: Sequence[Tensor]) -> object:
         """What is prepared depends on lengths and values of a kind; on the sizes of padded graphs as well."""
         nodes, first = self.nodes, values[0]
-        return None if nodes.counts is not None else (nodes.lengths, first.shape, first.dtype, first.device)
+        if nodes.counts is not None:
+            return None
+        return nodes.lengths, first.shape, first.dtype, first.device, are_watched(values)
 
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 
-    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "SmallWalk | DenseWalk":
+    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "CompiledWalk | DenseWalk":
         """What runs a plan with so many channels on these values."""
-        if _is_small(plan, channels, values):
-            return SmallWalk(plan, self.nodes, values)
+        if can_compile(plan, values):
+            return CompiledWalk(plan, channels, self.nodes, values)
         return DenseWalk(plan, channels, self.nodes)
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[DenseMoves, Means]:
@@ -56,7 +55,7 @@ class Dense:
 
 
 class DenseWalk:
-    """A plan with so many channels, for large dense tensors over so many nodes."""
+    """A plan with so many channels, for dense tensors over so many nodes, in torch's operations."""
 
     def __init__(self, plan: Plan, channels: Channels, nodes: Nodes) -> None:
         self.plan, self.nodes = plan, nodes
@@ -135,18 +134,6 @@ class DenseWalk:
 
 def _some(masks: Sequence[Tensor | None], graphs: slice) -> list[Tensor | None]:
     return [None if one is None else one[graphs] for one in masks]
-
-
-def _is_small(plan: Plan, channels: Channels, values: Sequence[Tensor]) -> bool:
-    """Whether operations count more than what they work on."""
-    like, n_swaps = values[0], len(plan.levels[-1].swaps)
-    n_numbers = sum(one.numel() for one in values)
-    n_rows = sum(one.numel() // max(width, 1) for one, width in zip(values, channels[0], strict=True))
-    if n_numbers * like.element_size() * n_swaps > SMALL_BYTES or n_rows * n_swaps > SMALL_ROWS:
-        return False
-    if not all(len(set(several)) == 1 for several in channels):  # rows of different lengths do not stand in one table
-        return False
-    return like.dtype in (torch.float32, torch.float64) and not like.is_meta
 
 
 def _chunks(n_graphs: int, n_bytes: int) -> list[slice] | None:

@@ -53,7 +53,6 @@ class LevelMatrices:
         n_pieces = starts.pop()
         rows: list[int] = []  # of the weight in pieces; the one after the last is zero
         self._places: list[list[Place]] = []
-        self._levels: list[Place] = []
         for level in plan.levels:
             height = sum(inside[fold.tensor] for fold in level.reads)
             width = sum(outside[fold.tensor] for fold in level.writes)
@@ -72,8 +71,6 @@ class LevelMatrices:
                     for channel in range(inside[read.tensor]):
                         rows += [first + channel * step for first, step in cells]
             self._places.append(places)
-            (height, _), strides, start = places[0]
-            self._levels.append(((len(places) * height, width), strides, start))
         self._n_rows = len(rows)
         bias_starts = list(accumulate((pieces[target] for target, _ in whole.numbered_biases), initial=0))
         self._n_bias_rows = bias_starts[-1]
@@ -109,10 +106,6 @@ class LevelMatrices:
     def apart(self, gathered: Tensor) -> list[list[Tensor]]:
         """The matrix of every level and swap, as views."""
         return [[gathered.as_strided(*place) for place in places] for places in self._places]
-
-    def by_level(self, gathered: Tensor) -> list[Tensor]:
-        """The matrices of every level, those of its swaps below each other, as views."""
-        return [gathered.as_strided(*place) for place in self._levels]
 
     def scatter(self, gathered: Tensor, lengths: tuple[int, ...] | None, weights: Sequence[Tensor]) -> Sequence[Tensor]:
         """The transpose of `gather`: of the shapes of the weights, from gradients, which may be written into."""

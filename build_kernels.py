@@ -1,0 +1,64 @@
+"""Builds the kernels of `bellnet.kernels` into a wheel, or beside their sources for an editable install.
+
+They need a C compiler and nothing else: no headers of torch or Python. Where there is no compiler the wheel is made
+without them, and layers run on torch's own operations.
+"""
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KERNELS = Path("src/bellnet/kernels")
+FLAGS = [
+    *("-std=c11", "-O3", "-fPIC", "-w", "-fvisibility=hidden"),
+    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
+    "-fno-tree-loop-distribute-patterns",  # short rows are not worth a call of memcpy
+]
+VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAULT": []}
+"""What torch calls the abilities of a processor, and what asks a compiler for them."""
+
+
+def compile_kernels(source: Path, into: Path) -> list[Path]:
+    """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can."""
+    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    made = []
+    for name, flags in VARIANTS.items():
+        if flags and not is_x86:
+            continue
+        library, part = into / f"kernels-{name}.so", into / f"kernels-{name}.o"
+        # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors.
+        threads = ["-fopenmp"] if sys.platform == "linux" else []
+        try:
+            subprocess.run([*compiler, *FLAGS, *flags, *threads, "-c", str(source), "-o", str(part)], check=True)
+            subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)
+            library.unlink(missing_ok=True)
+        else:
+            made.append(library)
+        part.unlink(missing_ok=True)
+    return made
+
+
+class BuildKernels(BuildHookInterface[Any]):
+    """What hatchling runs before it collects the files of a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and name what was made."""
+        if self.target_name != "wheel" or sys.platform == "win32":
+            return
+        where = Path(self.root) / KERNELS
+        made = compile_kernels(where / "kernels.c", where)
+        if made:
+            build_data["artifacts"] += [f"/{KERNELS}/*.so"]
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -1,0 +1,48 @@
+"""Compiled kernels: what runs dense layers on a CPU, in single and double precision, where they were built.
+
+They are plain C without torch's headers, compiled when the package is installed (`build_kernels.py`), once for each
+kind of processor that torch tells apart. Where they are missing torch's operations run instead, and a warning says so.
+"""
+
+import ctypes
+import os
+import warnings
+from functools import cache
+from pathlib import Path
+
+import torch
+
+PLACE = Path(__file__).parent
+WITHOUT = "BELLNET_WITHOUT_KERNELS"
+"""The environment variable that turns kernels off."""
+TYPES = {torch.float32: "f32", torch.float64: "f64"}
+"""How the functions for numbers of a type are called."""
+
+
+@cache
+def kernels() -> ctypes.CDLL | None:
+    """The library of kernels for this processor; None if it was not built or is not wanted."""
+    if os.environ.get(WITHOUT):
+        return None
+    place = PLACE / f"kernels-{processor()}.so"
+    try:
+        # Threads are those of OpenMP, whose library torch has loaded already.
+        library = ctypes.CDLL(str(place))
+    except OSError as error:
+        why = str(error) if place.exists() else "no C compiler was found when it was installed"
+        warnings.warn(
+            f"bellnet runs without its compiled kernels ({why}), so dense layers on a CPU take about twice as long.\n"
+            f"Install it again where there is a C compiler, or set {WITHOUT}=1 to have it so.",
+            stacklevel=2,
+        )
+        return None
+    for kind in TYPES.values():
+        for name in ("forward", "backward"):
+            getattr(library, f"bellnet_{name}_{kind}").restype = ctypes.c_int64
+    return library
+
+
+def processor() -> str:
+    """What torch calls the abilities of this processor, as far as there are kernels for them."""
+    said = torch.backends.cpu.get_cpu_capability()
+    return said if said in ("AVX512", "AVX2") else "DEFAULT"

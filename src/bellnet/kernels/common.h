@@ -1,0 +1,142 @@
+/* What all kernels share: the words of a program, memory for a moment, and threads. */
+#ifndef BELLNET_COMMON_H
+#define BELLNET_COMMON_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+typedef int64_t i64;
+
+#define MOST_AXES 12
+#define MOST_SETS 64
+#define BLOCK_ROWS 96 /* rows that are multiplied at a time; tiles have no more */
+#define ALIGNMENT 64
+#define EXPORTED __attribute__((visibility("default")))
+#define INLINE static inline __attribute__((always_inline))
+
+#define JOINED_(one, other) one##_##other
+#define JOINED(one, other) JOINED_(one, other)
+
+/* Folds of one rank side by side, a row of numbers for every tuple of nodes. */
+typedef struct {
+    i64 rank, width, rows;
+    i64 place;                     /* where it begins in the memory of a graph; -1 - number for a whole tensor */
+    i64 factors;                   /* where its factors begin among those of a graph; -1 for none */
+    i64 first_branch, n_branches;  /* its children */
+    i64 level;                     /* -1 if it is on none */
+    i64 length[MOST_AXES], set[MOST_AXES], stride[MOST_AXES];
+} Bundle;
+
+enum { SUM, DIAGONAL, COPY };
+
+/* Neighbouring columns of a bundle, and those of a child that come from them. */
+typedef struct {
+    i64 child, kind, stays, goes, column, child_column, width;
+    i64 step[MOST_AXES]; /* by how many rows of the child an axis of the parent moves */
+} Branch;
+
+typedef struct {
+    i64 bundle[2]; /* of the source and of the target */
+    i64 n_swaps, first_swap, matrices;
+} Level;
+
+typedef struct {
+    i64 n_roots, n_bundles, memory, bundles, branches;
+} Side;
+
+/* A plan for so many channels and nodes: whole numbers, the sections at the places that this beginning names. */
+typedef struct {
+    Side side[2];
+    i64 n_levels, levels, swaps, n_sets, n_factors, n_matrices;
+} Program;
+
+typedef struct {
+    i64 n_axes[MOST_AXES];
+} Swap; /* by how many rows an axis moves */
+
+/* Neighbouring rows of a bundle in all directions. */
+typedef struct {
+    i64 n_rows, sides[MOST_AXES];
+    i64 index[BLOCK_ROWS][MOST_AXES];
+    i64 own[BLOCK_ROWS]; /* rows of the bundle, from the first one of the tile on */
+    i64 *places;         /* the same for what each row is made of, a table of BLOCK_ROWS for each */
+} Tile;
+
+/* ---- memory for a moment: the last block that was given back is kept, unless it is large */
+
+#define KEPT_BYTES ((size_t)1 << 24)
+
+typedef struct {
+    size_t size;
+} BlockHead;
+
+static _Atomic(BlockHead *) kept_block;
+
+static void *take_block(size_t size) {
+    BlockHead *head = atomic_exchange(&kept_block, NULL);
+    if (head && head->size >= size) return (char *)head + ALIGNMENT;
+    free(head);
+    head = aligned_alloc(ALIGNMENT, (size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (!head) return NULL;
+    head->size = size;
+    return (char *)head + ALIGNMENT;
+}
+
+static void give_block(void *block) {
+    BlockHead *head = (BlockHead *)((char *)block - ALIGNMENT);
+    if (head->size <= KEPT_BYTES) head = atomic_exchange(&kept_block, head);
+    free(head);
+}
+
+static size_t rounded(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+INLINE i64 least(i64 one, i64 other) { return one < other ? one : other; }
+INLINE i64 most(i64 one, i64 other) { return one > other ? one : other; }
+
+/* ---- threads that go through one graph together */
+
+typedef struct {
+    int number, size;
+} Team;
+
+static void wait_for(Team team) {
+    if (team.size > 1) {
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+    }
+}
+
+/* The part of so many things that a member of a team takes: from `first` to before the end. */
+INLINE i64 share(Team team, i64 n_things, i64 *first) {
+    *first = n_things * team.number / team.size;
+    return n_things * (team.number + 1) / team.size;
+}
+
+/* A block of code run by so many threads, or by one where that is all there is; `team` is who runs it. */
+#ifdef _OPENMP
+#define DO_IN_PARALLEL(n_threads, ...)                                                    \
+    if (n_threads > 1) {                                                                  \
+        _Pragma("omp parallel num_threads(n_threads)") {                                  \
+            Team team = {omp_get_thread_num(), omp_get_num_threads()};                    \
+            __VA_ARGS__                                                                   \
+        }                                                                                 \
+    } else {                                                                              \
+        Team team = {0, 1};                                                               \
+        __VA_ARGS__                                                                       \
+    }
+#else
+#define DO_IN_PARALLEL(n_threads, ...)                                                    \
+    {                                                                                     \
+        Team team = {0, 1};                                                               \
+        __VA_ARGS__                                                                       \
+    }
+#endif
+
+#endif

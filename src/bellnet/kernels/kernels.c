@@ -1,0 +1,20 @@
+/* Kernels of bellnet: dense layers and products on a CPU, for single and double precision.
+ *
+ * Every file below is compiled once for each type of numbers. Nothing here knows Python or torch: arguments are
+ * pointers, and whole numbers that say how a plan is walked through.
+ */
+#include "common.h"
+
+#define REAL float
+#define TYPE f32
+#include "multiply.h"
+#include "walk.h"
+#undef REAL
+#undef TYPE
+
+#define REAL double
+#define TYPE f64
+#include "multiply.h"
+#include "walk.h"
+#undef REAL
+#undef TYPE

@@ -1,0 +1,205 @@
+"""Compiled kernels, compared with torch's operations: every variant, any number of threads, tiles of every shape."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+import bellnet as bn
+from bellnet import kernels as package
+from bellnet.execute import compiled, dense
+from bellnet.kernels import WITHOUT, kernels
+from tests.execute.subjects import randomise
+
+ROOT = Path(__file__).parents[2]
+VARIANTS = ("AVX512", "AVX2", "DEFAULT")
+
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
+
+
+def _runs(layer, given, pulled, **options):
+    """The result of a layer, and the gradients of its input and parameters."""
+    result = layer(given, **options)
+    values = result.values if isinstance(result, bn.Padded) else result
+    inside = given.values if isinstance(given, bn.Padded) else given
+    return values, *torch.autograd.grad(values, (inside, *layer.parameters()), pulled)
+
+
+def _both(layer, given, pulled, **options):
+    """The same by kernels, and by torch's operations."""
+    found = _runs(layer, given, pulled, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "can_compile", lambda plan, values: False)
+        layer._engine._last = None
+        wanted = _runs(layer, given, pulled, **options)
+    layer._engine._last = None
+    return found, wanted
+
+
+def _spreads(layer, sizes, batch, dtype=torch.float64):
+    """An input and a gradient for a layer over node sets of these sizes."""
+    given, pulled = (
+        torch.randn(batch, *[sizes[name] for name in shape], channels, dtype=dtype)
+        for shape, channels in ((layer.spec.source, layer.in_channels), (layer.spec.target, layer.out_channels))
+    )
+    return given.requires_grad_(), pulled
+
+
+@pytest.fixture(params=[1, 2, 3])
+def threads(request, monkeypatch):
+    """So many threads, however little there is to do."""
+    monkeypatch.setattr(compiled, "FEW_MULTIPLICATIONS", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+CASES = [
+    ("n n -> n n", {"n": 17}, (16, 32)),
+    ("n n -> n n", {"n": 8}, (3, 1)),
+    ("n n -> n n", {"n": 40}, (8, 8)),
+    ("n n n -> n n n", {"n": 9}, (4, 8)),
+    ("n n n n -> n n n n", {"n": 4}, (2, 2)),
+    ("n n -> n", {"n": 70}, (5, 33)),
+    ("n -> n n n", {"n": 11}, (20, 4)),
+    ("n n ->", {"n": 13}, (64, 70)),
+    ("u i -> u i", {"u": 9, "i": 21}, (7, 48)),
+    ("u u i -> i u", {"u": 6, "i": 10}, (12, 17)),
+]
+
+
+@needs_kernels
+@pytest.mark.parametrize("batch", [1, 2, 5])
+@pytest.mark.parametrize(("spec", "sizes", "channels"), CASES)
+def test_kernels_give_what_the_operations_of_torch_give(spec, sizes, channels, batch, threads):
+    layer = randomise(bn.EquivariantLinear(spec, *channels, dtype=torch.float64))
+    for one, other in zip(*_both(layer, *_spreads(layer, sizes, batch)), strict=True):
+        assert_close(one, other)
+
+
+@needs_kernels
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_variant_that_this_processor_knows_gives_the_same(variant, dtype, monkeypatch):
+    if not (package.PLACE / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
+        package.processor()
+    ):
+        pytest.skip(f"{variant} was not built, or this processor does not know it")
+    monkeypatch.setattr(package, "processor", lambda: variant)
+    kernels.cache_clear()
+    try:
+        assert variant in kernels()._name
+        for spec, sizes, channels in CASES:
+            layer = bn.EquivariantLinear(spec, *channels, dtype=dtype)
+            for one, other in zip(*_both(layer, *_spreads(layer, sizes, 3, dtype)), strict=True):
+                assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.detach().abs().max()))
+    finally:
+        kernels.cache_clear()
+
+
+@needs_kernels
+@given(st.data())
+def test_channels_sizes_and_padding_of_any_kind_change_nothing(data):
+    spec = data.draw(st.sampled_from([spec for spec, _, _ in CASES if "n n n n" not in spec]))
+    channels = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40))
+    normalize = data.draw(st.sampled_from(["mean", "sum"]))
+    layer = randomise(bn.EquivariantLinear(spec, *channels, normalize=normalize, dtype=torch.float64))
+    lengths = {name: data.draw(st.integers(0, 12)) for name in layer.spec.node_sets}
+    batch = data.draw(st.integers(0, 4))
+    given, pulled = _spreads(layer, lengths, batch)
+    if data.draw(st.booleans()):
+        sizes = {
+            name: torch.tensor(data.draw(st.lists(st.integers(0, length), min_size=batch, max_size=batch)), dtype=int)
+            for name, length in lengths.items()
+        }
+        given = bn.Padded(given, sizes if len(sizes) > 1 else next(iter(sizes.values())))
+    for one, other in zip(*_both(layer, given, pulled), strict=True):
+        assert_close(one, other)
+
+
+@needs_kernels
+@pytest.mark.parametrize("options", [{"symmetric": True}, {"hollow": True}, {"bias": False}], ids=str)
+def test_plans_with_gaps_and_layers_without_bias_run_as_well(options):
+    layer = randomise(bn.EquivariantLinear("n n n -> n n", 3, 5, dtype=torch.float64, **options))
+    for one, other in zip(*_both(layer, *_spreads(layer, {"n": 7}, 2)), strict=True):
+        assert_close(one, other)
+
+
+@needs_kernels
+def test_tensors_that_lie_otherwise_are_read_as_they_are_meant():
+    layer = randomise(bn.EquivariantLinear("n n -> n n", 4, 4, dtype=torch.float64))
+    given, pulled = (one.detach().transpose(1, 3).transpose(2, 3) for one in _spreads(layer, {"n": 4}, 2))
+    for one, other in zip(*_both(layer, given.requires_grad_(), pulled.expand(2, 4, 4, 4)), strict=True):
+        assert_close(one, other)
+
+
+@needs_kernels
+def test_sums_over_many_rows_keep_their_digits():
+    """Numbers added one after the other to one sum would lose a hundred times as much."""
+    layer = bn.EquivariantLinear("n n -> n n", 4, 4)
+    given, pulled = _spreads(layer, {"n": 300}, 2, torch.float32)
+    wanted = _runs(layer.double(), given.detach().double().requires_grad_(), pulled.double())
+    found = _runs(layer.float(), given, pulled)
+    for one, true in zip(found, wanted, strict=True):
+        assert (one.double() - true).norm() <= 10 * torch.finfo(torch.float32).eps * true.norm()
+
+
+@needs_kernels
+def test_whoever_counts_operations_sees_them():
+    layer, x = bn.EquivariantLinear("n n -> n n", 4, 8), torch.randn(2, 6, 6, 4)
+    layer(x)
+    with FlopCounterMode(display=False) as counter:
+        layer(x)
+    assert counter.get_total_flops() > 0
+
+
+def test_they_can_be_turned_off(monkeypatch):
+    monkeypatch.setenv(WITHOUT, "1")
+    kernels.cache_clear()
+    try:
+        assert kernels() is None
+        assert bn.EquivariantLinear("n n -> n n", 2, 3)(torch.ones(4, 4, 2)).shape == (4, 4, 3)
+    finally:
+        kernels.cache_clear()
+
+
+def test_a_library_without_them_says_so_once(monkeypatch, tmp_path):
+    monkeypatch.delenv(WITHOUT, raising=False)
+    monkeypatch.setattr(package, "PLACE", tmp_path)
+    kernels.cache_clear()
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3)
+    try:
+        with pytest.warns(UserWarning, match=f"no C compiler was found.*\n.*set {WITHOUT}=1"):
+            layer(torch.ones(4, 4, 2))
+        layer(torch.ones(5, 5, 2))
+    finally:
+        kernels.cache_clear()
+
+
+def test_without_a_compiler_nothing_is_built_and_nothing_is_left_behind(monkeypatch, tmp_path, capfd):
+    spec = importlib.util.spec_from_file_location("build_kernels", ROOT / "build_kernels.py")
+    building = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(building)
+    for compiler in ("there-is-no-such-compiler", f"{sys.executable} -c 'raise SystemExit(1)'"):
+        monkeypatch.setenv("CC", compiler)
+        assert building.compile_kernels(package.PLACE / "kernels.c", tmp_path) == []
+        assert not list(tmp_path.iterdir())
+        assert "built without the kernels kernels-DEFAULT.so" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_wheel_that_is_built_without_a_compiler_is_for_every_machine(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    sources = tmp_path / "sources"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(sources)], check=True)
+    subprocess.run(command, cwd=sources, check=True, capture_output=True, env={"CC": "there-is-no-such-compiler"})
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
