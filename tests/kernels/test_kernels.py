@@ -142,6 +142,14 @@ def test_tensors_that_lie_otherwise_are_read_as_they_are_meant():
 
 
 @needs_kernels
+def test_numbers_that_are_negated_when_they_are_looked_at_are_negated():
+    layer = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64))
+    negated = torch._neg_view(torch.randn(2, 4, 4, 2, dtype=torch.float64))
+    assert negated.is_neg()
+    assert_close(layer(negated), layer(negated.resolve_neg()))
+
+
+@needs_kernels
 def test_sums_over_many_rows_keep_their_digits():
     """Numbers added one after the other to one sum would lose a hundred times as much."""
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)

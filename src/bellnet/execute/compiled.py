@@ -80,7 +80,7 @@ class CompiledWalk:
         self, values: Sequence[Tensor], matrices: Tensor, *, bias: Tensor | None, means: Means
     ) -> tuple[list[Tensor], list[Tensor]]:
         """The results, and what was read."""
-        values = [one.contiguous() for one in values]
+        values = _as_they_are(values)
         like = values[0]
         results = [like.new_empty(shape) for shape in self._shapes]
         read = like.new_empty(self._n_graphs * self._program.n_read)
@@ -109,7 +109,7 @@ class CompiledWalk:
         means: Means,
     ) -> list[Tensor] | None:
         """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
-        values, gradients = [one.contiguous() for one in values], [one.contiguous() for one in gradients]
+        values, gradients = _as_they_are(values), _as_they_are(gradients)
         results = None if matrices is None else [torch.empty_like(one) for one in values]
         failed = self._backward(
             *self._where(means),
@@ -133,6 +133,11 @@ class CompiledWalk:
             _pointer(self._counts),
             _pointer(None if means.factors is None else means.factors[0]),
         )
+
+
+def _as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Tensors that have in memory what they mean, one number after the other."""
+    return [one.resolve_neg().contiguous() for one in tensors]
 
 
 def _pointer(tensor: Tensor | None) -> ctypes.c_void_p | None:
