@@ -4,6 +4,7 @@ They need a C compiler and nothing else: no headers of torch or Python. Where th
 without them, and layers run on torch's own operations.
 """
 
+import importlib.util
 import os
 import platform
 import shlex
@@ -26,8 +27,9 @@ VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAU
 """What torch calls the abilities of a processor, and what asks a compiler for them."""
 
 
-def compile_kernels(source: Path, into: Path) -> list[Path]:
+def compile_kernels(place: Path, into: Path) -> list[Path]:
     """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can."""
+    source, made_of = place / "kernels.c", f"-DBELLNET_SOURCES={_digest(place)}LL"
     compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     made = []
@@ -38,7 +40,9 @@ def compile_kernels(source: Path, into: Path) -> list[Path]:
         # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors.
         threads = ["-fopenmp"] if sys.platform == "linux" else []
         try:
-            subprocess.run([*compiler, *FLAGS, *flags, *threads, "-c", str(source), "-o", str(part)], check=True)
+            subprocess.run(
+                [*compiler, *FLAGS, *flags, *threads, made_of, "-c", str(source), "-o", str(part)], check=True
+            )
             subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)
@@ -49,6 +53,16 @@ def compile_kernels(source: Path, into: Path) -> list[Path]:
     return made
 
 
+def _digest(place: Path) -> int:
+    """The number of the sources, by the same function that looks at it when kernels are loaded."""
+    found = importlib.util.spec_from_file_location("sources", place / "sources.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return int(module.digest(place))
+
+
 class BuildKernels(BuildHookInterface[Any]):
     """What hatchling runs before it collects the files of a wheel."""
 
@@ -57,7 +71,7 @@ class BuildKernels(BuildHookInterface[Any]):
         if self.target_name != "wheel" or sys.platform == "win32":
             return
         where = Path(self.root) / KERNELS
-        made = compile_kernels(where / "kernels.c", where)
+        made = compile_kernels(where, where)
         if made:
             build_data["artifacts"] += [f"/{KERNELS}/*.so"]
             build_data["pure_python"] = False

@@ -26,7 +26,7 @@ class Explicit:
     def present(self, plan):
         return None
 
-    def walk(self, plan, channels, values):
+    def walk(self, plan, channels, values, *, mean, matrices):
         return None
 
     def moves(self, plan, values, *, mean):

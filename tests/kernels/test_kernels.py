@@ -1,6 +1,7 @@
 """Compiled kernels, compared with torch's operations: every variant, any number of threads, tiles of every shape."""
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -192,13 +193,30 @@ def test_a_library_without_them_says_so_once(monkeypatch, tmp_path):
         kernels.cache_clear()
 
 
+@needs_kernels
+def test_kernels_of_other_sources_are_not_used(monkeypatch, tmp_path):
+    """As after an update of a clone that is not installed again: what they are called with may have changed."""
+    for path in package.PLACE.iterdir():
+        if path.suffix in (".c", ".h", ".so"):
+            shutil.copy(path, tmp_path)
+    with (tmp_path / "common.h").open("a") as opened:
+        opened.write("/* and more */\n")
+    monkeypatch.setattr(package, "PLACE", tmp_path)
+    kernels.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="made of other sources than those beside them"):
+            assert kernels() is None
+    finally:
+        kernels.cache_clear()
+
+
 def test_without_a_compiler_nothing_is_built_and_nothing_is_left_behind(monkeypatch, tmp_path, capfd):
     spec = importlib.util.spec_from_file_location("build_kernels", ROOT / "build_kernels.py")
     building = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(building)
     for compiler in ("there-is-no-such-compiler", f"{sys.executable} -c 'raise SystemExit(1)'"):
         monkeypatch.setenv("CC", compiler)
-        assert building.compile_kernels(package.PLACE / "kernels.c", tmp_path) == []
+        assert building.compile_kernels(package.PLACE, tmp_path) == []
         assert not list(tmp_path.iterdir())
         assert "built without the kernels kernels-DEFAULT.so" in capfd.readouterr().err
 

@@ -1,20 +1,21 @@
 """A plan on dense tensors, run by compiled kernels: on a CPU, in single or double precision."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from bellnet.execute.layout import Channels
-from bellnet.execute.level_matrices import LevelMatrices
-from bellnet.execute.means import Means
+from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.program import Program, fits, program
 from bellnet.kernels import TYPES, kernels
 from bellnet.plan import Plan
 from bellnet.tensors.keeping import making_constants
+
+Kernel = Callable[[Any], int]
 
 FEW_MULTIPLICATIONS = 2**17
 """So many are worth a thread."""
@@ -33,106 +34,122 @@ def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
     return kernels() is not None and fits(plan)
 
 
-class CompiledWalk:
-    """A plan with so many channels, for dense tensors over so many nodes."""
+class _Call(ctypes.Structure):
+    """What a kernel is given (`kernels/walk.h`)."""
 
-    def __init__(self, plan: Plan, channels: Channels, nodes: Nodes, values: Sequence[Tensor]) -> None:
-        self.plan, self.nodes, self._n_graphs = plan, nodes, len(values[0])
-        self._program: Program = program(plan, channels, nodes.lengths)
-        kind = TYPES[values[0].dtype]
-        library = kernels()
-        self._forward = getattr(library, f"bellnet_forward_{kind}")
-        self._backward = getattr(library, f"bellnet_backward_{kind}")
+    _fields_ = (
+        ("words", ctypes.c_void_p),
+        ("n_graphs", ctypes.c_int64),
+        ("n_threads", ctypes.c_int64),
+        ("mean", ctypes.c_int64),
+        ("counts", ctypes.c_void_p),
+        ("factors", ctypes.c_void_p),
+        ("sources", ctypes.c_void_p),
+        ("targets", ctypes.c_void_p),
+        ("weights", ctypes.c_void_p),
+        ("biases", ctypes.c_void_p),
+        ("read", ctypes.c_void_p),
+        ("of_weights", ctypes.c_void_p),
+        ("of_biases", ctypes.c_void_p),
+        ("of_sources", ctypes.c_void_p),
+    )
+
+
+class CompiledWalk:
+    """A plan with so many channels, for dense tensors over so many nodes.
+
+    Args:
+        plan: The plan.
+        channels: Those of every source and of every target.
+        nodes: How many nodes there are.
+        values: What it runs on, or tensors like that.
+        mean: Whether to divide every sum by the number of its terms.
+    """
+
+    def __init__(self, plan: Plan, channels: Channels, nodes: Nodes, values: Sequence[Tensor], *, mean: bool) -> None:
+        like, library = values[0], kernels()
+        self._program, self._n_graphs = program(plan, channels, nodes.lengths), len(like)
+        kind = TYPES[like.dtype]
+        self._forward: Kernel = getattr(library, f"bellnet_forward_{kind}")
+        self._backward: Kernel = getattr(library, f"bellnet_backward_{kind}")
         self._shapes = tuple(
             (self._n_graphs, *[nodes.lengths[node_set] for node_set in root.axes], width)
             for root, width in zip(plan.target.roots, channels[1], strict=True)
         )
         self._most_threads = 1 + self._n_graphs * self._program.n_multiplications // FEW_MULTIPLICATIONS
+        # Where all graphs are of one size the weights are divided, elsewhere what was read.
         self._counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
-        self._words = ctypes.addressof(self._program.words)
-
-    def means(self, values: Sequence[Tensor]) -> Means:
-        """How the sums of these values become means: in the weights where all graphs are of one size."""
-        if self.nodes.counts is None:
-            return Means(self.nodes.lengths)
-        kept, key = self.nodes.kept, (self._program, values[0].dtype)
-        if key not in kept:
-            with making_constants():
-                kept[key] = self._factors(values[0])
-        return Means(None, (kept[key],))
-
-    def _factors(self, like: Tensor) -> Tensor:
-        """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
-        by_bundle = self.nodes.factors(self.plan, like).factors or ()
-        parts = [like.new_zeros(self._n_graphs, 0)]
-        for number, widths in self._program.factored:
-            found = by_bundle[number]
-            assert found is not None
-            columns = found.reshape(self._n_graphs, len(widths))
-            parts.append(columns.repeat_interleave(torch.tensor(widths), 1).to(like.dtype))
-        return torch.cat(parts, 1)
-
-    def views(self, matrices: LevelMatrices, gathered: Tensor) -> Tensor:
-        """The matrices as they are used: as they lie in memory."""
-        return gathered
+        self._factors = _factors(self._program, plan, nodes, like) if mean and nodes.counts is not None else None
+        self._mean = mean and nodes.counts is None
 
     def forward(
-        self, values: Sequence[Tensor], matrices: Tensor, *, bias: Tensor | None, means: Means
-    ) -> tuple[list[Tensor], list[Tensor]]:
+        self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
+    ) -> tuple[list[Tensor], list[Tensor | None]]:
         """The results, and what was read."""
-        values = _as_they_are(values)
+        values, weights = _as_they_are(values), _as_they_are(weights)
         like = values[0]
         results = [like.new_empty(shape) for shape in self._shapes]
         read = like.new_empty(self._n_graphs * self._program.n_read)
-        if bias is not None:
-            bias = bias.contiguous()
-        failed = self._forward(
-            *self._where(means),
-            _pointers(values),
-            _pointer(matrices),
-            _pointer(bias),
-            _pointer(read),
-            _pointers(results),
-        )
-        _check(failed)
+        call = self._call(values, weights, read, results)
+        if biases is not None:
+            biases = _as_they_are(biases)
+            call.biases = _pointers(biases)
+        _run(self._forward, call)
         return results, [read]
 
     def backward(
         self,
         gradients: Sequence[Tensor],
         values: Sequence[Tensor],
-        read: list[Tensor],
-        *,
-        matrices: Tensor | None,
-        of_matrices: Tensor,
-        of_bias: Tensor | None,
-        means: Means,
-    ) -> list[Tensor] | None:
-        """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
-        values, gradients = _as_they_are(values), _as_they_are(gradients)
-        results = None if matrices is None else [torch.empty_like(one) for one in values]
-        failed = self._backward(
-            *self._where(means),
-            _pointers(values),
-            _pointer(matrices),
-            _pointer(read[0]),
-            _pointers(gradients),
-            _pointer(of_matrices),
-            _pointer(of_bias),
-            None if results is None else _pointers(results),
+        weights: Sequence[Tensor],
+        biases: Sequence[Tensor],
+        kept: Sequence[Any],
+        needs: Needs,
+    ) -> Gradients:
+        """The gradients of weights, biases and values, as far as they are needed."""
+        values, weights, gradients = map(_as_they_are, (values, weights, gradients))
+        call = self._call(values, weights, kept[0], gradients)
+        found = Gradients(
+            [torch.empty_like(one) for one in weights] if needs.weights else None,
+            [torch.empty_like(one, memory_format=torch.contiguous_format) for one in biases] if needs.biases else None,
+            [torch.empty_like(one) for one in values] if needs.values else None,
         )
-        _check(failed)
-        return results
+        call.of_weights, call.of_biases, call.of_sources = map(_pointers, found)
+        _run(self._backward, call)
+        return found
 
-    def _where(self, means: Means) -> tuple[ctypes.c_void_p | ctypes.c_int64 | None, ...]:
-        """The first arguments of a kernel: the plan, the graphs, and how many threads there are."""
-        return (
-            ctypes.c_void_p(self._words),
-            ctypes.c_int64(self._n_graphs),
-            ctypes.c_int64(min(torch.get_num_threads(), self._most_threads)),
-            _pointer(self._counts),
-            _pointer(None if means.factors is None else means.factors[0]),
+    def _call(
+        self, values: Sequence[Tensor], weights: Sequence[Tensor], read: Tensor, targets: Sequence[Tensor]
+    ) -> _Call:
+        """What all kernels need; the tensors have to live as long as it does."""
+        return _Call(
+            words=ctypes.addressof(self._program.words),
+            n_graphs=self._n_graphs,
+            n_threads=min(torch.get_num_threads(), self._most_threads),
+            mean=self._mean,
+            counts=None if self._counts is None else self._counts.data_ptr(),
+            factors=None if self._factors is None else self._factors.data_ptr(),
+            sources=_pointers(values),
+            targets=_pointers(targets),
+            weights=_pointers(weights),
+            read=read.data_ptr(),
         )
+
+
+def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
+    """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
+    key = program, like.dtype
+    if key not in nodes.kept:
+        with making_constants():
+            by_bundle, parts = nodes.factors(plan, like).factors or (), [like.new_zeros(len(like), 0)]
+            for number, widths in program.factored:
+                found = by_bundle[number]
+                assert found is not None
+                columns = found.reshape(len(like), len(widths))
+                parts.append(columns.repeat_interleave(torch.tensor(widths), 1).to(like.dtype))
+            nodes.kept[key] = torch.cat(parts, 1)
+    kept: Tensor = nodes.kept[key]
+    return kept
 
 
 def _as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -140,14 +157,13 @@ def _as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [one.resolve_neg().contiguous() for one in tensors]
 
 
-def _pointer(tensor: Tensor | None) -> ctypes.c_void_p | None:
-    return None if tensor is None else ctypes.c_void_p(tensor.data_ptr())
+def _pointers(tensors: Sequence[Tensor] | None) -> Any:
+    """Where tensors are, where a kernel finds it."""
+    if tensors is None:
+        return None
+    return ctypes.cast((ctypes.c_void_p * len(tensors))(*[one.data_ptr() for one in tensors]), ctypes.c_void_p)
 
 
-def _pointers(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(tensors))(*[one.data_ptr() for one in tensors])
-
-
-def _check(failed: int) -> None:
-    if failed:
+def _run(kernel: Kernel, call: _Call) -> None:
+    if kernel(ctypes.byref(call)):
         raise MemoryError("bellnet's kernels found no memory for what a layer needs for a moment.")

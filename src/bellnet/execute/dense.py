@@ -3,7 +3,7 @@
 Tensors have their axes grouped by node set.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bellnet.execute.compiled import CompiledWalk, are_watched, can_compile
 from bellnet.execute.dense_moves import DenseMoves
+from bellnet.execute.gathered import GatheredWalk
 from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
@@ -41,11 +42,20 @@ class Dense:
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 
-    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "CompiledWalk | DenseWalk":
+    def walk(
+        self,
+        plan: Plan,
+        channels: Channels,
+        values: Sequence[Tensor],
+        *,
+        mean: bool,
+        matrices: Callable[[], LevelMatrices],
+    ) -> CompiledWalk | GatheredWalk:
         """What runs a plan with so many channels on these values."""
         if can_compile(plan, values):
-            return CompiledWalk(plan, channels, self.nodes, values)
-        return DenseWalk(plan, channels, self.nodes)
+            return CompiledWalk(plan, channels, self.nodes, values, mean=mean)
+        walk = DenseWalk(plan, channels, self.nodes)
+        return GatheredWalk(walk, matrices(), walk.means(values) if mean else NO_MEANS)
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[DenseMoves, Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""

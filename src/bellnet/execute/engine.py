@@ -5,21 +5,18 @@ see the operations themselves, to trace, transform or differentiate them once mo
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bellnet.execute.layout import Layout, Walk
+from bellnet.execute.layout import Layout, Needs, Walk
 from bellnet.execute.level_matrices import LevelMatrices
-from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.orders import in_order
 from bellnet.execute.plain import run_plain
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.plan import Plan, Present, Swap
-
-FEW_NUMBERS = 2**16
-"""Matrices of so many numbers, or of no more than the input has, are kept for the gradient; others are made again."""
 
 
 class Engine:
@@ -42,8 +39,7 @@ class Engine:
         self.channels = inside, outside
         self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)))
         self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
-        self._own: dict[torch.device, LevelMatrices] = {}
-        self._last: tuple[object, Prepared] | None = None
+        self._last: tuple[object, Walk] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])
         inverses = [tuple(map(root.order.index, range(len(root.order)))) for root in plan.target.roots]
@@ -101,34 +97,30 @@ class Engine:
     ) -> Sequence[Tensor]:
         if wants_plain():
             return self.plainly(layout, values, weights, biases)
-        prepared = self._prepared(layout, values, weights[0].device)
-        if prepared is None:
+        walk = self._prepared(layout, values, weights[0].device)
+        if walk is None:
             return self.plainly(layout, values, weights, biases)
         inputs = (*weights, *(biases or ()), *values)
         if torch.is_grad_enabled() and any(one.requires_grad for one in inputs):
             counts = len(weights), 0 if biases is None else len(biases)
             results: tuple[Tensor, ...] = _Run.apply(  # type: ignore[no-untyped-call]
-                prepared, self, layout, counts, *inputs
+                walk, self, layout, counts, *inputs
             )
             return results
-        return prepared.forward(values, weights, biases)[0]
+        return walk.forward(values, weights, biases, needed=False)[0]
 
-    def _prepared(self, layout: Layout, values: Sequence[Tensor], device: torch.device) -> "Prepared | None":
-        """What runs, and with which matrices; None to go by the moves. The last is kept: it often comes again."""
+    def _prepared(self, layout: Layout, values: Sequence[Tensor], device: torch.device) -> Walk | None:
+        """What runs, made ready; None to go by the moves. The last is kept: it often comes again."""
         key, last = layout.key(values), self._last
         if last is not None and key is not None and last[0] == key:
             return last[1]
-        left = layout.present(self.plan)
-        walk = layout.walk(self.plan if left is None else left.plan, self.channels, values)
-        if walk is None:
-            return None
-        matrices = self._own.get(device) if left is None else self._level_matrices(left, device)
-        if matrices is None:
-            matrices = self._own[device] = self._level_matrices(self._all, device)
-        prepared = Prepared(walk, matrices, walk.means(values) if self.mean else NO_MEANS)
-        if key is not None:
-            self._last = key, prepared
-        return prepared
+        left = layout.present(self.plan) or self._all
+        walk = layout.walk(
+            left.plan, self.channels, values, mean=self.mean, matrices=partial(self._level_matrices, left, device)
+        )
+        if key is not None and walk is not None:
+            self._last = key, walk
+        return walk
 
     def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
         of_device = self._matrices.setdefault(device, {})
@@ -159,67 +151,36 @@ def _in_orders(tensors: Sequence[Tensor], orders: Sequence[Swap | None]) -> list
     return [one if order is None else in_order(one, order) for one, order in zip(tensors, orders, strict=True)]
 
 
-class Prepared(NamedTuple):
-    """A plan made ready for a layout: what walks through it, with which matrices, and how sums become means."""
-
-    walk: Walk
-    matrices: LevelMatrices
-    means: Means
-
-    def forward(
-        self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
-    ) -> tuple[Sequence[Tensor], Tensor, list[Tensor]]:
-        """The results, all matrices, and what was read."""
-        walk, matrices, means = self
-        gathered = matrices.gather(weights, means.lengths)
-        bias = None if biases is None else matrices.gather_biases(biases)
-        results, read = walk.forward(values, walk.views(matrices, gathered), bias=bias, means=means)
-        return results, gathered, read
-
-
 class _Run(torch.autograd.Function):
     """A walk with its gradient, from weights, biases and values; what it returns is never a view."""
 
     @staticmethod
     def forward(
-        ctx: Any, prepared: Prepared, engine: Engine, layout: Layout, counts: tuple[int, int], *inputs: Tensor
+        ctx: Any, walk: Walk, engine: Engine, layout: Layout, counts: tuple[int, int], *inputs: Tensor
     ) -> tuple[Tensor, ...]:
         weights, biases, values = _three(inputs, counts)
-        results, gathered, read = prepared.forward(values, weights, biases or None)
-        ctx.engine, ctx.layout, ctx.prepared, ctx.counts = engine, layout, prepared, counts
-        # What was read is small, but for the input itself, and matrices are kept if they are. All of it goes through
-        # autograd's hands, which lets go of it in time and knows of checkpointing.
         *_, to_values = _three(ctx.needs_input_grad[4:], counts)
-        are_small = gathered.numel() <= max(values[0].numel(), FEW_NUMBERS)
-        ctx.save_for_backward(gathered if are_small and any(to_values) else None, *inputs, *read)
+        results, kept = walk.forward(values, weights, biases or None, needed=any(to_values))
+        ctx.engine, ctx.layout, ctx.walk, ctx.counts = engine, layout, walk, counts
+        # All that is kept goes through autograd's hands, which lets go of it in time and knows of checkpointing.
+        ctx.save_for_backward(*inputs, *kept)
         return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         needs = ctx.needs_input_grad[4:]
-        gathered, *saved = ctx.saved_tensors
-        inputs, read = saved[: len(needs)], saved[len(needs) :]
+        saved = ctx.saved_tensors
+        inputs, kept = saved[: len(needs)], saved[len(needs) :]
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradients[0]):  # somebody looks at this pass, too
             return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
         weights, biases, values = _three(inputs, ctx.counts)
-        to_weights, to_biases, to_values = map(any, _three(needs, ctx.counts))
-        walk, matrices, means = ctx.prepared
-        if to_values and gathered is None:
-            gathered = matrices.gather(weights, means.lengths)
-        of_gathered = matrices.zeros(weights[0])
-        of_bias = matrices.zeros_of_bias(weights[0]) if to_biases else None
-        of_values = walk.backward(
-            gradients,
-            values,
-            read,
-            matrices=walk.views(matrices, gathered) if to_values else None,
-            of_matrices=walk.views(matrices, of_gathered),
-            of_bias=of_bias,
-            means=means,
+        found = ctx.walk.backward(gradients, values, weights, biases, kept, Needs(*map(any, _three(needs, ctx.counts))))
+        return (
+            *(None, None, None, None),
+            *(found.weights or [None] * len(weights)),
+            *(found.biases or [None] * len(biases)),
+            *(found.values or [None] * len(values)),
         )
-        of_weights = matrices.scatter(of_gathered, means.lengths, weights) if to_weights else [None] * len(weights)
-        of_biases = [None] * len(biases) if of_bias is None else matrices.scatter_biases(of_bias, biases)
-        return None, None, None, None, *of_weights, *of_biases, *(of_values or [None] * len(values))
 
 
 def _three(inputs: Sequence[Any], counts: tuple[int, int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:

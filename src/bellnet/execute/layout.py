@@ -1,7 +1,7 @@
 """What the engine needs of a layout, that is of the way in which values over tuples of nodes are held."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -14,32 +14,40 @@ Channels = tuple[tuple[int, ...], tuple[int, ...]]
 """Those of every source and of every target."""
 
 
+class Needs(NamedTuple):
+    """Whose gradients are needed."""
+
+    weights: bool
+    biases: bool
+    values: bool
+
+
+class Gradients(NamedTuple):
+    """Those of all weights, of all biases and of all values; None where they were not needed."""
+
+    weights: Sequence[Tensor] | None
+    biases: Sequence[Tensor] | None
+    values: Sequence[Tensor] | None
+
+
 class Walk(Protocol):
     """Runs a plan on numbers, and its gradient."""
 
-    def means(self, values: Sequence[Tensor]) -> Means:
-        """How the sums of these values become means; the weights see to it, if they can."""
-
-    def views(self, matrices: LevelMatrices, gathered: Tensor) -> Any:
-        """The matrices as `forward` and `backward` use them."""
-
     def forward(
-        self, values: Sequence[Tensor], matrices: Any, *, bias: Tensor | None, means: Means
-    ) -> tuple[Sequence[Tensor], list[Tensor]]:
-        """The results, and what was read but the values themselves."""
+        self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor | None]]:
+        """The results, and what is kept for the gradient; `needed` says whether that of the values will be."""
 
     def backward(
         self,
         gradients: Sequence[Tensor],
         values: Sequence[Tensor],
-        read: list[Tensor],
-        *,
-        matrices: Any,
-        of_matrices: Any,
-        of_bias: Tensor | None,
-        means: Means,
-    ) -> Sequence[Tensor] | None:
-        """The gradients of the values, if matrices are given; those of matrices and bias are added in place."""
+        weights: Sequence[Tensor],
+        biases: Sequence[Tensor],
+        kept: Sequence[Any],
+        needs: Needs,
+    ) -> Gradients:
+        """The gradients of weights, biases and values, as far as they are needed."""
 
 
 class Layout(Protocol):
@@ -55,8 +63,16 @@ class Layout(Protocol):
     def present(self, plan: Plan) -> Present | None:
         """The maps that have something to do; None for all of them."""
 
-    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> Walk | None:
-        """What runs a plan with so many channels on these values; None to go by the moves."""
+    def walk(
+        self,
+        plan: Plan,
+        channels: Channels,
+        values: Sequence[Tensor],
+        *,
+        mean: bool,
+        matrices: Callable[[], LevelMatrices],
+    ) -> Walk | None:
+        """What runs a plan with so many channels on these values, with matrices for it; None to go by the moves."""
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[Moves, Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""

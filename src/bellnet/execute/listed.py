@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.absent import what_is_left
+from bellnet.execute.gathered import GatheredWalk
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
@@ -52,9 +53,18 @@ class Supports(NamedTuple):
         """The maps that have something to do."""
         return what_is_left(plan, self.sources, self.targets)
 
-    def walk(self, plan: Plan, channels: Channels, values: Sequence[Tensor]) -> "ListedWalk":
-        """What runs a plan."""
-        return ListedWalk(Listed.on(plan, self), channels)
+    def walk(
+        self,
+        plan: Plan,
+        channels: Channels,
+        values: Sequence[Tensor],
+        *,
+        mean: bool,
+        matrices: Callable[[], LevelMatrices],
+    ) -> GatheredWalk:
+        """What runs a plan with so many channels."""
+        walk = ListedWalk(Listed.on(plan, self), channels)
+        return GatheredWalk(walk, matrices(), walk.means(values) if mean else NO_MEANS)
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple["Listed", Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""

@@ -7,12 +7,12 @@ from itertools import accumulate
 from math import prod
 
 from bellnet.execute.layout import Channels
-from bellnet.plan import Branch, Plan, Tree
+from bellnet.plan import Branch, Level, Plan, Tree
 
 MOST_AXES, MOST_SETS = 12, 64
 """As in `kernels/common.h`."""
 KINDS = {"sum": 0, "diagonal": 1, "copy": 2}
-HEAD = 16
+HEAD = 21
 """How many numbers a program begins with."""
 
 
@@ -47,7 +47,7 @@ class Program:
             body += bundles + branches
             if not side:
                 self.n_read = memory
-        levels, swaps, at = [], list[int](), 0
+        levels, swaps, blocks, at = [], list[int](), list[int](), 0
         self.n_multiplications = 0
         for number, level in enumerate(plan.levels):
             both = [tree.levels[number] for tree in trees]
@@ -55,17 +55,22 @@ class Program:
                 tree.bundles[one].width(several) for tree, one, several in zip(trees, both, channels, strict=True)
             )
             levels += [*both, len(level.swaps), len(swaps) // MOST_AXES, at]
-            at += len(level.swaps) * height * width
+            for plane in level.index:
+                blocks += _blocks(plan, level, plane, channels, lengths, at)
+                at += height * width
             strides = _strides(level.axis_sets, lengths)
             backward = [_on_axes(dict(zip(swap, strides, strict=True))) for swap in level.swaps]
             forward = [_on_axes({axis: strides[one] for axis, one in enumerate(swap)}) for swap in level.swaps]
             swaps += [stride for one in (*backward, *forward) for stride in one]
             n_rows = prod(lengths[one] for one in level.axis_sets)
             self.n_multiplications += n_rows * len(level.swaps) * height * width
-        head += [len(plan.levels), HEAD + len(body), HEAD + len(body) + len(levels), len(lengths), sum(widths), at]
-        words = [*head, *body, *levels, *swaps]
+        sizes = [len(patterns) * width for patterns, width in zip(plan.written, channels[1], strict=True)]
+        sections = [body, levels, swaps, blocks, sizes]
+        _, at_levels, at_swaps, at_blocks, at_sizes, _ = accumulate(map(len, sections), initial=HEAD)
+        head += [len(plan.levels), at_levels, at_swaps, len(lengths), sum(widths)]
+        head += [at, plan.n_maps, at_blocks, int(plan.has_gaps), len(sizes), at_sizes]
+        words = [*head, *(word for section in sections for word in section)]
         self.words = (ctypes.c_int64 * len(words))(*words)
-        self.factors_per_graph = sum(widths)
 
 
 program = lru_cache(maxsize=256)(Program)
@@ -116,6 +121,28 @@ def _branch(
     width = above.width(channels, branch.parent_start, branch.parent_start + branch.n_columns)
     numbers = [child, KINDS[branch.kind], stays, max(goes, 0), column, below.width(channels, 0, branch.start), width]
     return [*numbers, *_on_axes(steps)]
+
+
+def _blocks(
+    plan: Plan,
+    level: Level,
+    plane: Sequence[Sequence[int | None]],
+    channels: Channels,
+    lengths: tuple[int, ...],
+    at: int,
+) -> list[int]:
+    """The words of all maps with one swap, whose matrix begins at a place."""
+    heights = [channels[0][fold.tensor] for fold in level.reads]
+    widths = [channels[1][fold.tensor] for fold in level.writes]
+    words, step, n_targets = list[int](), sum(widths), len(plan.target.roots)
+    for read, row, height, numbers in zip(level.reads, accumulate(heights, initial=0), heights, plane, strict=False):
+        n_terms = prod(max(lengths[one], 1) for one in read.dropped_sets)
+        columns = accumulate(widths, initial=0)
+        for write, column, width, number in zip(level.writes, columns, widths, numbers, strict=False):
+            if number is not None:
+                pair = read.tensor * n_targets + write.tensor
+                words += [pair, number - plan.pairs[pair].start, height, width, at + row * step + column, step, n_terms]
+    return words
 
 
 def _strides(axis_sets: Sequence[int], lengths: tuple[int, ...]) -> list[int]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import torch
 
+from bellnet.kernels.sources import digest
+
 PLACE = Path(__file__).parent
 WITHOUT = "BELLNET_WITHOUT_KERNELS"
 """The environment variable that turns kernels off."""
@@ -24,18 +26,25 @@ def kernels() -> ctypes.CDLL | None:
     """The library of kernels for this processor; None if it was not built or is not wanted."""
     if os.environ.get(WITHOUT):
         return None
-    place = PLACE / f"kernels-{processor()}.so"
     try:
-        # Threads are those of OpenMP, whose library torch has loaded already.
-        library = ctypes.CDLL(str(place))
+        return _loaded(PLACE / f"kernels-{processor()}.so")
     except OSError as error:
-        why = str(error) if place.exists() else "no C compiler was found when it was installed"
         warnings.warn(
-            f"bellnet runs without its compiled kernels ({why}), so dense layers on a CPU take about twice as long.\n"
+            f"bellnet runs without its compiled kernels: {error}. Dense layers on a CPU take about twice as long.\n"
             f"Install it again where there is a C compiler, or set {WITHOUT}=1 to have it so.",
             stacklevel=2,
         )
         return None
+
+
+def _loaded(place: Path) -> ctypes.CDLL:
+    if not place.exists():
+        raise OSError("no C compiler was found when it was installed")
+    # Threads are those of OpenMP, whose library torch has loaded already.
+    library = ctypes.CDLL(str(place))
+    library.bellnet_sources.restype = ctypes.c_int64
+    if library.bellnet_sources() != digest(place.parent):
+        raise OSError("they were made of other sources than those beside them")
     for kind in TYPES.values():
         for name in ("forward", "backward"):
             getattr(library, f"bellnet_{name}_{kind}").restype = ctypes.c_int64

@@ -50,10 +50,19 @@ typedef struct {
     i64 n_roots, n_bundles, memory, bundles, branches;
 } Side;
 
+/* The weight of one map, (rows, columns) numbers, and where it stands in the matrices of its level. */
+typedef struct {
+    i64 weight, map, rows, columns;
+    i64 place, step; /* its first number, and how many there are from one row to the next */
+    i64 n_terms;     /* of every sum that it multiplies */
+} Block;
+
 /* A plan for so many channels and nodes: whole numbers, the sections at the places that this beginning names. */
 typedef struct {
     Side side[2];
-    i64 n_levels, levels, swaps, n_sets, n_factors, n_matrices;
+    i64 n_levels, levels, swaps, n_sets, n_factors;
+    i64 n_matrices, n_blocks, blocks, has_gaps; /* the numbers of all matrices, and what they are made of */
+    i64 n_biases, biases;                       /* for every target, the numbers of its bias */
 } Program;
 
 typedef struct {

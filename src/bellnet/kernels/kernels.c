@@ -5,6 +5,9 @@
  */
 #include "common.h"
 
+/* Which sources this was made of; see sources.py. */
+EXPORTED i64 bellnet_sources(void) { return BELLNET_SOURCES; }
+
 #define REAL float
 #define TYPE f32
 #include "multiply.h"

@@ -8,6 +8,7 @@
 #define Tree NAMED(Tree)
 #define Mixing NAMED(Mixing)
 #define Walk NAMED(Walk)
+#define Call NAMED(Call)
 
 /* One side of a plan for one graph: where its numbers are, and how many nodes there are. */
 typedef struct {
@@ -371,7 +372,6 @@ typedef struct {
     REAL *const *roots[2], *const *of_sources;
     REAL *read; /* (n_graphs, memory of the source) */
     const REAL *matrices, *bias;
-    REAL *of_matrices, *of_bias;
 } Walk;
 
 INLINE const Level *NAMED(levels)(const Walk *walk) { return (const Level *)(walk->words + walk->program->levels); }
@@ -496,96 +496,162 @@ static void NAMED(backward_graph)(const Walk *walk, i64 graph, Team team, const 
     wait_for(team);
 }
 
-/* ---- what is called from outside; the result is zero, or one if there was no memory */
+/* ---- weights as they are stored, and matrices as levels use them */
 
-static Walk NAMED(walk)(const i64 *words, i64 n_graphs, const i64 *counts, const void *factors) {
-    return (Walk){.program = (const Program *)words, .words = words, .n_graphs = n_graphs, .counts = counts, .factors = factors};
+/* The matrices of all levels; with `mean` they also turn sums into means over all nodes. */
+static void NAMED(gather)(const Walk *walk, const REAL *const *weights, int mean, REAL *matrices) {
+    const Program *program = walk->program;
+    const Block *blocks = (const Block *)(walk->words + program->blocks);
+    if (program->has_gaps) memset(matrices, 0, program->n_matrices * sizeof(REAL));
+    for (i64 number = 0; number < program->n_blocks; number++) {
+        const Block *block = blocks + number;
+        const REAL *weight = weights[block->weight] + block->map * block->rows * block->columns;
+        REAL factor = mean ? (REAL)1 / (REAL)block->n_terms : 1;
+        for (i64 row = 0; row < block->rows; row++)
+            for (i64 column = 0; column < block->columns; column++)
+                matrices[block->place + row * block->step + column] = weight[row * block->columns + column] * factor;
+    }
 }
 
-EXPORTED i64 NAMED(bellnet_forward)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, const void *factors,
-                                    void *const *sources, const void *matrices, const void *bias, void *read,
-                                    void *const *targets) {
-    Walk walk = NAMED(walk)(words, n_graphs, counts, factors);
-    walk.roots[0] = (REAL *const *)sources, walk.roots[1] = (REAL *const *)targets;
-    walk.matrices = matrices, walk.bias = bias, walk.read = read;
+/* The transpose: gradients of the weights from those of the matrices. */
+static void NAMED(scatter)(const Walk *walk, const REAL *matrices, int mean, REAL *const *weights) {
+    const Program *program = walk->program;
+    const Block *blocks = (const Block *)(walk->words + program->blocks);
+    for (i64 number = 0; number < program->n_blocks; number++) {
+        const Block *block = blocks + number;
+        REAL *weight = weights[block->weight] + block->map * block->rows * block->columns;
+        REAL factor = mean ? (REAL)1 / (REAL)block->n_terms : 1;
+        for (i64 row = 0; row < block->rows; row++)
+            for (i64 column = 0; column < block->columns; column++)
+                weight[row * block->columns + column] = matrices[block->place + row * block->step + column] * factor;
+    }
+}
+
+static i64 NAMED(count_biases)(const Program *program, const i64 *words) {
+    i64 size = 0;
+    for (i64 target = 0; target < program->n_biases; target++) size += words[program->biases + target];
+    return size;
+}
+
+/* ---- what is called from outside; the result is zero, or one if there was no memory */
+
+/* All arguments of a call; see `Call` in execute/compiled.py. */
+typedef struct {
+    const i64 *words;
+    i64 n_graphs, n_threads, mean;
+    const i64 *counts;
+    const REAL *factors;
+    REAL *const *sources, *const *targets;
+    const REAL *const *weights, *const *biases;
+    REAL *read;
+    REAL *const *of_weights, *const *of_biases, *const *of_sources;
+} Call;
+
+static Walk NAMED(walk)(const Call *call) {
+    return (Walk){.program = (const Program *)call->words, .words = call->words, .n_graphs = call->n_graphs,
+                  .counts = call->counts, .factors = call->factors, .roots = {call->sources, call->targets},
+                  .of_sources = call->of_sources, .read = call->read};
+}
+
+EXPORTED i64 NAMED(bellnet_forward)(const Call *call) {
+    Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
-    i64 places[program->n_levels + 1];
+    i64 n_graphs = call->n_graphs, n_threads = call->n_threads, places[program->n_levels + 1];
     i64 n_packed = rounded(NAMED(place_matrices)(&walk, 1, places)), room = rounded(NAMED(room_of_side)(&walk, 1));
+    i64 n_matrices = rounded(program->n_matrices), n_biases = rounded(NAMED(count_biases)(program, walk.words));
     i64 memory = rounded(program->side[1].memory), own = n_threads > 1 ? rounded(program->side[0].memory) : 0;
     i64 each = memory + room, tables = NAMED(tables_of_side)(&walk, 1);
-    i64 *all_tables = take_block(n_threads * tables * sizeof(i64) + (n_packed + n_threads * (each + own)) * sizeof(REAL));
+    i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
+                                 (n_matrices + n_biases + n_packed + n_threads * (each + own)) * sizeof(REAL));
     if (!all_tables) return 1;
-    REAL *packed = (REAL *)(all_tables + n_threads * tables), *parts = packed + n_packed, *owns = parts + n_threads * each;
+    REAL *matrices = (REAL *)(all_tables + n_threads * tables), *bias = matrices + n_matrices, *packed = bias + n_biases;
+    REAL *parts = packed + n_packed, *owns = parts + n_threads * each;
+    NAMED(gather)(&walk, call->weights, call->mean, matrices);
+    walk.matrices = matrices;
+    if (call->biases) {
+        walk.bias = bias;
+        for (i64 target = 0, at = 0; target < program->n_biases; at += walk.words[program->biases + target++])
+            NAMED(copy_row)(bias + at, call->biases[target], walk.words[program->biases + target]);
+    }
     NAMED(pack_matrices)(&walk, 1, places, packed);
     DO_IN_PARALLEL(n_threads, {
         Team alone = {0, 1};
         i64 n_alone = n_graphs / team.size * team.size, first, last = share(team, n_alone, &first);
         REAL *part = parts + team.number * each;
+        i64 *own_tables = all_tables + team.number * tables;
         for (i64 graph = first; graph < last; graph++)
-            NAMED(forward_graph)(&walk, graph, alone, packed, places, part, NULL, part + memory,
-                                 all_tables + team.number * tables);
+            NAMED(forward_graph)(&walk, graph, alone, packed, places, part, NULL, part + memory, own_tables);
         wait_for(team);
         for (i64 graph = n_alone; graph < n_graphs; graph++)
-            NAMED(forward_graph)(&walk, graph, team, packed, places, parts, owns, part + memory,
-                                 all_tables + team.number * tables);
+            NAMED(forward_graph)(&walk, graph, team, packed, places, parts, owns, part + memory, own_tables);
     })
     give_block(all_tables);
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_backward)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, const void *factors,
-                                     void *const *sources, const void *matrices, void *read, void *const *gradients,
-                                     void *of_matrices, void *of_bias, void *const *of_sources) {
-    Walk walk = NAMED(walk)(words, n_graphs, counts, factors);
-    walk.roots[0] = (REAL *const *)sources, walk.roots[1] = (REAL *const *)gradients;
-    walk.matrices = matrices, walk.read = read, walk.of_sources = (REAL *const *)of_sources;
+EXPORTED i64 NAMED(bellnet_backward)(const Call *call) {
+    Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
     const Level *levels = NAMED(levels)(&walk);
-    i64 places[program->n_levels + 1], paired_places[program->n_levels + 1], n_paired = 0;
+    const Bundle *sources = NAMED(bundles)(&walk, 0), *targets = NAMED(bundles)(&walk, 1);
+    i64 n_graphs = call->n_graphs, n_threads = call->n_threads, n_paired = 0;
+    i64 places[program->n_levels + 1], paired_places[program->n_levels + 1];
     for (i64 number = 0; number < program->n_levels; number++) {
         paired_places[number] = n_paired;
-        i64 rows = NAMED(bundles)(&walk, 0)[levels[number].bundle[0]].width;
-        n_paired += rows * NAMED(padded)(levels[number].n_swaps * NAMED(bundles)(&walk, 1)[levels[number].bundle[1]].width);
+        i64 columns = targets[levels[number].bundle[1]].width;
+        n_paired += sources[levels[number].bundle[0]].width * NAMED(padded)(levels[number].n_swaps * columns);
     }
-    i64 n_biases = of_bias ? NAMED(bundles)(&walk, 1)[levels[0].bundle[1]].width : 0;
-    i64 n_packed = matrices ? rounded(NAMED(place_matrices)(&walk, 0, places)) : 0;
+    int to_values = call->of_sources != NULL;
+    i64 n_biases = call->of_biases ? NAMED(count_biases)(program, walk.words) : 0;
+    i64 n_packed = to_values ? rounded(NAMED(place_matrices)(&walk, 0, places)) : 0, n_matrices = rounded(program->n_matrices);
     i64 pulled = rounded(program->side[1].memory), memory = rounded(program->side[0].memory);
     i64 room = rounded(NAMED(room_of_side)(&walk, 0)), sums = rounded(n_paired + n_biases);
     i64 own = n_threads > 1 ? pulled : 0, each = pulled + memory + room + sums, tables = NAMED(tables_of_side)(&walk, 0);
-    i64 *all_tables = take_block(n_threads * tables * sizeof(i64) + (n_packed + n_threads * (each + own)) * sizeof(REAL));
+    i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
+                                 (n_matrices + n_packed + n_threads * (each + own)) * sizeof(REAL));
     if (!all_tables) return 1;
-    REAL *block = (REAL *)(all_tables + n_threads * tables), *packed = matrices ? block : NULL;
-    REAL *parts = block + n_packed, *owns = parts + n_threads * each;
+    REAL *matrices = (REAL *)(all_tables + n_threads * tables), *block = matrices + n_matrices;
+    REAL *packed = to_values ? block : NULL, *parts = block + n_packed, *owns = parts + n_threads * each;
     int n_members = 1;
-    if (matrices) NAMED(pack_matrices)(&walk, 0, places, packed);
+    if (to_values) {
+        NAMED(gather)(&walk, call->weights, call->mean, matrices);
+        walk.matrices = matrices;
+        NAMED(pack_matrices)(&walk, 0, places, packed);
+    }
     DO_IN_PARALLEL(n_threads, {
         Team alone = {0, 1};
         i64 n_alone = n_graphs / team.size * team.size, first, last = share(team, n_alone, &first);
-        REAL *part = parts + team.number * each, *q = part + pulled, *rest = q + memory, *paired = rest + room;
-        REAL *bias = of_bias ? paired + n_paired : NULL;
+        REAL *part = parts + team.number * each, *written = part + pulled, *rest = written + memory, *paired = rest + room;
+        REAL *bias = n_biases ? paired + n_paired : NULL;
+        i64 *own_tables = all_tables + team.number * tables;
         if (team.number == 0) n_members = team.size;
         memset(paired, 0, (n_paired + n_biases) * sizeof(REAL));
         for (i64 graph = first; graph < last; graph++)
-            NAMED(backward_graph)(&walk, graph, alone, packed, places, part, q, NULL, rest,
-                                  all_tables + team.number * tables, paired, paired_places, bias);
+            NAMED(backward_graph)(&walk, graph, alone, packed, places, part, written, NULL, rest, own_tables, paired,
+                                  paired_places, bias);
         wait_for(team);
         for (i64 graph = n_alone; graph < n_graphs; graph++)
-            NAMED(backward_graph)(&walk, graph, team, packed, places, parts, parts + pulled, owns, rest,
-                                  all_tables + team.number * tables, paired, paired_places, bias);
+            NAMED(backward_graph)(&walk, graph, team, packed, places, parts, parts + pulled, owns, rest, own_tables, paired,
+                                  paired_places, bias);
     })
-    for (int member = 0; member < n_members; member++) {
-        REAL *paired = parts + member * each + pulled + memory + room;
+    REAL *all_paired = parts + pulled + memory + room;
+    for (int member = 1; member < n_members; member++)
+        NAMED(add_row)(all_paired, all_paired + member * each, n_paired + n_biases);
+    if (call->of_weights) {
         for (i64 number = 0; number < program->n_levels; number++) {
-            i64 rows = NAMED(bundles)(&walk, 0)[levels[number].bundle[0]].width;
-            i64 columns = NAMED(bundles)(&walk, 1)[levels[number].bundle[1]].width, n_swaps = levels[number].n_swaps;
-            i64 step = NAMED(padded)(n_swaps * columns);
-            for (i64 swap = 0; swap < n_swaps; swap++)
+            const Level *level = levels + number;
+            i64 rows = sources[level->bundle[0]].width, columns = targets[level->bundle[1]].width;
+            i64 step = NAMED(padded)(level->n_swaps * columns);
+            for (i64 swap = 0; swap < level->n_swaps; swap++)
                 for (i64 row = 0; row < rows; row++)
-                    NAMED(add_row)((REAL *)of_matrices + levels[number].matrices + (swap * rows + row) * columns,
-                                   paired + paired_places[number] + row * step + swap * columns, columns);
+                    NAMED(copy_row)(matrices + level->matrices + (swap * rows + row) * columns,
+                                    all_paired + paired_places[number] + row * step + swap * columns, columns);
         }
-        if (of_bias) NAMED(add_row)(of_bias, paired + n_paired, n_biases);
+        NAMED(scatter)(&walk, matrices, call->mean, call->of_weights);
     }
+    if (n_biases)
+        for (i64 target = 0, at = 0; target < program->n_biases; at += walk.words[program->biases + target++])
+            NAMED(copy_row)(call->of_biases[target], all_paired + n_paired + at, walk.words[program->biases + target]);
     give_block(all_tables);
     return 0;
 }
@@ -593,6 +659,7 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *words, i64 n_graphs, i64 n_threa
 #undef Tree
 #undef Mixing
 #undef Walk
+#undef Call
 #undef Wide
 #undef Half
 #undef WIDE
