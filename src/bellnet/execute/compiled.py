@@ -34,27 +34,6 @@ def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
     return kernels() is not None and fits(plan)
 
 
-class _Call(ctypes.Structure):
-    """What a kernel is given (`kernels/walk.h`)."""
-
-    _fields_ = (
-        ("words", ctypes.c_void_p),
-        ("n_graphs", ctypes.c_int64),
-        ("n_threads", ctypes.c_int64),
-        ("mean", ctypes.c_int64),
-        ("counts", ctypes.c_void_p),
-        ("factors", ctypes.c_void_p),
-        ("sources", ctypes.c_void_p),
-        ("targets", ctypes.c_void_p),
-        ("weights", ctypes.c_void_p),
-        ("biases", ctypes.c_void_p),
-        ("read", ctypes.c_void_p),
-        ("of_weights", ctypes.c_void_p),
-        ("of_biases", ctypes.c_void_p),
-        ("of_sources", ctypes.c_void_p),
-    )
-
-
 class CompiledWalk:
     """A plan with so many channels, for dense tensors over so many nodes.
 
@@ -90,11 +69,9 @@ class CompiledWalk:
         like = values[0]
         results = [like.new_empty(shape) for shape in self._shapes]
         read = like.new_empty(self._n_graphs * self._program.n_read)
-        call = self._call(values, weights, read, results)
         if biases is not None:
             biases = _as_they_are(biases)
-            call.biases = _pointers(biases)
-        _run(self._forward, call)
+        self._run(self._forward, read, (values, results, weights, biases, None, None, None))
         return results, [read]
 
     def backward(
@@ -108,32 +85,37 @@ class CompiledWalk:
     ) -> Gradients:
         """The gradients of weights, biases and values, as far as they are needed."""
         values, weights, gradients = map(_as_they_are, (values, weights, gradients))
-        call = self._call(values, weights, kept[0], gradients)
         found = Gradients(
             [torch.empty_like(one) for one in weights] if needs.weights else None,
             [torch.empty_like(one, memory_format=torch.contiguous_format) for one in biases] if needs.biases else None,
             [torch.empty_like(one) for one in values] if needs.values else None,
         )
-        call.of_weights, call.of_biases, call.of_sources = map(_pointers, found)
-        _run(self._backward, call)
+        self._run(self._backward, kept[0], (values, gradients, weights, None, *found))
         return found
 
-    def _call(
-        self, values: Sequence[Tensor], weights: Sequence[Tensor], read: Tensor, targets: Sequence[Tensor]
-    ) -> _Call:
-        """What all kernels need; the tensors have to live as long as it does."""
-        return _Call(
-            words=ctypes.addressof(self._program.words),
-            n_graphs=self._n_graphs,
-            n_threads=min(torch.get_num_threads(), self._most_threads),
-            mean=self._mean,
-            counts=None if self._counts is None else self._counts.data_ptr(),
-            factors=None if self._factors is None else self._factors.data_ptr(),
-            sources=_pointers(values),
-            targets=_pointers(targets),
-            weights=_pointers(weights),
-            read=read.data_ptr(),
+    def _run(self, kernel: Kernel, read: Tensor, groups: Sequence[Sequence[Tensor] | None]) -> None:
+        """Call a kernel.
+
+        Args:
+            kernel: Which one.
+            read: Where what is read stands.
+            groups: Sources, targets or their gradients, weights, biases, and the gradients of weights, biases and
+                sources; None for what is not there, which is neither of the first three.
+        """
+        there = [pointer for group in groups if group is not None for pointer in map(Tensor.data_ptr, group)]
+        numbers = (
+            ctypes.addressof(self._program.words),
+            self._n_graphs,
+            min(torch.get_num_threads(), self._most_threads),
+            self._mean,
+            0 if self._counts is None else self._counts.data_ptr(),
+            0 if self._factors is None else self._factors.data_ptr(),
+            read.data_ptr(),
+            *[group is not None for group in groups[3:]],
+            *there,
         )
+        if kernel((ctypes.c_int64 * len(numbers))(*numbers)):
+            raise MemoryError("bellnet's kernels found no memory for what a layer needs for a moment.")
 
 
 def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
@@ -155,15 +137,3 @@ def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor
 def _as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Tensors that have in memory what they mean, one number after the other."""
     return [one.resolve_neg().contiguous() for one in tensors]
-
-
-def _pointers(tensors: Sequence[Tensor] | None) -> Any:
-    """Where tensors are, where a kernel finds it."""
-    if tensors is None:
-        return None
-    return ctypes.cast((ctypes.c_void_p * len(tensors))(*[one.data_ptr() for one in tensors]), ctypes.c_void_p)
-
-
-def _run(kernel: Kernel, call: _Call) -> None:
-    if kernel(ctypes.byref(call)):
-        raise MemoryError("bellnet's kernels found no memory for what a layer needs for a moment.")

@@ -535,17 +535,37 @@ static i64 NAMED(count_biases)(const Program *program, const i64 *words) {
 
 /* ---- what is called from outside; the result is zero, or one if there was no memory */
 
-/* All arguments of a call; see `Call` in execute/compiled.py. */
+/* All arguments of a call, taken from the whole numbers that it is given (`_run` in execute/compiled.py). */
 typedef struct {
     const i64 *words;
     i64 n_graphs, n_threads, mean;
     const i64 *counts;
     const REAL *factors;
+    REAL *read;
     REAL *const *sources, *const *targets;
     const REAL *const *weights, *const *biases;
-    REAL *read;
-    REAL *const *of_weights, *const *of_biases, *const *of_sources;
+    REAL *const *of_weights, *const *of_biases, *const *of_sources; /* NULL for what is not there */
 } Call;
+
+_Static_assert(sizeof(void *) == sizeof(i64), "pointers are handed over as whole numbers");
+
+static Call NAMED(call)(const i64 *given) {
+    enum { WORDS, GRAPHS, THREADS, MEAN, COUNTS, FACTORS, READ, HAS_BIASES, TO_WEIGHTS, TO_BIASES, TO_SOURCES, POINTERS };
+    const i64 *words = (const i64 *)given[WORDS], *at = given + POINTERS;
+    i64 n_sources = ((const Program *)words)->side[0].n_roots, n_targets = ((const Program *)words)->side[1].n_roots;
+    i64 sizes[] = {n_sources, n_targets, n_sources * n_targets, n_targets, n_sources * n_targets, n_targets, n_sources};
+    i64 are_there[] = {1, 1, 1, given[HAS_BIASES], given[TO_WEIGHTS], given[TO_BIASES], given[TO_SOURCES]};
+    REAL *const *groups[7];
+    for (int group = 0; group < 7; group++) {
+        groups[group] = are_there[group] ? (REAL *const *)at : NULL;
+        if (are_there[group]) at += sizes[group];
+    }
+    return (Call){.words = words, .n_graphs = given[GRAPHS], .n_threads = given[THREADS], .mean = given[MEAN],
+                  .counts = (const i64 *)given[COUNTS], .factors = (const REAL *)given[FACTORS],
+                  .read = (REAL *)given[READ], .sources = groups[0], .targets = groups[1],
+                  .weights = (const REAL *const *)groups[2], .biases = (const REAL *const *)groups[3],
+                  .of_weights = groups[4], .of_biases = groups[5], .of_sources = groups[6]};
+}
 
 static Walk NAMED(walk)(const Call *call) {
     return (Walk){.program = (const Program *)call->words, .words = call->words, .n_graphs = call->n_graphs,
@@ -553,7 +573,8 @@ static Walk NAMED(walk)(const Call *call) {
                   .of_sources = call->of_sources, .read = call->read};
 }
 
-EXPORTED i64 NAMED(bellnet_forward)(const Call *call) {
+EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
+    Call whole = NAMED(call)(given), *call = &whole;
     Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
     i64 n_graphs = call->n_graphs, n_threads = call->n_threads, places[program->n_levels + 1];
@@ -589,7 +610,8 @@ EXPORTED i64 NAMED(bellnet_forward)(const Call *call) {
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_backward)(const Call *call) {
+EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
+    Call whole = NAMED(call)(given), *call = &whole;
     Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
     const Level *levels = NAMED(levels)(&walk);
