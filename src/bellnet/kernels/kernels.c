@@ -1,7 +1,6 @@
-/* Kernels of bellnet: dense layers and products on a CPU, for single and double precision.
+/* Kernels of bellnet: dense layers on a CPU, in single and double precision.
  *
- * Every file below is compiled once for each type of numbers. Nothing here knows Python or torch: arguments are
- * pointers, and whole numbers that say how a plan is walked through.
+ * Nothing here knows Python or torch: arguments are pointers, and whole numbers that say how a plan is walked through.
  */
 #include "common.h"
 
@@ -10,14 +9,12 @@ EXPORTED i64 bellnet_sources(void) { return BELLNET_SOURCES; }
 
 #define REAL float
 #define TYPE f32
-#include "multiply.h"
-#include "walk.h"
+#include "typed.h"
 #undef REAL
 #undef TYPE
 
 #define REAL double
 #define TYPE f64
-#include "multiply.h"
-#include "walk.h"
+#include "typed.h"
 #undef REAL
 #undef TYPE
