@@ -4,14 +4,14 @@ from math import prod
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.errors import EquivarianceError
 from bellnet.execute import joins, products
-from bellnet.execute.matrices import roles
+from bellnet.kernels import kernels
 
 POWERS = {"mean": 1.0, "root": 0.5, "sum": 0.0}
 USUAL = [
@@ -22,6 +22,15 @@ USUAL = [
     ("n, n n -> n", "a,ab->b"),
     ("n n n, n n n -> n n n", "adc,dbc->abc"),
 ]
+
+
+@pytest.fixture(params=["kernel", "torch"])
+def with_and_without_a_kernel(request, monkeypatch):
+    """Dense products run on a compiled kernel, or on torch's operations where there is none."""
+    if request.param == "torch":
+        monkeypatch.setattr(products, "can_contract", lambda like: False)
+    elif kernels() is None:
+        pytest.skip("there are no kernels")
 
 
 @st.composite
@@ -70,7 +79,8 @@ def listed(graphs, shape, sizes):
     return bn.Sparse.from_dense(padded(graphs, shape, sizes), " ".join(shape))
 
 
-@settings(deadline=None, max_examples=25)
+@pytest.mark.usefixtures("with_and_without_a_kernel")
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems(), st.sampled_from(sorted(POWERS)), st.integers(0, 2**16))
 def test_products_are_those_of_einsum_on_every_layout(problem, normalize, seed):
     spec, contraction, sizes = problem
@@ -119,6 +129,7 @@ def test_the_check_of_two_factors_can_fail():
 SPECS = [*(spec for spec, _ in USUAL[:3]), ("n n n, n n n -> n n n")]
 
 
+@pytest.mark.usefixtures("with_and_without_a_kernel")
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("layout", ["dense", "padded", "sparse"])
 def test_first_and_second_derivatives_are_right(spec, layout):
@@ -146,6 +157,7 @@ def test_first_and_second_derivatives_are_right(spec, layout):
     assert torch.autograd.gradgradcheck(function, values, fast_mode=True)
 
 
+@pytest.mark.usefixtures("with_and_without_a_kernel")
 def test_gradients_from_padding_reach_nothing():
     product, sizes = bn.Product("n n, n n -> n n"), torch.tensor([3, 1])
     values = torch.randn(2, 3, 3, 2, requires_grad=True)
@@ -158,6 +170,7 @@ def test_gradients_from_padding_reach_nothing():
     assert not found.masked_fill(inside, 0).any()
 
 
+@pytest.mark.usefixtures("with_and_without_a_kernel")
 def test_one_factor_may_be_both():
     x = torch.randn(4, 4, 2, dtype=torch.float64, requires_grad=True)
     product = bn.Product("n n, n n -> n n", normalize="sum")
@@ -286,17 +299,16 @@ def test_a_copied_product_is_the_same_and_has_no_parameters(tmp_path):
     assert not product.state_dict()
 
 
-def test_factors_that_lie_channel_by_channel_are_multiplied_where_they_are_and_so_are_their_gradients():
+@pytest.mark.usefixtures("with_and_without_a_kernel")
+def test_factors_and_gradients_may_lie_in_memory_as_they_like():
     product, x = bn.Product("n n, n n -> n n", normalize="sum"), torch.randn(2, 5, 5, 3, dtype=torch.float64)
     by_channels = x.permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1).requires_grad_()
-    lying = roles(product.plan.letters).first
-    assert lying.matrices(by_channels).data_ptr() == by_channels.data_ptr()
-    assert lying.matrices(x).data_ptr() != x.data_ptr()
     x.requires_grad_()
     results = product(x, x), product(by_channels, by_channels)
     assert_close(*results)
+    upstream = torch.randn(3, 5, 5, 2, dtype=torch.float64).permute(3, 1, 2, 0)
     gradients = [
-        torch.autograd.grad(result.sin().sum(), one)[0] for result, one in zip(results, (x, by_channels), strict=True)
+        torch.autograd.grad(result, one, upstream)[0] for result, one in zip(results, (x, by_channels), strict=True)
     ]
     assert_close(*gradients)
     assert torch.autograd.gradgradcheck(product, (by_channels[:1, :2, :2], by_channels[1:, :2, :2]))
@@ -320,23 +332,6 @@ CONTRACTIONS = [
 SIZES = {"n": 3, "u": 2, "i": 4, "v": 3}
 
 
-@pytest.fixture(params=[1, 2, 3])
-def two_graphs_at_a_time(request, monkeypatch):
-    """Five graphs are three chunks, the last of them smaller; with three threads they are two."""
-    monkeypatch.setattr(products, "WHOLE_BYTES", 0)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
-    chunks, wanted = products._chunks, {1: [2, 2, 1], 2: [2, 2, 1], 3: [3, 2]}[request.param]
-
-    def chunks_of_two(letters, shapes, like):
-        n_bytes = max(map(prod, shapes)) * like.element_size()
-        monkeypatch.setattr(products, "CHUNK_BYTES", -(-2 * n_bytes // (5 * request.param)))
-        found = chunks(letters, shapes, like)
-        assert [one.stop - one.start for one in found] == wanted
-        return found
-
-    monkeypatch.setattr(products, "_chunks", chunks_of_two)
-
-
 def _factors(product, channels=2):
     return [
         torch.randn(5, *[SIZES[name] for name in shape], channels, dtype=torch.float64)
@@ -344,10 +339,10 @@ def _factors(product, channels=2):
     ]
 
 
-@pytest.mark.usefixtures("two_graphs_at_a_time")
+@pytest.mark.usefixtures("with_and_without_a_kernel")
 @pytest.mark.parametrize(("spec", "contraction"), CONTRACTIONS)
 @pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
-def test_a_few_graphs_after_the_others_give_what_einsum_gives(spec, contraction, needed):
+def test_contractions_and_their_gradients_are_those_of_einsum_whichever_are_wanted(spec, contraction, needed):
     product = bn.Product(spec, contraction, normalize="root")
     factors = [one.requires_grad_(wanted) for one, wanted in zip(_factors(product), needed, strict=True)]
     found = product(*factors)
@@ -359,9 +354,9 @@ def test_a_few_graphs_after_the_others_give_what_einsum_gives(spec, contraction,
         assert_close(torch.autograd.grad(found, wanted, upstream), torch.autograd.grad(expected, wanted, upstream))
 
 
-@pytest.mark.usefixtures("two_graphs_at_a_time")
+@pytest.mark.usefixtures("with_and_without_a_kernel")
 @pytest.mark.parametrize(("spec", "contraction"), CONTRACTIONS)
-def test_derivatives_of_a_few_graphs_after_the_others_are_right(spec, contraction):
+def test_derivatives_of_contractions_are_right(spec, contraction):
     product = bn.Product(spec, contraction)
     x, y = (one.requires_grad_() for one in _factors(product))
     assert torch.autograd.gradcheck(product, (x, y), fast_mode=True)
@@ -370,8 +365,8 @@ def test_derivatives_of_a_few_graphs_after_the_others_are_right(spec, contractio
     assert torch.autograd.gradcheck(product, (x, y), fast_mode=True, check_batched_grad=True)
 
 
-@pytest.mark.usefixtures("two_graphs_at_a_time")
-def test_padded_graphs_are_multiplied_a_few_after_the_others_too():
+@pytest.mark.usefixtures("with_and_without_a_kernel")
+def test_padded_graphs_and_their_gradients_are_those_of_einsum():
     sizes = torch.tensor([3, 0, 2, 3, 1])
     xs, ys = ([torch.randn(n, n, 2, dtype=torch.float64, requires_grad=True) for n in sizes] for _ in range(2))
     found = bn.Product("n n, n n -> n n")(bn.Padded.pack(xs), bn.Padded.pack(ys)).unpack()
@@ -383,21 +378,9 @@ def test_padded_graphs_are_multiplied_a_few_after_the_others_too():
     assert_close(ours, theirs)
 
 
-def test_graphs_that_nothing_is_copied_of_and_few_numbers_are_multiplied_at_once(monkeypatch):
-    letters, like = ("ab", "bc", "ac"), torch.zeros(6, 4, 4, 2)
-    assert products._chunks(letters, [like.shape] * 3, like) == [slice(0, 6)]
-    monkeypatch.setattr(products, "WHOLE_BYTES", 0)
-    monkeypatch.setattr(products, "CHUNK_BYTES", 1)
-    assert len(products._chunks(letters, [like.shape] * 3, like)) == 6
-    assert products._chunks(letters, [(6, 4, 4, 1)] * 3, like[..., :1]) == [slice(0, 6)]
-    assert products._chunks(letters, [like.shape] * 3, like.to("meta")) == [slice(0, 6)]
-
-
-@pytest.mark.parametrize("shape", [(2, 4, 4, 3), (2, 4, 4, 1), (2, 0, 0, 3), (0, 4, 4, 3)])
-@pytest.mark.parametrize("whole_bytes", [0, 2**22])
-def test_a_product_may_be_changed_in_place_and_shares_no_memory_with_the_next_one(shape, whole_bytes, monkeypatch):
-    monkeypatch.setattr(products, "WHOLE_BYTES", whole_bytes)
-    monkeypatch.setattr(products, "CHUNK_BYTES", 1)
+@pytest.mark.usefixtures("with_and_without_a_kernel")
+@pytest.mark.parametrize("shape", [(2, 4, 4, 3), (2, 4, 4, 1), (2, 1, 1, 3), (2, 0, 0, 3), (0, 4, 4, 3)])
+def test_a_product_may_be_changed_in_place_and_shares_no_memory_with_the_next_one(shape):
     product, (x, y) = bn.Product("n n, n n -> n n"), torch.randn(2, *shape, requires_grad=True)
     found = product(x, y)
     before = found.detach().clone()
@@ -407,7 +390,20 @@ def test_a_product_may_be_changed_in_place_and_shares_no_memory_with_the_next_on
     found.sum().backward()
 
 
-def test_one_factor_that_needs_a_gradient_has_the_other_one_kept():
+@pytest.mark.usefixtures("with_and_without_a_kernel")
+def test_third_derivatives_are_those_of_einsum():
+    x, y = (torch.randn(1, 3, 3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    product, found = bn.Product("n n, n n -> n n", normalize="sum"), []
+    for multiply in (product, lambda one, other: torch.einsum("zabc,zbdc->zadc", one, other)):
+        value = multiply(x, y)
+        for _ in range(3):
+            (value,) = torch.autograd.grad(value.pow(3).sum(), x, create_graph=True)
+        found.append(value)
+    assert_close(*found)
+
+
+@pytest.mark.skipif(kernels() is None, reason="there are no kernels")
+def test_one_factor_that_needs_a_gradient_has_the_other_one_kept_and_nothing_else():
     product, (x, y) = bn.Product("n n, n n -> n n"), torch.randn(2, 3, 4, 4, 2)
     kept = []
 
@@ -417,5 +413,5 @@ def test_one_factor_that_needs_a_gradient_has_the_other_one_kept():
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         product(x.requires_grad_(), y)
-    (matrices,) = kept
-    assert_close(matrices, y.permute(0, 3, 1, 2).reshape(-1, 4, 4))
+    (other,) = kept
+    assert other.data_ptr() == y.data_ptr()

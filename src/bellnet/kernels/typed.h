@@ -4,6 +4,7 @@
 #include "finish.h"
 #include "matrices.h"
 #include "walk.h"
+#include "contract.h"
 
 #undef NAMED
 #undef MOST_BYTES

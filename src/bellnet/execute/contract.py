@@ -1,0 +1,94 @@
+"""A contraction of dense tensors by a compiled kernel (`kernels/contract.h`): on a CPU, in single or double precision.
+
+Channels come last and stay there: nothing is copied but what the kernel packs for a moment.
+"""
+
+import ctypes
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bellnet.kernels import TYPES, kernels
+from bellnet.plan import split_letters
+from bellnet.spec import Letters
+from bellnet.tensors.keeping import making_constants
+
+FEW_MULTIPLICATIONS = 2**17
+"""So many are worth a thread."""
+
+
+def can_contract(like: Tensor) -> bool:
+    """Whether the kernel takes such a tensor."""
+    return like.dtype in TYPES and like.device.type == "cpu" and kernels() is not None
+
+
+def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
+    """The contraction of two (batch, *axes, channels) tensors times a number, for tensors that nobody tracks."""
+    prepared = _prepared(letters, tuple(x.shape[1:-1]), tuple(y.shape[1:-1]))
+    n_graphs, n_channels = x.shape[0], x.shape[-1] * prepared.n_folded
+    shape = (n_graphs, *prepared.axes, x.shape[-1])
+    n_multiplications = n_graphs * n_channels * prepared.n_terms
+    if not n_multiplications:
+        return x.new_zeros(shape)
+    x, y, result = x.contiguous(), y.contiguous(), x.new_empty(shape)
+    failed = getattr(kernels(), f"bellnet_contract_{TYPES[x.dtype]}")(
+        ctypes.c_void_p(prepared.tables.data_ptr()),
+        ctypes.c_int64(n_graphs),
+        ctypes.c_int64(n_channels),
+        ctypes.c_int64(min(torch.get_num_threads(), 1 + n_multiplications // FEW_MULTIPLICATIONS)),
+        *[ctypes.c_void_p(one.data_ptr()) for one in (x, y, result)],
+        ctypes.c_double(factor),
+    )
+    if failed:
+        raise MemoryError("bellnet's kernels found no memory for what a product needs for a moment.")
+    return result
+
+
+class _Prepared(NamedTuple):
+    """What the kernel has to know of a contraction of tensors with such axes.
+
+    Attributes:
+        tables: How many tuples of shared, left, right and summed nodes there are, how many rows x, y and the product
+            have, and for every tuple its row in each of the tensors that have its letters.
+        axes: The lengths of those of the product.
+        n_folded: How many tuples the last letters of all three have, whose nodes are taken for channels.
+        n_terms: How many multiplications there are for each graph and channel, such channels included.
+    """
+
+    tables: Tensor
+    axes: tuple[int, ...]
+    n_folded: int
+    n_terms: int
+
+
+@lru_cache(maxsize=256)
+def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]) -> _Prepared:
+    lengths = dict(zip(letters[0], x_axes, strict=True)) | dict(zip(letters[1], y_axes, strict=True))
+    axes = tuple(lengths[letter] for letter in letters[2])
+    n_folded = 1
+    while all(letters) and len({one[-1] for one in letters}) == 1:
+        n_folded *= lengths[letters[0][-1]]
+        x, y, product = (one[:-1] for one in letters)
+        letters = x, y, product
+    x, y, product = letters
+    groups = split_letters(letters)
+    sizes = [prod(lengths[letter] for letter in group) for group in groups]
+    n_rows = [prod(lengths[letter] for letter in one) for one in letters]
+    owners = ((x, y, product), (x, product), (y, product), (x, y))
+    with making_constants():
+        tables = [torch.tensor([*sizes, *n_rows])]
+        for group, several in zip(groups, owners, strict=True):
+            tables += [_rows(group, owner, lengths) for owner in several]
+        return _Prepared(torch.cat(tables), axes, n_folded, prod(sizes))
+
+
+def _rows(group: str, owner: str, lengths: dict[str, int]) -> Tensor:
+    """For every tuple of nodes of some letters its row in a tensor, beside those of the other letters of the tensor."""
+    rows = torch.zeros(1, dtype=torch.int64)
+    for letter in group:
+        stride = prod(lengths[one] for one in owner[owner.index(letter) + 1 :])
+        rows = (rows.unsqueeze(1) + torch.arange(lengths[letter]) * stride).flatten()
+    return rows
