@@ -25,12 +25,19 @@ def can_contract(like: Tensor) -> bool:
     return like.dtype in TYPES and like.device.type == "cpu" and kernels() is not None
 
 
+def shape_of_product(letters: Letters, x: Tensor, y: Tensor) -> tuple[int, ...]:
+    """That of the contraction of two (batch, *axes, channels) tensors."""
+    lengths = dict(zip(letters[0], x.shape[1:], strict=False)) | dict(zip(letters[1], y.shape[1:], strict=False))
+    return x.shape[0], *[lengths[letter] for letter in letters[2]], x.shape[-1]
+
+
 def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     """The contraction of two (batch, *axes, channels) tensors times a number, for tensors that nobody tracks."""
+    if set(letters[0]) <= set(letters[2]):
+        return _without_sums(letters, x, y, factor)
     prepared = _prepared(letters, tuple(x.shape[1:-1]), tuple(y.shape[1:-1]))
     n_graphs, n_channels = x.shape[0], x.shape[-1] * prepared.n_folded
-    shape = (n_graphs, *prepared.axes, x.shape[-1])
-    n_multiplications = n_graphs * n_channels * prepared.n_terms
+    shape, n_multiplications = shape_of_product(letters, x, y), n_graphs * n_channels * prepared.n_terms
     if not n_multiplications:
         return x.new_zeros(shape)
     x, y, result = x.contiguous(), y.contiguous(), x.new_empty(shape)
@@ -47,19 +54,28 @@ def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     return result
 
 
+def _without_sums(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
+    """Every number of the result is one product, which torch has no slower."""
+    views = []
+    for one, tensor in zip(letters, (x, y), strict=False):
+        there = [letter for letter in letters[2] if letter in one]
+        inner = tensor.permute(0, *[1 + one.index(letter) for letter in there], -1)
+        views.append(inner[(slice(None), *[slice(None) if letter in one else None for letter in letters[2]])])
+    result = torch.mul(*views, out=x.new_empty(shape_of_product(letters, x, y)))
+    return result if factor == 1 else result.mul_(factor)
+
+
 class _Prepared(NamedTuple):
     """What the kernel has to know of a contraction of tensors with such axes.
 
     Attributes:
         tables: How many tuples of shared, left, right and summed nodes there are, how many rows x, y and the product
             have, and for every tuple its row in each of the tensors that have its letters.
-        axes: The lengths of those of the product.
         n_folded: How many tuples the last letters of all three have, whose nodes are taken for channels.
         n_terms: How many multiplications there are for each graph and channel, such channels included.
     """
 
     tables: Tensor
-    axes: tuple[int, ...]
     n_folded: int
     n_terms: int
 
@@ -67,7 +83,6 @@ class _Prepared(NamedTuple):
 @lru_cache(maxsize=256)
 def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]) -> _Prepared:
     lengths = dict(zip(letters[0], x_axes, strict=True)) | dict(zip(letters[1], y_axes, strict=True))
-    axes = tuple(lengths[letter] for letter in letters[2])
     n_folded = 1
     while all(letters) and len({one[-1] for one in letters}) == 1:
         n_folded *= lengths[letters[0][-1]]
@@ -82,7 +97,7 @@ def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]
         tables = [torch.tensor([*sizes, *n_rows])]
         for group, several in zip(groups, owners, strict=True):
             tables += [_rows(group, owner, lengths) for owner in several]
-        return _Prepared(torch.cat(tables), axes, n_folded, prod(sizes))
+        return _Prepared(torch.cat(tables), n_folded, prod(sizes))
 
 
 def _rows(group: str, owner: str, lengths: dict[str, int]) -> Tensor:

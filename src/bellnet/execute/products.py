@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.contract import can_contract, contract
+from bellnet.execute.contract import can_contract, contract, shape_of_product
 from bellnet.execute.matrices import roles
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_batched, wants_plain
@@ -61,9 +61,7 @@ def _contracted(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor
 def _contracted_plainly(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     first, second, product = roles(letters)
     matrices = torch.bmm(first.matrices(x), second.matrices(y)) * factor
-    lengths = dict(zip(letters[0], x.shape[1:], strict=False)) | dict(zip(letters[1], y.shape[1:], strict=False))
-    shape = x.shape[0], *[lengths[letter] for letter in letters[2]], x.shape[-1]
-    return product.tensor(matrices, shape).contiguous()
+    return product.tensor(matrices, shape_of_product(letters, x, y)).contiguous()
 
 
 class _Contracted(torch.autograd.Function):
