@@ -25,7 +25,7 @@
 #define PACKED_SUMMED 64 /* so many vectors of every row of a tile fill half of the first cache */
 #define PACKED_ROWS 48   /* so many rows and columns of vectors, 64 long, fill half of the second one */
 #define PACKED_COLUMNS 96
-#define SHARES 16 /* threads take their work in so many shares each, where there is so much */
+#define SHARES 4 /* threads take their work in so many shares each, where there is so much; small ones meet in a page */
 
 #define Vector CONTRACT(Vector)
 #define Letters CONTRACT(Letters)
@@ -144,10 +144,15 @@ static __attribute__((noinline)) void CONTRACT(store_apart)(const Piece *piece, 
 INLINE void CONTRACT(tile)(const int n_rows, const int n_vectors, const Piece *piece, const REAL *x, const REAL *y,
                            i64 n_summed, const i64 *left, const i64 *right, i64 n_columns, int is_first) {
     Vector sums[TILE_ROWS][TILE_COLUMNS];
+    int is_whole = piece->n_lanes == LANES;
 #pragma GCC unroll 8
     for (int row = 0; row < n_rows; row++)
 #pragma GCC unroll 8
-        for (int one = 0; one < n_vectors; one++) sums[row][one] = (Vector){0};
+        for (int one = 0; one < n_vectors; one++) {
+            sums[row][one] = (Vector){0};
+            /* What is written has to be fetched as well. */
+            if (is_whole) __builtin_prefetch(piece->result + (left[row] + right[one]) * piece->step, 1, 3);
+        }
     for (i64 place = 0; place < n_summed; place++, x += n_rows * LANES, y += n_vectors * LANES) {
         Vector columns[TILE_COLUMNS];
 #pragma GCC unroll 8
@@ -159,7 +164,7 @@ INLINE void CONTRACT(tile)(const int n_rows, const int n_vectors, const Piece *p
             for (int one = 0; one < n_vectors; one++) sums[row][one] += numbers * columns[one];
         }
     }
-    if (piece->n_lanes < LANES) {
+    if (!is_whole) {
         REAL apart[TILE_ROWS * TILE_COLUMNS * LANES];
 #pragma GCC unroll 8
         for (int row = 0; row < n_rows; row++)
@@ -344,7 +349,8 @@ EXPORTED i64 JOINED(bellnet_contract, TYPE)(const i64 *tables, i64 n_graphs, i64
         fill_y &= letters.right_y[one] == letters.right_y[0] + one;
         fill_result &= letters.right_result[one] == letters.right_result[0] + one;
     }
-    Work work = {letters, x, y, result, factor, n_channels, n_vectors, n_parts, n_units, at_a_time, fill_y, fill_result};
+    Work work = {letters, x,       y,         result, factor,      n_channels, n_vectors,
+                 n_parts, n_units, at_a_time, fill_y, fill_result};
     i64 room = (PACKED_ROWS + PACKED_COLUMNS) * PACKED_SUMMED * LANES;
     REAL *memory = take_block(n_threads * room * sizeof(REAL));
     if (!memory) return 1;
