@@ -6,7 +6,8 @@ from bellnet.execute.joins import multiply_listed
 from bellnet.execute.layout import Layout
 from bellnet.execute.listed import Supports
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.orbits import Orbit, pool_orbits
+from bellnet.execute.orbit import Orbit
+from bellnet.execute.orbits import pool_orbits
 from bellnet.execute.products import multiply_dense
 from bellnet.execute.scratch import copied
 from bellnet.execute.transforms import wants_plain

@@ -4,52 +4,17 @@ Left to itself, autograd would take some ten passes over tensors of full size fo
 wants to see the operations themselves is shown plain ones.
 """
 
-from collections.abc import Iterator
-from itertools import combinations
-from math import inf, perm
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from bellnet.execute.compiled_orbits import can_pool, pool_compiled, unpool_compiled
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.orbit import Orbit
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.execute.zeros import zero_
-
-
-class Orbit(NamedTuple):
-    """The axes to merge, pair after pair, until one is left for each block; and the node sets of those."""
-
-    merges: tuple[tuple[int, int], ...]
-    sets: tuple[int, ...]
-
-    def entries(self, tensor: Tensor) -> Tensor:
-        """Where at least these indices are equal, as a view of a (batch, *axes, channels) tensor."""
-        for first, second in self.merges:
-            tensor = tensor.diagonal(0, first + 1, second + 1).movedim(-1, first + 1)
-        return tensor
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The axes that have one node set, two by two: their indices must differ."""
-        return [pair for pair in combinations(range(len(self.sets)), 2) if self.sets[pair[0]] == self.sets[pair[1]]]
-
-    def coincidences(self, entries: Tensor) -> Iterator[Tensor]:
-        """Where more indices are equal, as views."""
-        for first, second in self.pairs:
-            yield entries.diagonal(0, first + 1, second + 1)
-
-    def n_entries(self, nodes: Nodes) -> Tensor | int:
-        """How many entries there are: a number, or (batch, 1) of them."""
-        number: Tensor | int = 1
-        for node_set in set(self.sets):
-            several = self.sets.count(node_set)
-            if nodes.counts is None:
-                number = number * perm(nodes.lengths[node_set], several)
-            else:
-                for less in range(several):
-                    number = number * (nodes.counts[node_set].unsqueeze(-1) - less).clamp(min=0)
-        return number
 
 
 def pool_orbits(tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce: str) -> Tensor:
@@ -72,26 +37,35 @@ def pool_orbits(tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce:
 class _Pool(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce: str) -> Tensor:
-        pooled = torch.cat([_pool(tensor, nodes, orbit, reduce) for orbit in orbits], -1)
         ctx.nodes, ctx.orbits, ctx.reduce = nodes, orbits, reduce
         ctx.shape = tensor.shape
-        if reduce == "max":  # the others are linear
-            ctx.save_for_backward(tensor, pooled)
+        divisors = None
+        if can_pool(orbits, tensor):
+            pooled, divisors = pool_compiled(tensor, nodes, orbits, reduce)
+        else:
+            pooled = torch.cat([_pool(tensor, nodes, orbit, reduce) for orbit in orbits], -1)
+        # Sums and means are linear: their gradient does not ask for values.
+        ctx.save_for_backward(*(tensor, pooled) if reduce == "max" else (None, None), divisors)
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None]:
         gradient = gradients[0]
-        tensor, pooled = ctx.saved_tensors if ctx.reduce == "max" else (None, gradient)
+        tensor, pooled, divisors = ctx.saved_tensors
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradient):  # somebody looks at this pass, too
             with torch.enable_grad():
                 own = gradient.new_zeros(ctx.shape, requires_grad=True) if tensor is None else tensor.view_as(tensor)
                 again = _pool_plainly(own, ctx.nodes, ctx.orbits, ctx.reduce)
                 found = torch.autograd.grad(again, own, gradient, create_graph=True)[0]
             return found, None, None, None
+        if divisors is not None and can_pool(ctx.orbits, gradient):
+            saved = tensor, pooled, divisors
+            result = unpool_compiled(gradient, ctx.nodes, ctx.orbits, ctx.reduce, saved, ctx.shape)
+            return result, None, None, None
         result = gradient.new_empty(ctx.shape)
         width = ctx.shape[-1]
-        parts = zip(ctx.orbits, gradient.split(width, -1), pooled.split(width, -1), strict=True)
+        values = gradient if pooled is None else pooled
+        parts = zip(ctx.orbits, gradient.split(width, -1), values.split(width, -1), strict=True)
         # Every orbit is written with what lies on its diagonals, and those write theirs afterwards.
         for orbit, part, value in sorted(parts, key=lambda one: -len(one[0].sets)):
             of_values = result if tensor is None else tensor

@@ -46,7 +46,7 @@ def _loaded(place: Path) -> ctypes.CDLL:
     if library.bellnet_sources() != digest(place.parent):
         raise OSError("they were made of other sources than those beside them")
     for kind in TYPES.values():
-        for name in ("forward", "backward", "contract"):
+        for name in ("forward", "backward", "contract", "pool", "unpool"):
             getattr(library, f"bellnet_{name}_{kind}").restype = ctypes.c_int64
     return library
 

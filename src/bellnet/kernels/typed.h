@@ -5,6 +5,7 @@
 #include "matrices.h"
 #include "walk.h"
 #include "contract.h"
+#include "pool.h"
 
 #undef NAMED
 #undef MOST_BYTES
