@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense, pieces
+from bellnet.execute import dense, orbits, pieces
 from bellnet.kernels import PLACE, WITHOUT, kernels
 
 settings.register_profile(
@@ -45,6 +45,7 @@ def every_walk(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "compiled":
             patch.setattr(dense, "can_compile", lambda plan, values: False)
+            patch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
             n_bytes = 1 if request.param == "row after row" else 2**60
             patch.setattr(dense, "CHUNK_BYTES", n_bytes)
             patch.setattr(pieces, "PIECE_BYTES", n_bytes)
@@ -56,3 +57,4 @@ def every_walk(request):
 def without_kernels(monkeypatch):
     """Dense tensors are run by torch's operations."""
     monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)
+    monkeypatch.setattr(orbits, "can_pool", lambda orbits, tensor: False)

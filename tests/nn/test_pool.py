@@ -8,9 +8,19 @@ from torch.testing import assert_close
 
 from bellnet import InvariantPool, Sparse, bell
 from bellnet.combinatorics import partitions
+from bellnet.execute import orbits
+from bellnet.kernels import kernels
 from tests.nn.test_linear import relabelled
 
 SHAPES = ["n", "n n", "n n n", "u i", "u u i", "i u u"]
+
+
+@pytest.fixture(autouse=True, params=["compiled", "operations of torch"])
+def _in_every_way(request, monkeypatch):
+    if request.param != "compiled":
+        monkeypatch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
+    elif kernels() is None:
+        pytest.skip("bellnet was built without kernels")
 
 
 def _by_loops(x, axes, reduce):

@@ -63,9 +63,9 @@ class _Pool(torch.autograd.Function):
             result = unpool_compiled(gradient, ctx.nodes, ctx.orbits, ctx.reduce, saved, ctx.shape)
             return result, None, None, None
         result = gradient.new_empty(ctx.shape)
-        width = ctx.shape[-1]
-        values = gradient if pooled is None else pooled
-        parts = zip(ctx.orbits, gradient.split(width, -1), values.split(width, -1), strict=True)
+        by_orbit = ctx.shape[0], len(ctx.orbits), ctx.shape[-1]
+        several = [one.reshape(by_orbit).unbind(1) for one in (gradient, gradient if pooled is None else pooled)]
+        parts = zip(ctx.orbits, *several, strict=True)
         # Every orbit is written with what lies on its diagonals, and those write theirs afterwards.
         for orbit, part, value in sorted(parts, key=lambda one: -len(one[0].sets)):
             of_values = result if tensor is None else tensor

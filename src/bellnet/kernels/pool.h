@@ -123,9 +123,18 @@ typedef struct {
 /* What was found so far, a wide row for every orbit. */
 typedef struct {
     REAL *largest, *ties;
+    REAL *sums; /* of so many wide rows, which are to be added to the totals */
     double *totals;
-    i64 *n_rows; /* of every orbit */
+    i64 *n_summed, *n_rows; /* of every orbit */
 } Found;
+
+#define FOUND_NUMBERS 2 /* of double precision */
+
+static Found NAMED(found_in)(double *memory, i64 size, i64 n_orbits) {
+    i64 *numbers = (i64 *)(memory + FOUND_NUMBERS * size);
+    REAL *others = (REAL *)(memory + size);
+    return (Found){(REAL *)memory, others, others, memory, numbers, numbers + n_orbits};
+}
 
 /* ---- forwards */
 
@@ -163,20 +172,24 @@ INLINE void NAMED(keep_larger)(REAL *largest, REAL *ties, REAL other, REAL n_oth
         *ties += n_others;
 }
 
-INLINE void NAMED(add_to_totals)(int n_vectors, double *totals, const REAL *from, i64 step, i64 n_steps) {
-    for (i64 first = 0; first < n_steps; first += SUMMED_ROWS) {
-        i64 last = least(first + SUMMED_ROWS, n_steps);
-        Numbers sums[SIDE_BY_SIDE];
+INLINE void NAMED(add_to_sums)(int n_vectors, REAL *into, const REAL *from, i64 step, i64 n_steps) {
+    Numbers sums[SIDE_BY_SIDE];
 #pragma GCC unroll 4
-        for (int one = 0; one < n_vectors; one++) sums[one] = (Numbers){0};
-        for (i64 row = first; row < last; row++) {
+    for (int one = 0; one < n_vectors; one++) sums[one] = *(const Numbers *)(into + one * LANES);
+    for (i64 row = 0; row < n_steps; row++) {
 #pragma GCC unroll 4
-            for (int one = 0; one < n_vectors; one++) sums[one] += *(const Numbers *)(from + row * step + one * LANES);
-        }
-#pragma GCC unroll 4
-        for (int one = 0; one < n_vectors; one++)
-            for (i64 lane = 0; lane < LANES; lane++) totals[one * LANES + lane] += sums[one][lane];
+        for (int one = 0; one < n_vectors; one++) sums[one] += *(const Numbers *)(from + row * step + one * LANES);
     }
+#pragma GCC unroll 4
+    for (int one = 0; one < n_vectors; one++) *(Numbers *)(into + one * LANES) = sums[one];
+}
+
+/* What was added up in the precision of the numbers is handed on. */
+static void NAMED(settle)(const Pool *pool, Found found, i64 orbit) {
+    REAL *sums = found.sums + orbit * pool->width;
+    double *totals = found.totals + orbit * pool->width;
+    for (i64 column = 0; column < pool->width; column++) totals[column] += sums[column], sums[column] = 0;
+    found.n_summed[orbit] = 0;
 }
 
 /* So many wide rows of an orbit, or a part of one. */
@@ -193,12 +206,17 @@ static void NAMED(take_rows)(const Pool *pool, Found found, i64 orbit, const REA
                 NAMED(keep_larger)(largest + column, ties + column, from[row * step + column], 1);
         return;
     }
-    double *totals = found.totals + orbit * step;
-    for (; column + SIDE_BY_SIDE * LANES <= width; column += SIDE_BY_SIDE * LANES)
-        NAMED(add_to_totals)(SIDE_BY_SIDE, totals + column, from + column, step, n_steps);
-    for (; column + LANES <= width; column += LANES) NAMED(add_to_totals)(1, totals + column, from + column, step, n_steps);
-    for (; column < width; column++)
-        for (i64 row = 0; row < n_steps; row++) totals[column] += from[row * step + column];
+    for (i64 first = 0; first < n_steps; first += SUMMED_ROWS, from += SUMMED_ROWS * step) {
+        i64 n_rows = least(n_steps - first, SUMMED_ROWS);
+        if (found.n_summed[orbit] + n_rows > SUMMED_ROWS) NAMED(settle)(pool, found, orbit);
+        found.n_summed[orbit] += n_rows;
+        REAL *sums = found.sums + orbit * step;
+        for (column = 0; column + SIDE_BY_SIDE * LANES <= width; column += SIDE_BY_SIDE * LANES)
+            NAMED(add_to_sums)(SIDE_BY_SIDE, sums + column, from + column, step, n_rows);
+        for (; column + LANES <= width; column += LANES) NAMED(add_to_sums)(1, sums + column, from + column, step, n_rows);
+        for (; column < width; column++)
+            for (i64 row = 0; row < n_rows; row++) sums[column] += from[row * step + column];
+    }
 }
 
 /* Everything from `first` to `last` on the first axis of a graph. */
@@ -210,9 +228,9 @@ static void NAMED(take_lines)(const Pool *pool, Found found, i64 graph, i64 firs
         if (pool->reduce == LARGEST)
             found.largest[one] = -__builtin_inf(), found.ties[one] = 0;
         else
-            found.totals[one] = 0;
+            found.totals[one] = found.sums[one] = 0;
     }
-    for (i64 orbit = 0; orbit < orbits->n_orbits; orbit++) found.n_rows[orbit] = 0;
+    for (i64 orbit = 0; orbit < orbits->n_orbits; orbit++) found.n_summed[orbit] = found.n_rows[orbit] = 0;
     for (i64 axis = 0; axis < n_axes; axis++) {
         if (!extents[axis]) return;
         ends[axis] = extents[axis];
@@ -245,11 +263,13 @@ static void NAMED(join)(const Pool *pool, Found found, i64 to, Found other, i64 
     }
 }
 
-/* The parts of wide rows make one. */
+/* Everything is handed on, and the parts of wide rows make one. */
 static void NAMED(narrow)(const Pool *pool, Found found) {
-    for (i64 orbit = 0; orbit < pool->orbits->n_orbits; orbit++)
+    for (i64 orbit = 0; orbit < pool->orbits->n_orbits; orbit++) {
+        if (found.n_summed[orbit]) NAMED(settle)(pool, found, orbit);
         for (i64 repeat = 1; repeat < least(pool->repeats, found.n_rows[orbit]); repeat++)
             NAMED(join)(pool, found, orbit * pool->width, found, orbit * pool->width + repeat * pool->channels);
+    }
 }
 
 static void NAMED(hand_out)(const Pool *pool, Found found, i64 graph) {
@@ -354,13 +374,12 @@ EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, 
         pool.repeats = most(least(pool.repeats, orbits->length[orbits->n_axes - 1]), 1);
     }
     pool.width = pool.repeats * channels;
-    i64 n_found = rounded(orbits->n_orbits * pool.width), n_orbits = rounded(orbits->n_orbits), each = 2 * n_found + n_orbits;
+    i64 n_found = rounded(orbits->n_orbits * pool.width), n_orbits = rounded(orbits->n_orbits), each = FOUND_NUMBERS * n_found + 2 * n_orbits;
     double *memory = take_block(n_threads * each * sizeof(double));
     if (!memory) return 1;
     DO_IN_PARALLEL(n_threads, {
         i64 n_alone = n_graphs / team.size * team.size, first, last = share(team, n_alone, &first), extents[MOST_AXES];
-        double *own = memory + team.number * each;
-        Found found = {(REAL *)own, (REAL *)(own + n_found), own, (i64 *)(own + 2 * n_found)};
+        Found found = NAMED(found_in)(memory + team.number * each, n_found, n_orbits);
         for (i64 graph = first; graph < last; graph++) {
             find_extents(orbits, counts, n_graphs, graph, extents);
             NAMED(take_lines)(&pool, found, graph, 0, extents[0], extents);
@@ -375,8 +394,7 @@ EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, 
             wait_for(team);
             if (team.number == 0) {
                 for (int member = 1; member < team.size; member++) {
-                    double *theirs = memory + member * each;
-                    Found other = {(REAL *)theirs, (REAL *)(theirs + n_found), theirs, (i64 *)(theirs + 2 * n_found)};
+                    Found other = NAMED(found_in)(memory + member * each, n_found, n_orbits);
                     for (i64 orbit = 0; orbit < orbits->n_orbits; orbit++) {
                         NAMED(join)(&pool, found, orbit * pool.width, other, orbit * pool.width);
                         found.n_rows[orbit] += other.n_rows[orbit];
@@ -426,3 +444,4 @@ EXPORTED i64 NAMED(bellnet_unpool)(const i64 *words, i64 n_graphs, i64 n_threads
 #undef POOL_BYTES
 #undef LANES
 #undef SIDE_BY_SIDE
+#undef FOUND_NUMBERS
