@@ -102,6 +102,18 @@ def test_a_tensor_without_axes_is_its_own_orbit():
         assert torch.equal(bn.InvariantPool("", reduce)(x), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+@pytest.mark.parametrize("shape", ["n", "n n", "u u i"])
+def test_infinity_and_what_is_no_number_are_pooled_as_by_the_operations_of_torch(shape, reduce, dtype, threads):
+    pool = bn.InvariantPool(shape, reduce)
+    for value in (torch.nan, torch.inf, -torch.inf):
+        for channels in (3, 16, 40):
+            for share in (0.02, 0.5, 1):
+                x = _tensor(pool, channels, dtype=dtype).detach()
+                _compare(pool, x.masked_fill(torch.rand_like(x) < share, value).requires_grad_())
+
+
 @given(st.data())
 def test_sizes_padding_ties_and_what_is_no_number_change_nothing(data):
     pool = bn.InvariantPool(data.draw(st.sampled_from(SHAPES)), data.draw(st.sampled_from(REDUCTIONS)))
