@@ -1,7 +1,8 @@
 """Pooling the orbits of dense tensors: the entries with exactly the same equalities between their indices.
 
-Left to itself, autograd would take some ten passes over tensors of full size for a maximum and its gradient. Whoever
-wants to see the operations themselves is shown plain ones.
+Left to itself, autograd would take some ten passes over tensors of full size for a maximum and its gradient. Kernels
+take one for each (`execute/compiled_orbits.py`), and operations that write in place a few. Whoever wants to see the
+operations themselves is shown plain ones.
 """
 
 from math import inf

@@ -1,4 +1,4 @@
-"""Compiled kernels: what runs dense layers on a CPU, in single and double precision, where they were built.
+"""Compiled kernels: what runs dense layers and pooling on a CPU, in single and double precision, where they were built.
 
 They are plain C without torch's headers, compiled when the package is installed (`build_kernels.py`), once for each
 kind of processor that torch tells apart. Where they are missing torch's operations run instead, and a warning says so.

@@ -1,4 +1,4 @@
-/* Pooling of orbits: the largest, the sum or the mean of all rows with exactly the same equalities between their indices.
+/* Pooling of orbits: the largest, the sum or the mean of rows with exactly the same equalities between their indices.
  *
  * A tensor is walked line by line, along its last axis. On a line all rows are of one orbit but for a few, those whose
  * last index is one of the others; so what rows have in common is looked up once for a line, and between those few
@@ -43,7 +43,8 @@ static int find_runs(const Orbits *orbits, const i64 *index, i64 first, i64 last
     const Prefix *prefix = orbits->prefixes;
     for (i64 axis = 0; axis < orbits->n_axes - 1; axis++) {
         i64 block = 0;
-        while (block < prefix->n_blocks && (prefix->child[block] < 0 || index[prefix->axis[block]] != index[axis])) block++;
+        for (; block < prefix->n_blocks; block++)
+            if (prefix->child[block] >= 0 && index[prefix->axis[block]] == index[axis]) break;
         prefix = orbits->prefixes + prefix->child[block];
     }
     i64 n_others = 0, n_runs = 0, others[MOST_AXES], places[MOST_AXES];
@@ -213,7 +214,8 @@ static void NAMED(take_rows)(const Pool *pool, Found found, i64 orbit, const REA
         REAL *sums = found.sums + orbit * step;
         for (column = 0; column + SIDE_BY_SIDE * LANES <= width; column += SIDE_BY_SIDE * LANES)
             NAMED(add_to_sums)(SIDE_BY_SIDE, sums + column, from + column, step, n_rows);
-        for (; column + LANES <= width; column += LANES) NAMED(add_to_sums)(1, sums + column, from + column, step, n_rows);
+        for (; column + LANES <= width; column += LANES)
+            NAMED(add_to_sums)(1, sums + column, from + column, step, n_rows);
         for (; column < width; column++)
             for (i64 row = 0; row < n_rows; row++) sums[column] += from[row * step + column];
     }
@@ -330,8 +332,8 @@ INLINE void NAMED(give)(REAL *restrict to, const REAL *restrict share, i64 width
 }
 
 /* The gradient of everything from `first` to `last` on the first axis of a graph, zero where there is no node. */
-static void NAMED(give_lines)(const Pool *pool, i64 graph, i64 first, i64 last, const REAL *shares, const REAL *nothings,
-                              const REAL *largest) {
+static void NAMED(give_lines)(const Pool *pool, i64 graph, i64 first, i64 last, const REAL *shares,
+                              const REAL *nothings, const REAL *largest) {
     const Orbits *orbits = pool->orbits;
     i64 n_axes = orbits->n_axes, inner = n_axes - 1, n_numbers = rows_of_graph(orbits) * pool->channels;
     i64 index[MOST_AXES] = {first}, ends[MOST_AXES], extents[MOST_AXES];
@@ -365,8 +367,8 @@ static void NAMED(give_lines)(const Pool *pool, i64 graph, i64 first, i64 last, 
 
 /* ---- what is called from outside; the result is zero, or one if there was no memory */
 
-EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels, i64 reduce,
-                                 const void *rows, void *pooled, void *divisors) {
+EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels,
+                                 i64 reduce, const void *rows, void *pooled, void *divisors) {
     const Orbits *orbits = (const Orbits *)words;
     Pool pool = {orbits, n_graphs, channels, reduce, counts, rows, pooled, divisors, .repeats = 1};
     if (channels < 8 * LANES) {
@@ -374,7 +376,8 @@ EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, 
         pool.repeats = most(least(pool.repeats, orbits->length[orbits->n_axes - 1]), 1);
     }
     pool.width = pool.repeats * channels;
-    i64 n_found = rounded(orbits->n_orbits * pool.width), n_orbits = rounded(orbits->n_orbits), each = FOUND_NUMBERS * n_found + 2 * n_orbits;
+    i64 n_found = rounded(orbits->n_orbits * pool.width), n_orbits = rounded(orbits->n_orbits);
+    i64 each = FOUND_NUMBERS * n_found + 2 * n_orbits;
     double *memory = take_block(n_threads * each * sizeof(double));
     if (!memory) return 1;
     DO_IN_PARALLEL(n_threads, {
@@ -409,8 +412,9 @@ EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, 
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_unpool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels, i64 reduce,
-                                   const void *rows, void *pooled, void *divisors, const void *gradient, void *of_rows) {
+EXPORTED i64 NAMED(bellnet_unpool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels,
+                                   i64 reduce, const void *rows, void *pooled, void *divisors, const void *gradient,
+                                   void *of_rows) {
     const Orbits *orbits = (const Orbits *)words;
     Pool pool = {orbits, n_graphs, channels, reduce, counts, rows, pooled, divisors, gradient, of_rows, 1};
     i64 n_wide = 4 * LANES / most(channels, 1);
