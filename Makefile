@@ -84,7 +84,7 @@ dist: $(VENV)/.with-dist  ## build wheel and sdist into dist/, and try the wheel
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f src/bellnet/kernels/*.so
+	rm -rf src/bellnet/kernels/built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.

@@ -17,7 +17,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNELS = Path("src/bellnet/kernels")
+KERNELS, BUILT = Path("src/bellnet/kernels"), "built"
+"""A folder of their own, which is no package: among modules Python would take libraries for modules."""
 FLAGS = [
     *("-std=c11", "-O3", "-fPIC", "-w", "-fvisibility=hidden"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
@@ -31,6 +32,7 @@ def compile_kernels(place: Path, into: Path) -> list[Path]:
     """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can."""
     source, made_of = place / "kernels.c", f"-DBELLNET_SOURCES={_digest(place)}LL"
     compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
+    into.mkdir(exist_ok=True)
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     made = []
     for name, flags in VARIANTS.items():
@@ -71,8 +73,8 @@ class BuildKernels(BuildHookInterface[Any]):
         if self.target_name != "wheel" or sys.platform == "win32":
             return
         where = Path(self.root) / KERNELS
-        made = compile_kernels(where, where)
+        made = compile_kernels(where, where / BUILT)
         if made:
-            build_data["artifacts"] += [f"/{KERNELS}/*.so"]
+            build_data["artifacts"] += [f"/{KERNELS}/{BUILT}/*.so"]
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

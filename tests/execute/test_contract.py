@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from bellnet.execute import contract as kernel
-from bellnet.execute.contract import can_contract, contract
+from bellnet.execute.calling import can_call
+from bellnet.execute.contract import contract
 from bellnet.kernels import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="there are no kernels")
@@ -147,8 +148,8 @@ def test_tables_are_made_once_for_letters_and_lengths():
 
 
 def test_half_precision_and_other_devices_are_left_to_torch():
-    assert can_contract(torch.zeros(1))
-    assert can_contract(torch.zeros(1, dtype=torch.float64))
-    assert not can_contract(torch.zeros(1, dtype=torch.float16))
-    assert not can_contract(torch.zeros(1, dtype=torch.bfloat16))
-    assert not can_contract(torch.zeros(1, device="meta"))
+    assert can_call([torch.zeros(1)])
+    assert can_call([torch.zeros(1, dtype=torch.float64)])
+    assert not can_call([torch.zeros(1, dtype=torch.float16)])
+    assert not can_call([torch.zeros(1, dtype=torch.bfloat16)])
+    assert not can_call([torch.zeros(1, device="meta")])

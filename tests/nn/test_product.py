@@ -29,7 +29,7 @@ USUAL = [
 def with_and_without_a_kernel(request, monkeypatch):
     """Dense products run on a compiled kernel, or on torch's operations where there is none."""
     if request.param == "torch":
-        monkeypatch.setattr(products, "can_contract", lambda like: False)
+        monkeypatch.setattr(products, "can_call", lambda tensors: False)
     elif kernels() is None:
         pytest.skip("there are no kernels")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 
+from bellnet.execute.calling import as_they_are, can_call, n_threads
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.program import Program, fits, program
@@ -21,17 +21,9 @@ FEW_MULTIPLICATIONS = 2**17
 """So many are worth a thread."""
 
 
-def are_watched(tensors: Sequence[Tensor]) -> bool:
-    """Whether somebody looks at what is done to tensors, operation by operation; of kernels nothing would be seen."""
-    return bool(torch._C._len_torch_dispatch_stack()) or not all(type(one) in (Tensor, Parameter) for one in tensors)
-
-
 def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
     """Whether kernels run a plan on such tensors."""
-    like = values[0]
-    if like.dtype not in TYPES or like.device.type != "cpu" or are_watched(values):
-        return False
-    return kernels() is not None and fits(plan)
+    return can_call(values) and fits(plan)
 
 
 class CompiledWalk:
@@ -55,7 +47,7 @@ class CompiledWalk:
             (self._n_graphs, *[nodes.lengths[node_set] for node_set in root.axes], width)
             for root, width in zip(plan.target.roots, channels[1], strict=True)
         )
-        self._most_threads = 1 + self._n_graphs * self._program.n_multiplications // FEW_MULTIPLICATIONS
+        self._n_multiplications = self._n_graphs * self._program.n_multiplications
         # Where all graphs are of one size the weights are divided, elsewhere what was read.
         self._counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
         self._factors = _factors(self._program, plan, nodes, like) if mean and nodes.counts is not None else None
@@ -65,12 +57,12 @@ class CompiledWalk:
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
     ) -> tuple[list[Tensor], list[Tensor | None]]:
         """The results, and what was read."""
-        values, weights = _as_they_are(values), _as_they_are(weights)
+        values, weights = as_they_are(values), as_they_are(weights)
         like = values[0]
         results = [like.new_empty(shape) for shape in self._shapes]
         read = like.new_empty(self._n_graphs * self._program.n_read)
         if biases is not None:
-            biases = _as_they_are(biases)
+            biases = as_they_are(biases)
         self._run(self._forward, read, (values, results, weights, biases, None, None, None))
         return results, [read]
 
@@ -84,7 +76,7 @@ class CompiledWalk:
         needs: Needs,
     ) -> Gradients:
         """The gradients of weights, biases and values, as far as they are needed."""
-        values, weights, gradients = map(_as_they_are, (values, weights, gradients))
+        values, weights, gradients = map(as_they_are, (values, weights, gradients))
         found = Gradients(
             [torch.empty_like(one) for one in weights] if needs.weights else None,
             [torch.empty_like(one, memory_format=torch.contiguous_format) for one in biases] if needs.biases else None,
@@ -106,7 +98,7 @@ class CompiledWalk:
         numbers = (
             ctypes.addressof(self._program.words),
             self._n_graphs,
-            min(torch.get_num_threads(), self._most_threads),
+            n_threads(self._n_multiplications, FEW_MULTIPLICATIONS),
             self._mean,
             0 if self._counts is None else self._counts.data_ptr(),
             0 if self._factors is None else self._factors.data_ptr(),
@@ -114,8 +106,7 @@ class CompiledWalk:
             *[group is not None for group in groups[3:]],
             *there,
         )
-        if kernel((ctypes.c_int64 * len(numbers))(*numbers)):
-            raise MemoryError("bellnet's kernels found no memory for what a layer needs for a moment.")
+        kernel((ctypes.c_int64 * len(numbers))(*numbers))
 
 
 def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
@@ -132,8 +123,3 @@ def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor
             nodes.kept[key] = torch.cat(parts, 1)
     kept: Tensor = nodes.kept[key]
     return kept
-
-
-def _as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Tensors that have in memory what they mean, one number after the other."""
-    return [one.resolve_neg().contiguous() for one in tensors]

@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from bellnet.execute.compiled import are_watched
+from bellnet.execute.calling import as_they_are, can_call, n_threads
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbit import Orbit
 from bellnet.execute.program import MOST_AXES
@@ -20,9 +20,7 @@ FEW_NUMBERS = 2**16
 
 def can_pool(orbits: tuple[Orbit, ...], tensor: Tensor) -> bool:
     """Whether kernels pool the orbits of such a tensor, or find its gradient from that of the result."""
-    if tensor.dtype not in TYPES or tensor.device.type != "cpu" or are_watched([tensor]):
-        return False
-    return 0 < orbits[0].n_axes <= MOST_AXES and kernels() is not None
+    return 0 < orbits[0].n_axes <= MOST_AXES and can_call([tensor])
 
 
 def pool_compiled(tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce: str) -> tuple[Tensor, Tensor]:
@@ -76,20 +74,18 @@ def _call(
     reduce: str,
     tensors: tuple[Tensor | None, ...],
 ) -> None:
-    lying = [None if one is None else one.contiguous() for one in tensors]
+    lying = [None if one is None else as_they_are([one])[0] for one in tensors]
     counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
     like = next(one for one in lying if one is not None)
-    failed = getattr(kernels(), f"bellnet_{name}_{TYPES[like.dtype]}")(
+    getattr(kernels(), f"bellnet_{name}_{TYPES[like.dtype]}")(
         ctypes.byref(_words(orbits, nodes.lengths)),
         ctypes.c_int64(shape[0]),
-        ctypes.c_int64(min(torch.get_num_threads(), 1 + shape.numel() // FEW_NUMBERS)),
+        ctypes.c_int64(n_threads(shape.numel(), FEW_NUMBERS)),
         _pointer(counts),
         ctypes.c_int64(shape[-1]),
         ctypes.c_int64(REDUCTIONS[reduce]),
         *[_pointer(one) for one in lying],
     )
-    if failed:
-        raise MemoryError("bellnet's kernels found no memory for what pooling needs for a moment.")
 
 
 def _pointer(tensor: Tensor | None) -> ctypes.c_void_p | None:

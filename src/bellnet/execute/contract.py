@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bellnet.execute.calling import as_they_are, n_threads
 from bellnet.kernels import TYPES, kernels
 from bellnet.plan import split_letters
 from bellnet.spec import Letters
@@ -18,11 +19,6 @@ from bellnet.tensors.keeping import making_constants
 
 FEW_MULTIPLICATIONS = 2**17
 """So many are worth a thread."""
-
-
-def can_contract(like: Tensor) -> bool:
-    """Whether the kernel takes such a tensor."""
-    return like.dtype in TYPES and like.device.type == "cpu" and kernels() is not None
 
 
 def shape_of_product(letters: Letters, x: Tensor, y: Tensor) -> tuple[int, ...]:
@@ -40,17 +36,15 @@ def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     shape, n_multiplications = shape_of_product(letters, x, y), n_graphs * n_channels * prepared.n_terms
     if not n_multiplications:
         return x.new_zeros(shape)
-    x, y, result = x.contiguous(), y.contiguous(), x.new_empty(shape)
-    failed = getattr(kernels(), f"bellnet_contract_{TYPES[x.dtype]}")(
+    (x, y), result = as_they_are((x, y)), x.new_empty(shape)
+    getattr(kernels(), f"bellnet_contract_{TYPES[x.dtype]}")(
         ctypes.c_void_p(prepared.tables.data_ptr()),
         ctypes.c_int64(n_graphs),
         ctypes.c_int64(n_channels),
-        ctypes.c_int64(min(torch.get_num_threads(), 1 + n_multiplications // FEW_MULTIPLICATIONS)),
+        ctypes.c_int64(n_threads(n_multiplications, FEW_MULTIPLICATIONS)),
         *[ctypes.c_void_p(one.data_ptr()) for one in (x, y, result)],
         ctypes.c_double(factor),
     )
-    if failed:
-        raise MemoryError("bellnet's kernels found no memory for what a product needs for a moment.")
     return result
 
 

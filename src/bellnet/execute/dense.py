@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.compiled import CompiledWalk, are_watched, can_compile
+from bellnet.execute.calling import are_watched
+from bellnet.execute.compiled import CompiledWalk, can_compile
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.gathered import GatheredWalk
 from bellnet.execute.layout import Channels

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.contract import can_contract, contract, shape_of_product
+from bellnet.execute.calling import can_call
+from bellnet.execute.contract import contract, shape_of_product
 from bellnet.execute.matrices import roles
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_batched, wants_plain
@@ -50,7 +51,7 @@ def _common_factor(contraction: Contraction, nodes: Nodes, power: float) -> floa
 
 def _contracted(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     """The contraction of two tensors times a number."""
-    if wants_plain() or is_batched(x) or is_batched(y) or not can_contract(x):
+    if wants_plain() or is_batched(x) or is_batched(y) or not can_call((x, y)):
         return _contracted_plainly(letters, x, y, factor)
     if torch.is_grad_enabled() and (x.requires_grad or y.requires_grad):
         result: Tensor = _Contracted.apply(x, y, letters, factor)  # type: ignore[no-untyped-call]

@@ -27,7 +27,7 @@ def kernels() -> ctypes.CDLL | None:
     if os.environ.get(WITHOUT):
         return None
     try:
-        return _loaded(PLACE / f"kernels-{processor()}.so")
+        return _loaded(PLACE / "built" / f"kernels-{processor()}.so")
     except OSError as error:
         warnings.warn(
             f"bellnet runs without its compiled kernels: {error}. Dense layers on a CPU take about twice as long.\n"
@@ -43,12 +43,20 @@ def _loaded(place: Path) -> ctypes.CDLL:
     # Threads are those of OpenMP, whose library torch has loaded already.
     library = ctypes.CDLL(str(place))
     library.bellnet_sources.restype = ctypes.c_int64
-    if library.bellnet_sources() != digest(place.parent):
+    if library.bellnet_sources() != digest(PLACE):
         raise OSError("they were made of other sources than those beside them")
     for kind in TYPES.values():
         for name in ("forward", "backward", "contract", "pool", "unpool"):
-            getattr(library, f"bellnet_{name}_{kind}").restype = ctypes.c_int64
+            function = getattr(library, f"bellnet_{name}_{kind}")
+            function.restype, function.errcheck = ctypes.c_int64, _check
     return library
+
+
+def _check(failed: int, *_: object) -> int:
+    """What ctypes asks about every call of a kernel."""
+    if failed:
+        raise MemoryError("bellnet's kernels found no memory for what they need for a moment.")
+    return failed
 
 
 def processor() -> str:
