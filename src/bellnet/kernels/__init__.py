@@ -42,7 +42,7 @@ def _loaded(place: Path) -> ctypes.CDLL:
         raise OSError("no C compiler was found when it was installed")
     # Threads are those of OpenMP, whose library torch has loaded already.
     library = ctypes.CDLL(str(place))
-    library.bellnet_sources.restype = ctypes.c_int64
+    library.bellnet_sources.restype = library.bellnet_most_bytes.restype = ctypes.c_int64
     if library.bellnet_sources() != digest(PLACE):
         raise OSError("they were made of other sources than those beside them")
     for kind in TYPES.values():

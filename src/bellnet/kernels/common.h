@@ -86,8 +86,12 @@ typedef struct {
 } BlockHead;
 
 static _Atomic(BlockHead *) kept_block;
+static _Atomic size_t most_bytes; /* of a block, since that was last asked for */
 
 static void *take_block(size_t size) {
+    size_t most_before = atomic_load(&most_bytes);
+    while (size > most_before && !atomic_compare_exchange_weak(&most_bytes, &most_before, size)) {
+    }
     BlockHead *head = atomic_exchange(&kept_block, NULL);
     if (head && head->size >= size) return (char *)head + ALIGNMENT;
     free(head);

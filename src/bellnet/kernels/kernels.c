@@ -7,6 +7,9 @@
 /* Which sources this was made of; see sources.py. */
 EXPORTED i64 bellnet_sources(void) { return BELLNET_SOURCES; }
 
+/* The most memory that a call has taken for a moment, since this was last asked; for benchmarks. */
+EXPORTED i64 bellnet_most_bytes(void) { return (i64)atomic_exchange(&most_bytes, 0); }
+
 #define REAL float
 #define TYPE f32
 #include "typed.h"
