@@ -3,9 +3,9 @@
 Every allocation and release of torch's CPU allocator is followed, also those inside operators and in the backward
 pass. Counted is all that the call allocates itself: temporaries, what is saved for the backward pass, the output, and
 the gradients of input and parameters; and the most that a kernel of ours takes for a moment, as if that were when most
-is held. Not counted is what was there before (input, parameters, the gradient that comes back from the output), and what
-else does not pass through torch's allocator: the work space of the matrix library, and Python objects. Sizes are as
-requested, without what the allocator adds for alignment.
+is held. Not counted is what was there before (input, parameters, the gradient that comes back from the output), and
+what else does not pass through torch's allocator: the work space of the matrix library, and Python objects. Sizes are
+as requested, without what the allocator adds for alignment.
 """
 
 import os

@@ -194,7 +194,7 @@ def test_tensors_that_lie_otherwise_are_read_as_they_are_meant(reduce):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_that_this_processor_knows_pools_alike(variant, monkeypatch):
-    if not (package.PLACE / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
+    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
         package.processor()
     ):
         pytest.skip(f"{variant} was not built, or this processor does not know it")

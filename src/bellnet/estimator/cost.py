@@ -35,9 +35,10 @@ HOLDS = {2: "the padded layout holds all pairs of nodes", 3: "order=3 holds all 
 CHEAPER = {2: "layout='sparse' only edges and nodes", 3: "order=2 only pairs"}
 LISTED_SHARE = 0.7
 """Where so many of all pairs of nodes are listed, the sparse layout takes as long as the padded one: `make bench` has
-random graphs of one size, where the padded one takes 0.96 and 1.16 times as long with this share (two runs), and 0.8 to
-0.9 times with all pairs listed. Graphs of different sizes gain more: an epoch of the padded one took 17 times as long
-on PROTEINS, 10 on NCI1, 5.2 on COLLAB, 3.5 on MUTAG, 2.7 on IMDB-BINARY (parts of each, one core)."""
+random graphs of one size, where the padded one takes 0.87 of the time with this share, 1.45 times as long with 0.3 and
+0.70 of it with all pairs listed. Graphs of different sizes gain more: an epoch of the padded one took 17 times as long
+on PROTEINS, 10 on NCI1, 5.2 on COLLAB, 3.5 on MUTAG, 2.7 on IMDB-BINARY (parts of each, one core, in torch's
+operations)."""
 MOST_EPOCHS, FEWEST_EPOCHS = 60, 5
 ENTRIES_SEEN = 25_000_000
 """In all epochs together, if their number is not given; with the usual channels three to six minutes on one core."""

@@ -132,6 +132,14 @@ INLINE i64 share(Team team, i64 n_things, i64 *first) {
     return n_things * (team.number + 1) / team.size;
 }
 
+/* How many graphs are gone through at a time, each in memory of its own: one for each thread, or one by all of them. */
+INLINE i64 count_areas(i64 n_graphs, i64 n_threads) { return n_graphs >= n_threads ? n_threads : 1; }
+
+/* How many graphs the members of a team take alone; the others they go through together. */
+INLINE i64 count_alone(i64 n_graphs, i64 n_areas, Team team) {
+    return team.size <= n_areas ? n_graphs / team.size * team.size : 0;
+}
+
 /* A block of code run by so many threads, or by one where that is all there is; `team` is who runs it. */
 #ifdef _OPENMP
 #define DO_IN_PARALLEL(n_threads, ...)                                                    \

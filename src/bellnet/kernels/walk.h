@@ -131,12 +131,12 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     i64 n_packed = rounded(NAMED(place_matrices)(&walk, 1, places)), room = rounded(NAMED(room_of_side)(&walk, 1));
     i64 n_matrices = rounded(program->n_matrices), n_biases = rounded(NAMED(count_biases)(program, walk.words));
     i64 memory = rounded(program->side[1].memory), own = n_threads > 1 ? rounded(program->side[0].memory) : 0;
-    i64 each = memory + room, tables = NAMED(tables_of_side)(&walk, 1);
+    i64 tables = NAMED(tables_of_side)(&walk, 1), n_areas = count_areas(n_graphs, n_threads);
     i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
-                                 (n_matrices + n_biases + n_packed + n_threads * (each + own)) * sizeof(REAL));
+                                 (n_matrices + n_biases + n_packed + n_areas * memory + n_threads * (room + own)) * sizeof(REAL));
     if (!all_tables) return 1;
     REAL *matrices = (REAL *)(all_tables + n_threads * tables), *bias = matrices + n_matrices, *packed = bias + n_biases;
-    REAL *parts = packed + n_packed, *owns = parts + n_threads * each;
+    REAL *areas = packed + n_packed, *rooms = areas + n_areas * memory, *owns = rooms + n_threads * room;
     NAMED(gather)(&walk, call->weights, call->mean, matrices);
     walk.matrices = matrices;
     if (call->biases) {
@@ -147,14 +147,14 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     NAMED(pack_matrices)(&walk, 1, places, packed);
     DO_IN_PARALLEL(n_threads, {
         Team alone = {0, 1};
-        i64 n_alone = n_graphs / team.size * team.size, first, last = share(team, n_alone, &first);
-        REAL *part = parts + team.number * each;
+        i64 n_alone = count_alone(n_graphs, n_areas, team), first, last = share(team, n_alone, &first);
+        REAL *own_room = rooms + team.number * room, *area = areas + (n_alone ? team.number * memory : 0);
         i64 *own_tables = all_tables + team.number * tables;
         for (i64 graph = first; graph < last; graph++)
-            NAMED(forward_graph)(&walk, graph, alone, packed, places, part, NULL, part + memory, own_tables);
+            NAMED(forward_graph)(&walk, graph, alone, packed, places, area, NULL, own_room, own_tables);
         wait_for(team);
         for (i64 graph = n_alone; graph < n_graphs; graph++)
-            NAMED(forward_graph)(&walk, graph, team, packed, places, parts, owns, part + memory, own_tables);
+            NAMED(forward_graph)(&walk, graph, team, packed, places, areas, owns, own_room, own_tables);
     })
     give_block(all_tables);
     return 0;
@@ -178,12 +178,14 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
     i64 n_packed = to_values ? rounded(NAMED(place_matrices)(&walk, 0, places)) : 0, n_matrices = rounded(program->n_matrices);
     i64 pulled = rounded(program->side[1].memory), memory = rounded(program->side[0].memory);
     i64 room = rounded(NAMED(room_of_side)(&walk, 0)), sums = rounded(n_paired + n_biases);
-    i64 own = n_threads > 1 ? pulled : 0, each = pulled + memory + room + sums, tables = NAMED(tables_of_side)(&walk, 0);
+    i64 own = n_threads > 1 ? pulled : 0, each = pulled + memory, n_areas = count_areas(n_graphs, n_threads);
+    i64 tables = NAMED(tables_of_side)(&walk, 0);
     i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
-                                 (n_matrices + n_packed + n_threads * (each + own)) * sizeof(REAL));
+                                 (n_matrices + n_packed + n_areas * each + n_threads * (room + sums + own)) * sizeof(REAL));
     if (!all_tables) return 1;
     REAL *matrices = (REAL *)(all_tables + n_threads * tables), *block = matrices + n_matrices;
-    REAL *packed = to_values ? block : NULL, *parts = block + n_packed, *owns = parts + n_threads * each;
+    REAL *packed = to_values ? block : NULL, *areas = block + n_packed, *rooms = areas + n_areas * each;
+    REAL *all_paired = rooms + n_threads * room, *owns = all_paired + n_threads * sums;
     int n_members = 1;
     if (to_values) {
         NAMED(gather)(&walk, call->weights, call->mean, matrices);
@@ -192,23 +194,22 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
     }
     DO_IN_PARALLEL(n_threads, {
         Team alone = {0, 1};
-        i64 n_alone = n_graphs / team.size * team.size, first, last = share(team, n_alone, &first);
-        REAL *part = parts + team.number * each, *written = part + pulled, *rest = written + memory, *paired = rest + room;
-        REAL *bias = n_biases ? paired + n_paired : NULL;
+        i64 n_alone = count_alone(n_graphs, n_areas, team), first, last = share(team, n_alone, &first);
+        REAL *own_room = rooms + team.number * room, *area = areas + (n_alone ? team.number * each : 0);
+        REAL *paired = all_paired + team.number * sums, *bias = n_biases ? paired + n_paired : NULL;
         i64 *own_tables = all_tables + team.number * tables;
         if (team.number == 0) n_members = team.size;
         memset(paired, 0, (n_paired + n_biases) * sizeof(REAL));
         for (i64 graph = first; graph < last; graph++)
-            NAMED(backward_graph)(&walk, graph, alone, packed, places, part, written, NULL, rest, own_tables, paired,
-                                  paired_places, bias);
+            NAMED(backward_graph)(&walk, graph, alone, packed, places, area, area + pulled, NULL, own_room, own_tables,
+                                  paired, paired_places, bias);
         wait_for(team);
         for (i64 graph = n_alone; graph < n_graphs; graph++)
-            NAMED(backward_graph)(&walk, graph, team, packed, places, parts, parts + pulled, owns, rest, own_tables, paired,
-                                  paired_places, bias);
+            NAMED(backward_graph)(&walk, graph, team, packed, places, areas, areas + pulled, owns, own_room, own_tables,
+                                  paired, paired_places, bias);
     })
-    REAL *all_paired = parts + pulled + memory + room;
     for (int member = 1; member < n_members; member++)
-        NAMED(add_row)(all_paired, all_paired + member * each, n_paired + n_biases);
+        NAMED(add_row)(all_paired, all_paired + member * sums, n_paired + n_biases);
     if (call->of_weights) {
         for (i64 number = 0; number < program->n_levels; number++) {
             const Level *level = levels + number;
