@@ -48,7 +48,7 @@ help:  ## show this list
 
 setup: $(VENV)/.with-dev  ## make .venv with everything a developer needs
 
-demo: $(VENV)/.with-experiments $(VENV)/.with-estimator  ## run the demonstration: about three minutes, and one page
+demo: $(VENV)/.with-experiments $(VENV)/.with-estimator  ## run the demonstration: about two minutes, and one page
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py
 
 test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")

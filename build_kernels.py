@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,29 +31,33 @@ VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAU
 
 def compile_kernels(place: Path, into: Path) -> list[Path]:
     """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can."""
-    source, made_of = place / "kernels.c", f"-DBELLNET_SOURCES={_digest(place)}LL"
-    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
     into.mkdir(exist_ok=True)
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    made = []
-    for name, flags in VARIANTS.items():
-        if flags and not is_x86:
-            continue
-        library, part = into / f"kernels-{name}.so", into / f"kernels-{name}.o"
-        # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors.
-        threads = ["-fopenmp"] if sys.platform == "linux" else []
-        try:
-            subprocess.run(
-                [*compiler, *FLAGS, *flags, *threads, made_of, "-c", str(source), "-o", str(part)], check=True
-            )
-            subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)
-            library.unlink(missing_ok=True)
-        else:
-            made.append(library)
+    wanted = {name: flags for name, flags in VARIANTS.items() if is_x86 or not flags}
+    options = [*FLAGS, f"-DBELLNET_SOURCES={_digest(place)}LL"]
+    with ThreadPoolExecutor() as several:
+        made = [
+            several.submit(_compile, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags])
+            for name, flags in wanted.items()
+        ]
+    return [library for one in made if (library := one.result()) is not None]
+
+
+def _compile(source: Path, library: Path, options: list[str]) -> Path | None:
+    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
+    part = library.with_suffix(".o")
+    # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors.
+    threads = ["-fopenmp"] if sys.platform == "linux" else []
+    try:
+        subprocess.run([*compiler, *options, *threads, "-c", str(source), "-o", str(part)], check=True)
+        subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)
+        library.unlink(missing_ok=True)
+        return None
+    finally:
         part.unlink(missing_ok=True)
-    return made
+    return library
 
 
 def _digest(place: Path) -> int:
