@@ -4,23 +4,25 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.func import functional_call
 from torch.testing import assert_close
+from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import bellnet as bn
 from bellnet import kernels as package
 from bellnet.execute import compiled, dense
-from bellnet.kernels import WITHOUT, kernels
+from bellnet.kernels import PROCESSORS, WITHOUT, kernels
 from tests.execute.subjects import randomise
 
 ROOT = Path(__file__).parents[2]
-VARIANTS = ("AVX512", "AVX2", "DEFAULT")
 
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 
@@ -87,10 +89,10 @@ def test_kernels_give_what_the_operations_of_torch_give(spec, sizes, channels, b
 
 
 @needs_kernels
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", PROCESSORS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_variant_that_this_processor_knows_gives_the_same(variant, dtype, monkeypatch):
-    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
+    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or PROCESSORS.index(variant) < PROCESSORS.index(
         package.processor()
     ):
         pytest.skip(f"{variant} was not built, or this processor does not know it")
@@ -159,6 +161,81 @@ def test_sums_over_many_rows_keep_their_digits():
     found = _runs(layer.float(), given, pulled)
     for one, true in zip(found, wanted, strict=True):
         assert (one.double() - true).norm() <= 10 * torch.finfo(torch.float32).eps * true.norm()
+
+
+WEIGHTS = {
+    "weight too narrow": {"weight": torch.zeros(15, 4, 2)},
+    "bias of another type": {"bias": torch.ones(2, 4, dtype=torch.float64)},
+    "bias elsewhere": {"bias": torch.ones(2, 4, device="meta")},
+    "weight of another class": {"weight": TwoTensor(torch.ones(15, 4, 4), torch.ones(15, 4, 4))},
+}
+
+
+@needs_kernels
+@pytest.mark.parametrize("parameters", WEIGHTS.values(), ids=WEIGHTS)
+def test_no_kernel_is_given_weights_that_it_would_misread(parameters):
+    """Torch's operations take them, or say what is wrong."""
+    layer, x = bn.EquivariantLinear("n n -> n n", 4, 4), torch.randn(2, 5, 5, 4)
+    layer(x)
+    (name, given), *_ = parameters.items()
+    walk = layer._engine._last[1]
+    weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
+    assert isinstance(walk, compiled.CompiledWalk)
+    assert walk.takes([layer.weight], [layer.bias])
+    assert not walk.takes(weights, biases)
+    with suppress(IndexError, RuntimeError):
+        functional_call(layer, parameters, (x,))
+
+
+@needs_kernels
+def test_gradients_of_other_classes_and_batched_ones_go_another_way():
+    layer = bn.EquivariantLinear("n n -> n n, n", 4, 4)
+    x = torch.randn(2, 5, 5, 4, requires_grad=True)
+    edges, nodes = layer(x)
+    pulled = torch.randn(3, *nodes.shape)
+    together = torch.autograd.grad(nodes, x, pulled, is_grads_batched=True, retain_graph=True)[0]
+    one_by_one = [torch.autograd.grad(nodes, x, one, retain_graph=True)[0] for one in pulled]
+    assert_close(together, torch.stack(one_by_one))
+    wanted = torch.autograd.grad(edges, x, torch.ones_like(edges), retain_graph=True)[0]
+    edges.register_hook(lambda gradient: TwoTensor(gradient, gradient))
+    found = torch.autograd.grad(edges.sum(), x)[0]
+    assert_close(found.a if isinstance(found, TwoTensor) else found, wanted)
+
+
+@needs_kernels
+def test_another_default_device_changes_nothing_for_tensors_on_the_cpu():
+    x = torch.randn(2, 6, 6, 3)
+    with torch.device("meta"):
+        found = bn.Product("n n, n n -> n n")(x, x)
+    assert_close(found, torch.einsum("zabc,zbdc->zadc", x, x) / 6)
+
+
+@needs_kernels
+def test_sizes_that_became_negative_count_as_no_nodes():
+    layer, pool = bn.EquivariantLinear("n n -> n n", 4, 4), bn.InvariantPool("n n", reduce="max")
+    graphs = bn.Padded(torch.randn(2, 5, 5, 4), torch.tensor([1, 3]))
+    graphs.sizes.fill_(-3)
+    assert not layer(graphs).values.any()
+    assert not pool(graphs).any()
+
+
+@needs_kernels
+def test_tensors_of_zeros_without_memory_are_zeros():
+    layer = bn.EquivariantLinear("n n -> n n", 4, 4)
+    assert_close(layer(torch._efficientzerotensor((2, 5, 5, 4))), layer(torch.zeros(2, 5, 5, 4)))
+
+
+@needs_kernels
+def test_a_lesser_variant_serves_where_the_compiler_knew_no_better(monkeypatch, tmp_path):
+    copied = Path(shutil.copytree(package.PLACE, tmp_path / "kernels"))
+    for name in PROCESSORS[:-1]:
+        (copied / "built" / f"kernels-{name}.so").unlink(missing_ok=True)
+    monkeypatch.setattr(package, "PLACE", copied)
+    kernels.cache_clear()
+    try:
+        assert kernels()._name.endswith(f"kernels-{PROCESSORS[-1]}.so")
+    finally:
+        kernels.cache_clear()
 
 
 @needs_kernels

@@ -10,14 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import bellnet as bn
 from bellnet import kernels as package
 from bellnet.execute import Nodes, compiled_orbits, orbits, pool_orbits
-from bellnet.kernels import kernels
+from bellnet.kernels import PROCESSORS, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 
 REDUCTIONS = ("max", "sum", "mean")
 SIZES = {"n": 6, "u": 5, "i": 3}
 SHAPES = ["n", "n n", "n n n", "n n n n", "u i", "u u i", "i u u", "u i u i", "i u i"]
-VARIANTS = ("AVX512", "AVX2", "DEFAULT")
 
 
 def _pooled(pool, x, pulled):
@@ -192,9 +191,9 @@ def test_tensors_that_lie_otherwise_are_read_as_they_are_meant(reduce):
     assert torch.equal(gradient, torch.autograd.grad(pooled, x, torch.ones_like(pooled))[0])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", PROCESSORS)
 def test_every_variant_that_this_processor_knows_pools_alike(variant, monkeypatch):
-    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
+    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or PROCESSORS.index(variant) < PROCESSORS.index(
         package.processor()
     ):
         pytest.skip(f"{variant} was not built, or this processor does not know it")

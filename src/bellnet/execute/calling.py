@@ -19,12 +19,17 @@ def can_call(tensors: Sequence[Tensor]) -> bool:
 
 def are_watched(tensors: Sequence[Tensor]) -> bool:
     """Whether somebody looks at what is done to tensors, operation by operation; of kernels nothing would be seen."""
-    return bool(torch._C._len_torch_dispatch_stack()) or not all(type(one) in (Tensor, Parameter) for one in tensors)
+    return bool(torch._C._len_torch_dispatch_stack()) or not are_ordinary(tensors)
+
+
+def are_ordinary(tensors: Sequence[Tensor]) -> bool:
+    """Whether tensors are of torch's own classes; others need not have memory, or mean what is in it."""
+    return all(type(one) in (Tensor, Parameter) for one in tensors)
 
 
 def as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Tensors that have in memory what they mean, one number after the other."""
-    return [one.resolve_neg().contiguous() for one in tensors]
+    return [(one.clone() if one._is_zerotensor() else one.resolve_neg()).contiguous() for one in tensors]
 
 
 def n_threads(work: int, worth_one: int) -> int:

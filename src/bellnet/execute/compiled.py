@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import as_they_are, can_call, n_threads
+from bellnet.execute.calling import are_ordinary, as_they_are, can_call, n_threads
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.program import Program, fits, program
@@ -47,11 +47,24 @@ class CompiledWalk:
             (self._n_graphs, *[nodes.lengths[node_set] for node_set in root.axes], width)
             for root, width in zip(plan.target.roots, channels[1], strict=True)
         )
+        self._dtype = like.dtype
+        self._parameters: tuple[tuple[int, ...], ...] = (
+            *((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in plan.pairs),
+            *((len(patterns), width) for patterns, width in zip(plan.written, channels[1], strict=True)),
+        )
         self._n_multiplications = self._n_graphs * self._program.n_multiplications
         # Where all graphs are of one size the weights are divided, elsewhere what was read.
         self._counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
         self._factors = _factors(self._program, plan, nodes, like) if mean and nodes.counts is not None else None
         self._mean = mean and nodes.counts is None
+
+    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+        """Whether weights and biases have the numbers in memory that kernels will look for."""
+        several = [*weights, *(biases or ())]
+        return are_ordinary(several) and all(
+            one.dtype == self._dtype and one.is_cpu and one.shape == shape
+            for one, shape in zip(several, self._parameters, strict=False)
+        )
 
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
@@ -119,7 +132,7 @@ def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor
                 found = by_bundle[number]
                 assert found is not None
                 columns = found.reshape(len(like), len(widths))
-                parts.append(columns.repeat_interleave(torch.tensor(widths), 1).to(like.dtype))
+                parts.append(columns.repeat_interleave(torch.tensor(widths, device="cpu"), 1).to(like.dtype))
             nodes.kept[key] = torch.cat(parts, 1)
     kept: Tensor = nodes.kept[key]
     return kept

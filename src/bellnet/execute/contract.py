@@ -88,7 +88,7 @@ def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]
     n_rows = [prod(lengths[letter] for letter in one) for one in letters]
     owners = ((x, y, product), (x, product), (y, product), (x, y))
     with making_constants():
-        tables = [torch.tensor([*sizes, *n_rows])]
+        tables = [torch.tensor([*sizes, *n_rows], device="cpu")]
         for group, several in zip(groups, owners, strict=True):
             tables += [_rows(group, owner, lengths) for owner in several]
         return _Prepared(torch.cat(tables), n_folded, prod(sizes))
@@ -96,8 +96,8 @@ def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]
 
 def _rows(group: str, owner: str, lengths: dict[str, int]) -> Tensor:
     """For every tuple of nodes of some letters its row in a tensor, beside those of the other letters of the tensor."""
-    rows = torch.zeros(1, dtype=torch.int64)
+    rows = torch.zeros(1, dtype=torch.int64, device="cpu")
     for letter in group:
         stride = prod(lengths[one] for one in owner[owner.index(letter) + 1 :])
-        rows = (rows.unsqueeze(1) + torch.arange(lengths[letter]) * stride).flatten()
+        rows = (rows.unsqueeze(1) + torch.arange(lengths[letter], device="cpu") * stride).flatten()
     return rows

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Layout, Needs, Walk
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.orders import in_order
@@ -98,7 +99,7 @@ class Engine:
         if wants_plain():
             return self.plainly(layout, values, weights, biases)
         walk = self._prepared(layout, values, weights[0].device)
-        if walk is None:
+        if walk is None or not walk.takes(weights, biases):
             return self.plainly(layout, values, weights, biases)
         inputs = (*weights, *(biases or ()), *values)
         if torch.is_grad_enabled() and any(one.requires_grad for one in inputs):
@@ -171,7 +172,8 @@ class _Run(torch.autograd.Function):
         needs = ctx.needs_input_grad[4:]
         saved = ctx.saved_tensors
         inputs, kept = saved[: len(needs)], saved[len(needs) :]
-        if torch.is_grad_enabled() or wants_plain() or is_batched(gradients[0]):  # somebody looks at this pass, too
+        # Somebody may look at this pass, too, or make gradients of a kind that walks do not know.
+        if torch.is_grad_enabled() or wants_plain() or any(map(is_batched, gradients)) or not are_ordinary(gradients):
             return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
         weights, biases, values = _three(inputs, ctx.counts)
         found = ctx.walk.backward(gradients, values, weights, biases, kept, Needs(*map(any, _three(needs, ctx.counts))))

@@ -50,6 +50,10 @@ class GatheredWalk:
     def __init__(self, walk: MatrixWalk, matrices: LevelMatrices, means: Means) -> None:
         self.walk, self.matrices, self.means = walk, matrices, means
 
+    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+        """Torch's operations see for themselves what they are given."""
+        return True
+
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
     ) -> tuple[Sequence[Tensor], list[Tensor | None]]:

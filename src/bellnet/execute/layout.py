@@ -33,6 +33,9 @@ class Gradients(NamedTuple):
 class Walk(Protocol):
     """Runs a plan on numbers, and its gradient."""
 
+    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+        """Whether it runs with such weights and biases; else plain operations do, or say what is wrong."""
+
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
     ) -> tuple[Sequence[Tensor], Sequence[Tensor | None]]:

@@ -17,6 +17,8 @@ from bellnet.kernels.sources import digest
 PLACE = Path(__file__).parent
 WITHOUT = "BELLNET_WITHOUT_KERNELS"
 """The environment variable that turns kernels off."""
+PROCESSORS = ("AVX512", "AVX2", "DEFAULT")
+"""The kinds that kernels are built for, each of which knows all that later ones do."""
 TYPES = {torch.float32: "f32", torch.float64: "f64"}
 """How the functions for numbers of a type are called."""
 
@@ -27,7 +29,7 @@ def kernels() -> ctypes.CDLL | None:
     if os.environ.get(WITHOUT):
         return None
     try:
-        return _loaded(PLACE / "built" / f"kernels-{processor()}.so")
+        return _loaded(_best_built())
     except OSError as error:
         warnings.warn(
             f"bellnet runs without its compiled kernels: {error}. Dense layers on a CPU take about twice as long.\n"
@@ -35,6 +37,12 @@ def kernels() -> ctypes.CDLL | None:
             stacklevel=2,
         )
         return None
+
+
+def _best_built() -> Path:
+    """The library for this processor, or for a lesser one where the compiler did not know how to build that."""
+    places = [PLACE / "built" / f"kernels-{name}.so" for name in PROCESSORS[PROCESSORS.index(processor()) :]]
+    return next((one for one in places if one.exists()), places[0])
 
 
 def _loaded(place: Path) -> ctypes.CDLL:
@@ -62,4 +70,4 @@ def _check(failed: int, *_: object) -> int:
 def processor() -> str:
     """What torch calls the abilities of this processor, as far as there are kernels for them."""
     said = torch.backends.cpu.get_cpu_capability()
-    return said if said in ("AVX512", "AVX2") else "DEFAULT"
+    return said if said in PROCESSORS else PROCESSORS[-1]

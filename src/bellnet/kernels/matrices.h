@@ -26,7 +26,7 @@ static Tree NAMED(tree)(const Walk *walk, int side, REAL *const *roots, REAL *me
 
 static const i64 *NAMED(limits)(const Walk *walk, i64 graph, i64 *limits) {
     if (!walk->counts) return NULL;
-    for (i64 set = 0; set < walk->program->n_sets; set++) limits[set] = walk->counts[set * walk->n_graphs + graph];
+    for (i64 set = 0; set < walk->program->n_sets; set++) limits[set] = most(walk->counts[set * walk->n_graphs + graph], 0);
     return limits;
 }
 

@@ -34,7 +34,7 @@ enum { LARGEST, TOTAL, MEAN };
 static void find_extents(const Orbits *orbits, const i64 *counts, i64 n_graphs, i64 graph, i64 *extents) {
     for (i64 axis = 0; axis < orbits->n_axes; axis++) {
         extents[axis] = orbits->length[axis];
-        if (counts) extents[axis] = least(extents[axis], counts[orbits->set[axis] * n_graphs + graph]);
+        if (counts) extents[axis] = most(least(extents[axis], counts[orbits->set[axis] * n_graphs + graph]), 0);
     }
 }
 
