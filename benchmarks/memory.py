@@ -22,18 +22,23 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
 
     The call is made twice: constants that are made in the first call and kept are not counted.
     """
-    call()
-    # The profiler would print a line for every start and stop; it looks at this when it is first used.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     library = kernels()
     if library is not None:
         library.bellnet_most_bytes()
+    of_tensors = peak_tensor_bytes(call)
+    return of_tensors + (0 if library is None else int(library.bellnet_most_bytes()))
+
+
+def peak_tensor_bytes(call: Callable[[], object]) -> int:
+    """The same for tensors alone, without what kernels take for a moment."""
+    call()
+    # The profiler would print a line for every start and stop; it looks at this when it is first used.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     with torch.autograd.profiler.profile(profile_memory=True) as profiled:
         call()
     events = [event for event in profiled.kineto_results.events() if event.name() == "[memory]"]
     events.sort(key=lambda event: event.start_ns())
-    of_kernels = 0 if library is None else int(library.bellnet_most_bytes())
-    return peak(event.nbytes() for event in events) + of_kernels
+    return peak(event.nbytes() for event in events)
 
 
 def peak(changes: Iterable[int]) -> int:

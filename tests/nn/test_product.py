@@ -12,7 +12,7 @@ import bellnet as bn
 from bellnet.errors import EquivarianceError
 from bellnet.execute import joins, products
 from bellnet.kernels import kernels
-from benchmarks.memory import peak_extra_bytes
+from benchmarks.memory import peak_tensor_bytes
 
 POWERS = {"mean": 1.0, "root": 0.5, "sum": 0.0}
 USUAL = [
@@ -405,13 +405,24 @@ def test_third_derivatives_are_those_of_einsum():
 
 @pytest.mark.skipif(kernels() is None, reason="there are no kernels")
 @pytest.mark.parametrize("contraction", ["ab,bc->ac", "ba,cb->ac", "ab,cb->ca"])
-def test_a_dense_product_takes_no_memory_but_for_its_result_and_gradients(contraction):
+def test_a_dense_product_makes_no_tensors_but_its_result_and_gradients(contraction):
     product, (x, y, upstream) = bn.Product("n n, n n -> n n", contraction), torch.randn(3, 5, 9, 9, 20)
     cost = product.plan.cost(9, channels=20, batch=5)
-    assert peak_extra_bytes(lambda: product(x, y)) == cost.output_bytes + cost.extra_bytes == upstream.nbytes
+    assert peak_tensor_bytes(lambda: product(x, y)) == cost.output_bytes + cost.extra_bytes == upstream.nbytes
     x.requires_grad_(), y.requires_grad_()
-    gradients = peak_extra_bytes(lambda: torch.autograd.grad(product(x, y), (x, y), upstream))
+    gradients = peak_tensor_bytes(lambda: torch.autograd.grad(product(x, y), (x, y), upstream))
     assert gradients == 3 * upstream.nbytes
+
+
+@pytest.mark.skipif(kernels() is None, reason="there are no kernels")
+def test_what_a_product_takes_for_a_moment_does_not_grow_with_the_graphs():
+    taken = []
+    for n in (100, 200):
+        x = torch.randn(2, n, n, 16)
+        kernels().bellnet_most_bytes()
+        bn.Product("n n, n n -> n n")(x, x)
+        taken.append(kernels().bellnet_most_bytes())
+    assert 0 < taken[0] == taken[1] < 2**20
 
 
 @pytest.mark.skipif(kernels() is None, reason="there are no kernels")
