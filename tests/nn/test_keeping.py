@@ -288,7 +288,7 @@ def test_many_steps_leave_no_more_behind_than_a_few(layout):
         if number in (9, 39):
             gc.collect()
             alive.append(sum(issubclass(type(one), torch.Tensor | Support) for one in gc.get_objects()))
-    assert alive[0] == alive[1]
+    assert alive[1] <= alive[0]  # caches may let go of what other tests had put there
 
 
 def test_a_layer_that_was_prepared_for_one_shape_serves_others():
