@@ -53,7 +53,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
         max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
-            is more to see: so many that about 25 million edges and nodes (or pairs of nodes) are seen altogether.
+            are more than 10 million edges and nodes (or pairs of nodes): half as many where there are 40 million.
         patience: For how many epochs none may be as good as the best before training stops; None for a third of
             max_epochs, and at least five.
         validation_fraction: The share of numbers that is held out.
