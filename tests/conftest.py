@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense, orbits, pieces
+from bellnet.execute import dense, listed, orbits, pieces
 from bellnet.kernels import PLACE, WITHOUT, kernels
 
 settings.register_profile(
@@ -36,7 +36,7 @@ def _the_same_numbers_in_every_run() -> None:
 
 @pytest.fixture(scope="module", params=["compiled", "all at once", "row after row"])
 def every_walk(request):
-    """Dense tensors are run by compiled kernels, or by torch's operations, some graphs or rows of one at a time.
+    """Layers are run by compiled kernels, or by torch's operations, some graphs or rows of one at a time.
 
     The bounds are moved, so that what a test makes is run in each of these ways.
     """
@@ -45,6 +45,7 @@ def every_walk(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "compiled":
             patch.setattr(dense, "can_compile", lambda plan, values: False)
+            patch.setattr(listed, "can_compile", lambda plan, values: False)
             patch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
             n_bytes = 1 if request.param == "row after row" else 2**60
             patch.setattr(dense, "CHUNK_BYTES", n_bytes)
@@ -55,6 +56,7 @@ def every_walk(request):
 
 @pytest.fixture
 def without_kernels(monkeypatch):
-    """Dense tensors are run by torch's operations."""
+    """Layers are run by torch's operations."""
     monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)
+    monkeypatch.setattr(listed, "can_compile", lambda plan, values: False)
     monkeypatch.setattr(orbits, "can_pool", lambda orbits, tensor: False)

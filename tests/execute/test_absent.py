@@ -48,19 +48,18 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
         return [result, *torch.autograd.grad(result.pow(2).sum(), [values, *layer.parameters()])]
 
     fewer = run()
-    everything = Present(layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)))
+    everything = Present(layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)), layer.plan)
     monkeypatch.setattr(listed, "what_is_left", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
-    ran = []
-    forward = listed.ListedWalk.forward
+    ran, walk = [], listed.Supports.walk
     monkeypatch.setattr(
-        listed.ListedWalk,
-        "forward",
-        lambda self, *args, **options: ran.append(self.plan.n_maps) or forward(self, *args, **options),
+        listed.Supports,
+        "walk",
+        lambda self, left, *args, **options: ran.append(left.plan.n_maps) or walk(self, left, *args, **options),
     )
     layer = EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
     hollow = pairs([[0, 1], [1, 0]])
@@ -73,7 +72,7 @@ def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
 def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
     whole = plan("n n -> n n")
-    left, maps, biases = what_is_left(whole, (support,), (support,))
+    left, maps, biases, _ = what_is_left(whole, (support,), (support,))
     assert left.n_maps == 7
     assert [whole.diagrams[number] for number in maps] == list(left.diagrams)
     assert biases == (1,)

@@ -19,6 +19,8 @@ from tests.execute.listed import KINDS, expected, listed_sizes, sparse
 from tests.execute.recording import Recording
 from tests.execute.subjects import randomise
 
+pytestmark = pytest.mark.usefixtures("every_walk")
+
 HOW = {
     "orbit": {"basis": "orbit", "normalize": "sum"},
     "sum": {"normalize": "sum"},
@@ -255,6 +257,7 @@ def test_what_was_kept_in_inference_mode_serves_training_as_well():
     assert_close(y, before)
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_the_comparison_can_fail(monkeypatch):
     original = incidence.Incidence.add_up
     monkeypatch.setattr(incidence.Incidence, "add_up", lambda self, parts: original(self, parts) * 1.001)

@@ -1,24 +1,31 @@
-"""A plan on dense tensors, run by compiled kernels: on a CPU, in single or double precision."""
+"""Plans that are run by compiled kernels: on a CPU, in single or double precision."""
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from bellnet.execute.calling import are_ordinary, as_they_are, can_call, n_threads
 from bellnet.execute.layout import Channels, Gradients, Needs
-from bellnet.execute.nodes import Nodes
-from bellnet.execute.program import Program, fits, program
+from bellnet.execute.pool import Share
+from bellnet.execute.program import fits
 from bellnet.kernels import TYPES, kernels
-from bellnet.plan import Plan
-from bellnet.tensors.keeping import making_constants
+from bellnet.plan import Plan, Present
 
 Kernel = Callable[[Any], int]
 
 FEW_MULTIPLICATIONS = 2**17
 """So many are worth a thread."""
+
+
+class Words(Protocol):
+    """A program, as kernels walk by it, and for each graph how many numbers it reads and how often it multiplies."""
+
+    words: "ctypes.Array[ctypes.c_int64]"
+    n_read: int
+    n_multiplications: int
 
 
 def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
@@ -27,36 +34,46 @@ def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
 
 
 class CompiledWalk:
-    """A plan with so many channels, for dense tensors over so many nodes.
+    """A plan with so many channels, on tensors of a kind.
 
     Args:
-        plan: The plan.
+        words: The program of the plan.
+        left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
-        nodes: How many nodes there are.
-        values: What it runs on, or tensors like that.
-        mean: Whether to divide every sum by the number of its terms.
+        like: A tensor of the kind.
+        targets: The shapes of the results.
+        mean: Whether the weights divide every sum by the number of its terms.
+        n_graphs: How many there are, each walked through by itself.
+        counts: (node sets, graphs): how many nodes of every set each has, if they differ.
+        factors: (graphs, numbers): what every number of a row of the bundles that are means is multiplied by.
+        memory: For large sources and targets, if there is some.
     """
 
-    def __init__(self, plan: Plan, channels: Channels, nodes: Nodes, values: Sequence[Tensor], *, mean: bool) -> None:
-        like, library = values[0], kernels()
-        self._program, self._n_graphs = program(plan, channels, nodes.lengths), len(like)
-        kind = TYPES[like.dtype]
+    def __init__(
+        self,
+        words: Words,
+        left: Present,
+        channels: Channels,
+        like: Tensor,
+        targets: Sequence[tuple[int, ...]],
+        *,
+        mean: bool,
+        n_graphs: int = 1,
+        counts: Tensor | None = None,
+        factors: Tensor | None = None,
+        memory: tuple[Sequence[Share], Sequence[Share]] | None = None,
+    ) -> None:
+        library, kind = kernels(), TYPES[like.dtype]
+        self._words, self._n_graphs, self._dtype, self._targets = words, n_graphs, like.dtype, tuple(targets)
         self._forward: Kernel = getattr(library, f"bellnet_forward_{kind}")
         self._backward: Kernel = getattr(library, f"bellnet_backward_{kind}")
-        self._shapes = tuple(
-            (self._n_graphs, *[nodes.lengths[node_set] for node_set in root.axes], width)
-            for root, width in zip(plan.target.roots, channels[1], strict=True)
-        )
-        self._dtype = like.dtype
+        whole = left.whole
         self._parameters: tuple[tuple[int, ...], ...] = (
-            *((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in plan.pairs),
-            *((len(patterns), width) for patterns, width in zip(plan.written, channels[1], strict=True)),
+            *((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs),
+            *((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True)),
         )
-        self._n_multiplications = self._n_graphs * self._program.n_multiplications
-        # Where all graphs are of one size the weights are divided, elsewhere what was read.
-        self._counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
-        self._factors = _factors(self._program, plan, nodes, like) if mean and nodes.counts is not None else None
-        self._mean = mean and nodes.counts is None
+        self._is_whole = left.is_whole
+        self._counts, self._factors, self._mean, self._memory = counts, factors, mean, memory
 
     def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
         """Whether weights and biases have the numbers in memory that kernels will look for."""
@@ -72,8 +89,8 @@ class CompiledWalk:
         """The results, and what was read."""
         values, weights = as_they_are(values), as_they_are(weights)
         like = values[0]
-        results = [like.new_empty(shape) for shape in self._shapes]
-        read = like.new_empty(self._n_graphs * self._program.n_read)
+        results = self._empty(1, self._targets, like)
+        read = like.new_empty(self._n_graphs * self._words.n_read)
         if biases is not None:
             biases = as_they_are(biases)
         self._run(self._forward, read, (values, results, weights, biases, None, None, None))
@@ -89,14 +106,30 @@ class CompiledWalk:
         needs: Needs,
     ) -> Gradients:
         """The gradients of weights, biases and values, as far as they are needed."""
-        values, weights, gradients = map(as_they_are, (values, weights, gradients))
+        values, weights, gradients = as_they_are(values), as_they_are(weights), self._laid_out(gradients)
+        some = torch.Tensor.new_empty if self._is_whole else torch.Tensor.new_zeros
         found = Gradients(
-            [torch.empty_like(one) for one in weights] if needs.weights else None,
-            [torch.empty_like(one, memory_format=torch.contiguous_format) for one in biases] if needs.biases else None,
-            [torch.empty_like(one) for one in values] if needs.values else None,
+            [some(one, one.shape) for one in weights] if needs.weights else None,
+            [some(one, one.shape) for one in biases] if needs.biases else None,
+            self._empty(0, [one.shape for one in values], values[0]) if needs.values else None,
         )
         self._run(self._backward, kept[0], (values, gradients, weights, None, *found))
         return found
+
+    def _laid_out(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients one number after the other: that of a sum is a single one."""
+        if all(one.is_contiguous() for one in gradients):
+            return as_they_are(gradients)
+        copies = self._empty(1, [one.shape for one in gradients], gradients[0])
+        return [copy.copy_(one) for copy, one in zip(copies, gradients, strict=True)]
+
+    def _empty(self, side: int, shapes: Sequence[tuple[int, ...]], like: Tensor) -> list[Tensor]:
+        """Sources or targets of such shapes, with any values."""
+        if self._memory is None:
+            return [like.new_empty(shape) for shape in shapes]
+        both = zip(self._memory[side], shapes, strict=True)
+        shared = [share.empty(n_rows, width, like) for share, (n_rows, width) in both]
+        return [like.new_empty(shape) if one is None else one for one, shape in zip(shared, shapes, strict=True)]
 
     def _run(self, kernel: Kernel, read: Tensor, groups: Sequence[Sequence[Tensor] | None]) -> None:
         """Call a kernel.
@@ -109,9 +142,9 @@ class CompiledWalk:
         """
         there = [pointer for group in groups if group is not None for pointer in map(Tensor.data_ptr, group)]
         numbers = (
-            ctypes.addressof(self._program.words),
+            ctypes.addressof(self._words.words),
             self._n_graphs,
-            n_threads(self._n_multiplications, FEW_MULTIPLICATIONS),
+            n_threads(self._n_graphs * self._words.n_multiplications, FEW_MULTIPLICATIONS),
             self._mean,
             0 if self._counts is None else self._counts.data_ptr(),
             0 if self._factors is None else self._factors.data_ptr(),
@@ -120,19 +153,3 @@ class CompiledWalk:
             *there,
         )
         kernel((ctypes.c_int64 * len(numbers))(*numbers))
-
-
-def _factors(program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
-    """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
-    key = program, like.dtype
-    if key not in nodes.kept:
-        with making_constants():
-            by_bundle, parts = nodes.factors(plan, like).factors or (), [like.new_zeros(len(like), 0)]
-            for number, widths in program.factored:
-                found = by_bundle[number]
-                assert found is not None
-                columns = found.reshape(len(like), len(widths))
-                parts.append(columns.repeat_interleave(torch.tensor(widths, device="cpu"), 1).to(like.dtype))
-            nodes.kept[key] = torch.cat(parts, 1)
-    kept: Tensor = nodes.kept[key]
-    return kept

@@ -18,8 +18,10 @@ from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
+from bellnet.execute.program import Program, program
 from bellnet.execute.unrolled import unroll
-from bellnet.plan import Plan
+from bellnet.plan import Plan, Present
+from bellnet.tensors.keeping import making_constants
 
 CHUNK_BYTES = 3 * 2**21
 """Graphs are taken through all moves a few at a time, about so many bytes of them; a quarter more is one chunk yet."""
@@ -45,7 +47,7 @@ class Dense:
 
     def walk(
         self,
-        plan: Plan,
+        left: Present,
         channels: Channels,
         values: Sequence[Tensor],
         *,
@@ -53,10 +55,31 @@ class Dense:
         matrices: Callable[[], LevelMatrices],
     ) -> CompiledWalk | GatheredWalk:
         """What runs a plan with so many channels on these values."""
-        if can_compile(plan, values):
-            return CompiledWalk(plan, channels, self.nodes, values, mean=mean)
-        walk = DenseWalk(plan, channels, self.nodes)
+        if can_compile(left.plan, values):
+            return self._compiled(left, channels, values[0], mean=mean)
+        walk = DenseWalk(left.plan, channels, self.nodes)
         return GatheredWalk(walk, matrices(), walk.means(values) if mean else NO_MEANS)
+
+    def _compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> CompiledWalk:
+        nodes, words, roots = self.nodes, program(left, channels, self.nodes.lengths), left.plan.target.roots
+        shapes = [
+            (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
+            for root, width in zip(roots, channels[1], strict=True)
+        ]
+        # Where all graphs are of one size the weights are divided, elsewhere what was read.
+        counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
+        factors = _factors(words, left.plan, nodes, like) if mean and counts is not None else None
+        return CompiledWalk(
+            words,
+            left,
+            channels,
+            like,
+            shapes,
+            mean=mean and counts is None,
+            n_graphs=len(like),
+            counts=counts,
+            factors=factors,
+        )
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[DenseMoves, Means]:
         """The moves in plain operations, and how the sums of these values become means if they are wanted."""
@@ -141,6 +164,22 @@ class DenseWalk:
     def _inside_of(self, like: Tensor) -> list[Tensor | None]:
         """For every target the bits that its numbers keep."""
         return [self.nodes.bits(root.axes, like.dtype) for root in self.plan.target.roots]
+
+
+def _factors(words: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
+    """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
+    key = words, like.dtype
+    if key not in nodes.kept:
+        with making_constants():
+            by_bundle, parts = nodes.factors(plan, like).factors or (), [like.new_zeros(len(like), 0)]
+            for number, widths in words.factored:
+                found = by_bundle[number]
+                assert found is not None
+                columns = found.reshape(len(like), len(widths))
+                parts.append(columns.repeat_interleave(torch.tensor(widths, device="cpu"), 1).to(like.dtype))
+            nodes.kept[key] = torch.cat(parts, 1)
+    kept: Tensor = nodes.kept[key]
+    return kept
 
 
 def _some(masks: Sequence[Tensor | None], graphs: slice) -> list[Tensor | None]:

@@ -38,7 +38,7 @@ class Engine:
             (channels,) if isinstance(channels, int) else channels for channels in (in_channels, out_channels)
         )
         self.channels = inside, outside
-        self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)))
+        self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
         self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
         self._last: tuple[object, Walk] | None = None
         # Axes are grouped by node set on the way.
@@ -117,7 +117,7 @@ class Engine:
             return last[1]
         left = layout.present(self.plan) or self._all
         walk = layout.walk(
-            left.plan, self.channels, values, mean=self.mean, matrices=partial(self._level_matrices, left, device)
+            left, self.channels, values, mean=self.mean, matrices=partial(self._level_matrices, left, device)
         )
         if key is not None and walk is not None:
             self._last = key, walk
@@ -127,14 +127,7 @@ class Engine:
         of_device = self._matrices.setdefault(device, {})
         found = of_device.get(left.plan)
         if found is None:
-            found = of_device[left.plan] = LevelMatrices(
-                left.plan,
-                left.maps,
-                biases=left.biases,
-                whole=self.plan,
-                channels=self.channels,
-                device=device,
-            )
+            found = of_device[left.plan] = LevelMatrices(left, self.channels, device)
         return found
 
 

@@ -127,15 +127,34 @@ class Incidence:
             counts = torch.bincount(self.whole, minlength=self.n_wholes)
         return Bags.of(self.by_whole(), counts)
 
+    @cached_property
+    def table(self) -> Tensor:
+        """(parts,): for every part its whole, -1 for none."""
+        if self.parts is None:
+            return self.whole.contiguous()
+        with making_constants():
+            return self.whole.new_full((self.n_parts,), -1).index_copy(0, self.parts, self.whole)
+
+    @cached_property
+    def in_order(self) -> tuple[Tensor | None, Tensor]:
+        """The parts, whole after whole, None if they stand so already; and where each whole begins, and the end."""
+        with making_constants():
+            bounds = _bounds(torch.bincount(self.whole, minlength=self.n_wholes))
+            return None if self.is_total and self._ascends else self.by_whole().contiguous(), bounds
+
     @property
     def belonging(self) -> Tensor:
         """The parts that belong to a whole."""
         return torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
 
+    @cached_property
+    def _ascends(self) -> bool:
+        return bool((self.whole[1:] >= self.whole[:-1]).all())
+
     def by_whole(self) -> Tensor:
         """The parts that belong to a whole in the order of those."""
         with making_constants():
-            if bool((self.whole[1:] >= self.whole[:-1]).all()):
+            if self._ascends:
                 return self.belonging
             order = self.whole.argsort(stable=True) if self._in_order is None else self._in_order()
             return order if self.parts is None else self.parts[order]

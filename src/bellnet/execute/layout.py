@@ -68,7 +68,7 @@ class Layout(Protocol):
 
     def walk(
         self,
-        plan: Plan,
+        left: Present,
         channels: Channels,
         values: Sequence[Tensor],
         *,

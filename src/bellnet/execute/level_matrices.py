@@ -10,7 +10,7 @@ from math import gcd, prod
 import torch
 from torch import Tensor
 
-from bellnet.plan import Plan
+from bellnet.plan import Plan, Present
 from bellnet.tensors.keeping import making_constants
 
 MOST_LENGTHS = 64
@@ -27,24 +27,13 @@ class LevelMatrices:
     that they go into the channels of every target without remainder.
 
     Args:
-        plan: Whose levels.
-        maps: For every map of the plan its number in the weight.
-        biases: For every bias of the plan its number in the bias.
-        whole: The plan that the weight was made for, if it is another one.
+        left: The plan whose levels they are, and what of the weight belongs to it.
         channels: Those of every source and of every target.
         device: Where the weight is.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        maps: Sequence[int],
-        *,
-        biases: Sequence[int],
-        whole: Plan,
-        channels: tuple[tuple[int, ...], tuple[int, ...]],
-        device: torch.device,
-    ) -> None:
+    def __init__(self, left: Present, channels: tuple[tuple[int, ...], tuple[int, ...]], device: torch.device) -> None:
+        plan, maps, biases, whole = left
         self._plan, self._device = plan, device
         self._channels = inside, outside = channels
         self._piece = piece = gcd(*outside)

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.absent import what_is_left
+from bellnet.execute.compiled import CompiledWalk, can_compile
 from bellnet.execute.gathered import GatheredWalk
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.layout import Channels
 from bellnet.execute.level_matrices import LevelMatrices
+from bellnet.execute.listed_program import ListedProgram
 from bellnet.execute.listed_side import ListedSide
 from bellnet.execute.means import NO_MEANS, Means, scale
 from bellnet.execute.narrow import TILE, add_columns_by_columns, add_product, product, widen
@@ -55,15 +57,18 @@ class Supports(NamedTuple):
 
     def walk(
         self,
-        plan: Plan,
+        left: Present,
         channels: Channels,
         values: Sequence[Tensor],
         *,
         mean: bool,
         matrices: Callable[[], LevelMatrices],
-    ) -> GatheredWalk:
+    ) -> CompiledWalk | GatheredWalk:
         """What runs a plan with so many channels."""
-        walk = ListedWalk(Listed.on(plan, self), channels)
+        listed = Listed.on(left.plan, self)
+        if can_compile(left.plan, values):
+            return listed.compiled(left, channels, values[0], mean=mean)
+        walk = ListedWalk(listed, channels)
         return GatheredWalk(walk, matrices(), walk.means(values) if mean else NO_MEANS)
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple["Listed", Means]:
@@ -263,12 +268,29 @@ class Listed:
         levels = list(zip(plan.source.levels, plan.target.levels, plan.levels, strict=True))
         self.there = Passage(source, target, [(one, other, level.swaps) for one, other, level in levels])
         self.back = Passage(target, source, [(other, one, _inverses(level.swaps)) for one, other, level in levels])
+        self._programs: dict[tuple[Channels, torch.dtype, bool], ListedProgram] = {}
 
     @classmethod
     def on(cls, plan: Plan, supports: Supports) -> "Listed":
         """The one for these supports, kept with the first as long as the others are there."""
         first, *others = *supports.sources, *supports.targets
         return first.once_with(others, ("listed", plan, supports.listed), lambda: cls(plan, supports))
+
+    def compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> CompiledWalk:
+        """What runs the plan with so many channels by kernels."""
+        key, sides = (channels, like.dtype, mean), (self.source, self.target)
+        by_weights = mean and self.lengths is not None
+        if key not in self._programs:
+            means = Means(self.lengths) if by_weights else self.factors(like) if mean else NO_MEANS
+            ways = self.back, self.there
+            found = [
+                [way.lookup(level, number) for way in ways for number in range(len(one.swaps))]
+                for level, one in enumerate(self.plan.levels)
+            ]
+            self._programs[key] = ListedProgram(left, channels, sides, found, means, like.dtype)
+        memory = self.source.memory(), self.target.memory()
+        shapes = [(self.target.shadow(root).n_rows, width) for root, width in enumerate(channels[1])]
+        return CompiledWalk(self._programs[key], left, channels, like, shapes, mean=by_weights, memory=memory)
 
     def factors(self, values: Tensor) -> Means:
         """What turns the sums of these values into means."""

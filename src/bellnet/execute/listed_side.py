@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.incidence import Incidence, JointIncidence, JointSum
+from bellnet.execute.pool import Share
 from bellnet.execute.shadows import Shadow, Shadows
 from bellnet.plan import Tree
 from bellnet.tensors import Support
@@ -84,6 +85,10 @@ class ListedSide:
     def shadow(self, number: int) -> Shadow:
         """The tuples of a bundle."""
         return self.shadows.bundles[number]
+
+    def memory(self) -> list[Share]:
+        """For every whole tensor, if it is large."""
+        return [self.shadow(root).memory for root in range(self.n_roots)]
 
     def _column(self, moved: tuple[int, int], bundle: Tensor, place: tuple[int, int], channels: Widths) -> Column:
         """A fold at a place, a bundle and a column there, that is moved as another place says."""

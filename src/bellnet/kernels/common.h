@@ -31,6 +31,8 @@ typedef struct {
     i64 first_branch, n_branches;  /* its children */
     i64 level;                     /* -1 if it is on none */
     i64 length[MOST_AXES], set[MOST_AXES], stride[MOST_AXES];
+    /* of listed rows: what each is multiplied by, so many numbers for a row, each for so many neighbouring columns */
+    i64 row_factors, n_row_factors, factor_width; /* the first is a pointer; 0 for none */
 } Bundle;
 
 enum { SUM, DIAGONAL, COPY };
@@ -39,6 +41,9 @@ enum { SUM, DIAGONAL, COPY };
 typedef struct {
     i64 child, kind, stays, goes, column, child_column, width;
     i64 step[MOST_AXES]; /* by how many rows of the child an axis of the parent moves */
+    /* of listed rows: for each of the parent that of the child, -1 for none, all together NULL if they are the same;
+     * and those of the parent, NULL if they are all in order, that the ones of the child begin at */
+    const i64 *whole, *order, *bounds;
 } Branch;
 
 typedef struct {
@@ -57,17 +62,23 @@ typedef struct {
     i64 n_terms;     /* of every sum that it multiplies */
 } Block;
 
-/* A plan for so many channels and nodes: whole numbers, the sections at the places that this beginning names. */
+/* A plan for so many channels and nodes, or listed rows: whole numbers, the sections at the places that this beginning names. */
 typedef struct {
     Side side[2];
-    i64 n_levels, levels, swaps, n_sets, n_factors;
+    i64 n_levels, levels, swaps, n_sets, n_factors, is_listed;
     i64 n_matrices, n_blocks, blocks, has_gaps; /* the numbers of all matrices, and what they are made of */
-    i64 n_biases, biases;                       /* for every target, the numbers of its bias */
+    i64 n_biases, biases;                       /* what the lowest level adds, one after the other */
 } Program;
 
+/* Some neighbouring numbers of the bias of a target. */
 typedef struct {
-    i64 n_axes[MOST_AXES];
-} Swap; /* by how many rows an axis moves */
+    i64 target, place, width;
+} Bias;
+
+typedef struct {
+    i64 n_axes[MOST_AXES]; /* by how many rows an axis moves */
+    const i64 *found;      /* of listed rows: where each is found, -1 for nowhere; NULL if they are the same */
+} Swap;
 
 /* Neighbouring rows of a bundle in all directions. */
 typedef struct {

@@ -61,7 +61,8 @@ static void NAMED(scatter)(const Walk *walk, const REAL *matrices, int mean, REA
 
 static i64 NAMED(count_biases)(const Program *program, const i64 *words) {
     i64 size = 0;
-    for (i64 target = 0; target < program->n_biases; target++) size += words[program->biases + target];
+    const Bias *biases = (const Bias *)(words + program->biases);
+    for (i64 number = 0; number < program->n_biases; number++) size += biases[number].width;
     return size;
 }
 

@@ -2,6 +2,7 @@
 #include "multiply.h"
 #include "tree.h"
 #include "finish.h"
+#include "listed.h"
 #include "matrices.h"
 #include "walk.h"
 #include "contract.h"

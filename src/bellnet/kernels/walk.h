@@ -1,4 +1,4 @@
-/* Whole walks: a plan on dense tensors, forwards and backwards, graph by graph.
+/* Whole walks: a plan on dense tensors, forwards and backwards, graph by graph; on listed rows all graphs are one.
  *
  * The source is read, its levels are mixed and the target is finished; backwards it is the same with both exchanged.
  */
@@ -36,7 +36,10 @@ static void NAMED(forward_graph)(const Walk *walk, i64 graph, Team team, const R
     const REAL *factors = walk->factors ? walk->factors + graph * walk->program->n_factors : NULL;
     Tree source = NAMED(tree)(walk, 0, walk->roots[0], walk->read + graph * walk->program->side[0].memory, graph, limits);
     Tree target = NAMED(tree)(walk, 1, walk->roots[1], memory, graph, limits);
-    NAMED(read_tree)(&source, team, own);
+    if (walk->program->is_listed)
+        NAMED(read_listed)(&source, team);
+    else
+        NAMED(read_tree)(&source, team, own);
     if (factors) {
         if (team.number == 0) NAMED(scale_tree)(&source, factors);
         wait_for(team);
@@ -49,7 +52,10 @@ static void NAMED(forward_graph)(const Walk *walk, i64 graph, Team team, const R
             mixing = (Mixing){&source, level->bundle[0], level->n_swaps, NAMED(strides)(walk, level, 1),
                               packed + places[on], on == 0 ? walk->bias : NULL, NULL, NULL};
         }
-        NAMED(finish)(&target, &target, number, on >= 0 ? &mixing : NULL, NULL, team, room, tables);
+        if (walk->program->is_listed)
+            NAMED(finish_listed)(&target, &target, number, on >= 0 ? &mixing : NULL, 0, team, room);
+        else
+            NAMED(finish)(&target, &target, number, on >= 0 ? &mixing : NULL, NULL, team, room, tables);
         wait_for(team);
     }
 }
@@ -63,10 +69,15 @@ static void NAMED(backward_graph)(const Walk *walk, i64 graph, Team team, const 
     Tree given = NAMED(tree)(walk, 1, walk->roots[1], pulled, graph, limits);
     Tree read = NAMED(tree)(walk, 0, walk->roots[0], walk->read + graph * walk->program->side[0].memory, graph, limits);
     Tree into = NAMED(tree)(walk, 0, walk->of_sources, memory, graph, limits);
-    NAMED(read_tree)(&given, team, own);
+    if (walk->program->is_listed)
+        NAMED(read_listed)(&given, team);
+    else
+        NAMED(read_tree)(&given, team, own);
     if (of_bias && team.number == 0) {
         i64 lowest = NAMED(levels)(walk)[0].bundle[1];
-        NAMED(add_row)(of_bias, NAMED(rows_of)(&given, lowest), given.bundles[lowest].width);
+        i64 width = given.bundles[lowest].width;
+        for (i64 row = 0; row < given.bundles[lowest].rows; row++)
+            NAMED(add_row)(of_bias, NAMED(rows_of)(&given, lowest) + row * width, width);
     }
     for (i64 number = read.n_bundles - 1; number >= 0; number--) {
         i64 on = read.bundles[number].level;
@@ -77,7 +88,10 @@ static void NAMED(backward_graph)(const Walk *walk, i64 graph, Team team, const 
             mixing = (Mixing){&given, level->bundle[1], level->n_swaps, NAMED(strides)(walk, level, 0),
                               packed ? packed + places[on] : NULL, NULL, &read, paired + paired_places[on]};
         }
-        NAMED(finish)(packed ? &into : NULL, &read, number, on >= 0 ? &mixing : NULL, factors, team, room, tables);
+        if (walk->program->is_listed)
+            NAMED(finish_listed)(packed ? &into : NULL, &read, number, on >= 0 ? &mixing : NULL, 1, team, room);
+        else
+            NAMED(finish)(packed ? &into : NULL, &read, number, on >= 0 ? &mixing : NULL, factors, team, room, tables);
         if (packed) wait_for(team);
     }
     wait_for(team);
@@ -130,7 +144,7 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     i64 n_graphs = call->n_graphs, n_threads = call->n_threads, places[program->n_levels + 1];
     i64 n_packed = rounded(NAMED(place_matrices)(&walk, 1, places)), room = rounded(NAMED(room_of_side)(&walk, 1));
     i64 n_matrices = rounded(program->n_matrices), n_biases = rounded(NAMED(count_biases)(program, walk.words));
-    i64 memory = rounded(program->side[1].memory), own = n_threads > 1 ? rounded(program->side[0].memory) : 0;
+    i64 memory = rounded(program->side[1].memory), own = n_threads > 1 && !program->is_listed ? rounded(program->side[0].memory) : 0;
     i64 tables = NAMED(tables_of_side)(&walk, 1), n_areas = count_areas(n_graphs, n_threads);
     i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
                                  (n_matrices + n_biases + n_packed + n_areas * memory + n_threads * (room + own)) * sizeof(REAL));
@@ -141,8 +155,9 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     walk.matrices = matrices;
     if (call->biases) {
         walk.bias = bias;
-        for (i64 target = 0, at = 0; target < program->n_biases; at += walk.words[program->biases + target++])
-            NAMED(copy_row)(bias + at, call->biases[target], walk.words[program->biases + target]);
+        const Bias *biases = (const Bias *)(walk.words + program->biases);
+        for (i64 number = 0, at = 0; number < program->n_biases; at += biases[number++].width)
+            NAMED(copy_row)(bias + at, call->biases[biases[number].target] + biases[number].place, biases[number].width);
     }
     NAMED(pack_matrices)(&walk, 1, places, packed);
     DO_IN_PARALLEL(n_threads, {
@@ -178,7 +193,7 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
     i64 n_packed = to_values ? rounded(NAMED(place_matrices)(&walk, 0, places)) : 0, n_matrices = rounded(program->n_matrices);
     i64 pulled = rounded(program->side[1].memory), memory = rounded(program->side[0].memory);
     i64 room = rounded(NAMED(room_of_side)(&walk, 0)), sums = rounded(n_paired + n_biases);
-    i64 own = n_threads > 1 ? pulled : 0, each = pulled + memory, n_areas = count_areas(n_graphs, n_threads);
+    i64 own = n_threads > 1 && !program->is_listed ? pulled : 0, each = pulled + memory, n_areas = count_areas(n_graphs, n_threads);
     i64 tables = NAMED(tables_of_side)(&walk, 0);
     i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
                                  (n_matrices + n_packed + n_areas * each + n_threads * (room + sums + own)) * sizeof(REAL));
@@ -222,9 +237,12 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
         }
         NAMED(scatter)(&walk, matrices, call->mean, call->of_weights);
     }
-    if (n_biases)
-        for (i64 target = 0, at = 0; target < program->n_biases; at += walk.words[program->biases + target++])
-            NAMED(copy_row)(call->of_biases[target], all_paired + n_paired + at, walk.words[program->biases + target]);
+    if (n_biases) {
+        const Bias *biases = (const Bias *)(walk.words + program->biases);
+        for (i64 number = 0, at = 0; number < program->n_biases; at += biases[number++].width)
+            NAMED(copy_row)(call->of_biases[biases[number].target] + biases[number].place, all_paired + n_paired + at,
+                            biases[number].width);
+    }
     give_block(all_tables);
     return 0;
 }

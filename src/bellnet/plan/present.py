@@ -13,11 +13,18 @@ class Present(NamedTuple):
         plan: The plan of these maps.
         maps: Their numbers in the whole plan.
         biases: The numbers of the biases that are left.
+        whole: The plan that they were left of.
     """
 
     plan: Plan
     maps: tuple[int, ...]
     biases: tuple[int, ...]
+    whole: Plan
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out."""
+        return len(self.maps) == self.whole.n_maps and len(self.biases) == self.whole.n_biases
 
 
 @lru_cache(maxsize=256)
@@ -40,4 +47,5 @@ def present(plan: Plan, absent_reads: Absent, absent_writes: Absent) -> Present:
     left = build(plan.spec, plan.symmetric, plan.hollow, absent_reads, absent_writes)
     here, constants = set(left.diagrams), set(left.numbered_biases)
     maps = tuple(number for number, diagram in enumerate(plan.diagrams) if diagram in here)
-    return Present(left, maps, tuple(number for number, one in enumerate(plan.numbered_biases) if one in constants))
+    biases = tuple(number for number, one in enumerate(plan.numbered_biases) if one in constants)
+    return Present(left, maps, biases, plan)
