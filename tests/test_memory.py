@@ -23,6 +23,40 @@ FAULTS = """if True:
 """
 
 
+FOR_A_WHILE = """if True:
+    import os, resource, torch
+    from bellnet.memory import freed_memory_kept
+
+    def pages(calls):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(calls):
+            torch.ones(2**24)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    def held():  # bytes that are in memory now
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = held()
+    with freed_memory_kept():
+        with freed_memory_kept():
+            pages(1)
+        within, kept = min(pages(4) for _ in range(3)), held() - before
+    left = held() - before
+    print(within, kept, left, pages(4))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
+def test_it_can_last_for_a_while_and_then_gives_back_what_is_free():
+    done = subprocess.run([sys.executable, "-c", FOR_A_WHILE], capture_output=True, text=True, check=True)
+    within, kept, left, after = map(int, done.stdout.split())
+    if within > 100:
+        pytest.skip("the C library here has no mallopt")
+    assert kept > 2**25
+    assert left < 2**24
+    assert after > 4 * 10_000
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
 def test_large_tensors_take_the_pages_of_those_that_were_freed():
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)

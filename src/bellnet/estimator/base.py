@@ -39,6 +39,7 @@ from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
 from bellnet.estimator.validation import read_validation
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
+from bellnet.memory import freed_memory_kept
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,6 +183,7 @@ class GraphEstimator(ABC, BaseEstimator):
         with (
             Bar(f"fit {n_learned} graphs", schedule.max_epochs, show=bool(self.verbose)) as bar,
             net.dropping_by(chance),
+            freed_memory_kept(),
         ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net

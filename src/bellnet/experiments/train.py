@@ -15,6 +15,7 @@ from bellnet.experiments.figures import is_amount, is_error, is_number
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import EPOCH, FINISHED, Records, listed
 from bellnet.experiments.team import Team, this_team
+from bellnet.memory import freed_memory_kept
 
 if TYPE_CHECKING:
     from lightning.pytorch import Trainer
@@ -148,7 +149,8 @@ def _trainer(
 def _fit(trainer: "Trainer", learner: "Learner", path: Path | None, epoch: int) -> None:
     """Train, from the checkpoint of the epoch before or from the beginning."""
     train, checked = learner.loaders(epoch=epoch)
-    trainer.fit(learner, train, checked, ckpt_path=path)
+    with freed_memory_kept():
+        trainer.fit(learner, train, checked, ckpt_path=path)
 
 
 def _recorded(cell: Runnable, records: Records, learner: "Learner") -> dict[int, dict[str, Any]]:
