@@ -36,8 +36,9 @@ def keep_freed_memory() -> bool:
 
     It holds for the whole process and all its libraries: the process keeps the most memory that it ever had in use. So
     it is for a script to call, once, at its start. Estimators do the same while they fit, and give back what is left.
-    It helps where tensors on the CPU are larger than 32 MB, or many are freed at once. Layers on a `Sparse` use the memory of theirs again without it. On a GPU
-    it changes nothing, and what threads other than the main one allocate is still given back from 64 MB on.
+    It helps where tensors on the CPU are larger than 32 MB, or many are freed at once. Layers on a `Sparse` use the
+    memory of theirs again without it. On a GPU it changes nothing, and what threads other than the main one allocate is
+    still given back from 64 MB on.
 
     Returns:
         Whether the C library takes the advice. The one of GNU does, which most Linux systems have.
