@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense, listed, orbits, pieces
+from bellnet.execute import dense, listed, orbits
 from bellnet.kernels import PLACE, WITHOUT, kernels
 
 settings.register_profile(
@@ -34,29 +34,24 @@ def _the_same_numbers_in_every_run() -> None:
     torch.manual_seed(0)
 
 
-@pytest.fixture(scope="module", params=["compiled", "all at once", "row after row"])
+@pytest.fixture(scope="module", params=["compiled", "torch"])
 def every_walk(request):
-    """Layers are run by compiled kernels, or by torch's operations, some graphs or rows of one at a time.
-
-    The bounds are moved, so that what a test makes is run in each of these ways.
-    """
+    """Layers are run by compiled kernels, or by torch's operations."""
     if request.param == "compiled" and kernels() is None:
         pytest.skip("bellnet was built without kernels")
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "compiled":
-            patch.setattr(dense, "can_compile", lambda plan, values: False)
-            patch.setattr(listed, "can_compile", lambda plan, values: False)
-            patch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
-            n_bytes = 1 if request.param == "row after row" else 2**60
-            patch.setattr(dense, "CHUNK_BYTES", n_bytes)
-            patch.setattr(pieces, "PIECE_BYTES", n_bytes)
-            patch.setattr(pieces, "ROWS_TOGETHER", 1)
+            _turn_off(patch)
         yield
 
 
 @pytest.fixture
 def without_kernels(monkeypatch):
     """Layers are run by torch's operations."""
-    monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)
-    monkeypatch.setattr(listed, "can_compile", lambda plan, values: False)
-    monkeypatch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
+    _turn_off(monkeypatch)
+
+
+def _turn_off(patch):
+    for layout in (dense, listed):
+        patch.setattr(layout, "can_compile", lambda plan, values: False)
+    patch.setattr(orbits, "can_pool", lambda orbits, tensor: False)

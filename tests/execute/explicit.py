@@ -10,6 +10,7 @@ import torch
 
 from bellnet.execute.means import Means
 from bellnet.execute.reference import indicator
+from bellnet.execute.walk import MovesWalk
 
 
 class Explicit:
@@ -26,8 +27,9 @@ class Explicit:
     def present(self, plan):
         return None
 
-    def walk(self, plan, channels, values, *, mean, matrices):
-        return None
+    def walk(self, left, channels, values, *, mean, matrices):
+        moves, means = self.moves(left.plan, values, mean=mean)
+        return MovesWalk(left.plan, channels, moves, matrices(), means.over_columns(left.plan.source, channels[0]))
 
     def moves(self, plan, values, *, mean):
         if not mean:
@@ -41,7 +43,7 @@ class Explicit:
 
 class ExplicitMoves:
     def __init__(self, plan, lengths):
-        self.plan, self.lengths = plan, lengths
+        self.plan, self.lengths, self.trees = plan, lengths, (plan.source, plan.target)
 
     def _matrix(self, tree, branch):
         """(parent axes, child axes): one where a tuple of the child is what the step leaves of one of the parent."""
@@ -57,32 +59,36 @@ class ExplicitMoves:
         lengths = tuple(self.lengths[node_set] for node_set in sets)
         return indicator(partition, lengths, sets, exact=False)
 
-    def fold(self, number, column, branch, parent):
+    def fold(self, side, number, branch, parent):
         if branch.kind == "copy":
             return parent
-        matrix = self._matrix(self.plan.source, branch)
+        matrix = self._matrix(self.trees[side], branch)
         axes = parent.ndim - 2
         return torch.tensordot(matrix, parent, (list(range(axes)), list(range(1, axes + 1)))).movedim(-2, 0)
 
-    def spread(self, number, column, branch, child):
-        if branch.kind == "copy":
-            return child
-        matrix = self._matrix(self.plan.target, branch)
+    def spread(self, side, number, branch, child, onto):
+        term = child if branch.kind == "copy" else self._spread(side, branch, child)
+        return term if onto is None else onto + term
+
+    def _spread(self, side, branch, child):
+        matrix = self._matrix(self.trees[side], branch)
         axes = child.ndim - 2
         return torch.tensordot(matrix, child, (list(range(axes + 1, 2 * axes + 1)), list(range(1, axes + 1)))).movedim(
             -2, 0
         )
 
-    def swapped(self, level, number, read):
+    def swapped(self, level, number, rows, *, back):
         """Axis j of what is written is axis swap[j] of what was read."""
         axis_sets, swap = self.plan.levels[level].axis_sets, self.plan.levels[level].swaps[number]
+        if back:
+            swap = tuple(map(swap.index, range(len(swap))))
         rank = len(swap)
         lengths = tuple(self.lengths[node_set] for node_set in axis_sets)
         matrix = indicator((*range(rank), *swap), lengths * 2, axis_sets * 2, exact=False)
-        return torch.tensordot(matrix, read, (list(range(rank)), list(range(1, rank + 1)))).movedim(-2, 0)
+        return torch.tensordot(matrix, rows, (list(range(rank)), list(range(1, rank + 1)))).movedim(-2, 0)
 
-    def zeros(self, target, like, width):
-        return like.new_zeros(len(like), *[self.lengths[one] for one in self.plan.target.roots[target].axes], width)
+    def zeros(self, side, root, like, width):
+        return like.new_zeros(len(like), *[self.lengths[one] for one in self.trees[side].roots[root].axes], width)
 
-    def clean(self, target, result):
-        return result
+    def clean(self, side, root, whole):
+        return whole

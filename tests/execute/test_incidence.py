@@ -1,32 +1,39 @@
-"""Adding up along several incidences at once."""
+"""Adding up along an incidence, in every way in which it is done."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellnet.execute import incidence
-from bellnet.execute.incidence import Incidence, JointSum
+from bellnet.execute.incidence import Incidence
 
 WHOLES = 4
 WHOLE = st.lists(st.integers(-1, WHOLES - 1), min_size=1, max_size=12)
 
 
-@pytest.mark.parametrize("many", [0, 10**9], ids=["merged", "sorted again"])
-@given(several=st.lists(WHOLE, min_size=1, max_size=3), is_interleaved=st.booleans())
-def test_parts_are_added_up_to_their_wholes_incidence_by_incidence(many, several, is_interleaved):
-    length = max(map(len, several))
-    several = [whole + [-1] * (length - len(whole)) for whole in several]
-    incidences = [Incidence(torch.tensor(whole), WHOLES) for whole in several]
-    step = len(several) if is_interleaved else 1
-    starts = [number if is_interleaved else number * length for number in range(len(several))]
-    rows = torch.randn(length * len(several), 2, dtype=torch.float64)
-    expected = torch.zeros(WHOLES, len(several), 2, dtype=torch.float64)
-    for number, whole in enumerate(several):
-        for part, place in enumerate(whole):
-            if place >= 0:
-                expected[place, number] += rows[starts[number] + part * step]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(incidence, "MANY", many)
-        found = JointSum(incidences, starts, step).add_up(rows)
-    torch.testing.assert_close(found, expected.view(WHOLES, -1))
+@given(whole=WHOLE, is_sorted=st.booleans())
+def test_parts_are_added_up_to_their_wholes_and_handed_out_again(whole, is_sorted):
+    whole = sorted(whole) if is_sorted else whole
+    incidence = Incidence(torch.tensor(whole), WHOLES)
+    parts, wholes = torch.randn(len(whole), 2, dtype=torch.float64), torch.randn(WHOLES, 2, dtype=torch.float64)
+    sums, handed = torch.zeros_like(wholes), torch.zeros_like(parts)
+    for part, place in enumerate(whole):
+        if place >= 0:
+            sums[place] += parts[part]
+            handed[part] = wholes[place]
+    torch.testing.assert_close(incidence.add_up(parts), sums)
+    torch.testing.assert_close(incidence.add_up_plainly(parts), sums)
+    torch.testing.assert_close(incidence.hand_out(wholes), handed)
+    total = parts.clone()
+    incidence.add_to_parts(wholes, total)
+    torch.testing.assert_close(total, parts + handed)
+
+
+@given(whole=WHOLE, is_sorted=st.booleans())
+def test_tables_for_kernels_say_the_same(whole, is_sorted):
+    whole = sorted(whole) if is_sorted else whole
+    incidence = Incidence(torch.tensor(whole), WHOLES)
+    assert incidence.table.tolist() == whole
+    order, bounds = incidence.in_order
+    order = list(range(len(whole))) if order is None else order.tolist()
+    for place in range(WHOLES):
+        assert order[bounds[place] : bounds[place + 1]] == [part for part, one in enumerate(whole) if one == place]

@@ -14,7 +14,6 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
 from bellnet.execute import incidence, pool
-from bellnet.execute import listed as executor
 from tests.execute.listed import KINDS, expected, listed_sizes, sparse
 from tests.execute.recording import Recording
 from tests.execute.subjects import randomise
@@ -144,9 +143,7 @@ def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
-def test_pieces_of_memory_that_was_used_before_give_what_the_definition_gives(spec, how, channels, monkeypatch):
-    monkeypatch.setattr(executor, "PIECE_BYTES", 1)
-    monkeypatch.setattr(executor, "FEWEST_ROWS", 16)
+def test_results_in_memory_that_was_used_before_are_what_the_definition_gives(spec, how, channels, monkeypatch):
     monkeypatch.setattr(pool, "LARGE", 1)
     empty = pool.Pool.empty
     monkeypatch.setattr(pool.Pool, "empty", lambda *args: empty(*args).fill_(float("nan")))
@@ -155,23 +152,6 @@ def test_pieces_of_memory_that_was_used_before_give_what_the_definition_gives(sp
     used = {name: sizes[name] for name in layer.spec.node_sets}
     for kind in KINDS:
         _assert_as_defined(layer, (kind, "some"), used, own_support=kind == "some")
-
-
-@pytest.mark.parametrize("width", [8, 16])
-@pytest.mark.parametrize("kind", KINDS)
-def test_long_tables_give_in_pieces_what_they_give_at_once(kind, width, monkeypatch):
-    """So many rows that products with few channels are done as wider ones."""
-    layer = randomise(EquivariantLinear("n n -> n n", width, width, dtype=torch.float64))
-    generator = torch.Generator().manual_seed(0)
-    x = sparse(kind, ("n", "n"), {"n": 160}, width, generator)
-    target = sparse("some", ("n", "n"), {"n": 160}, 1, generator)
-    results = []
-    for size in (1, 2**30):
-        monkeypatch.setattr(executor, "PIECE_BYTES", size)
-        values = x.values.clone().requires_grad_()
-        y = layer(x.with_values(values), support=target).values
-        results.append([y, *torch.autograd.grad(y.square().sum(), [values, layer.weight])])
-    assert_close(results[0], results[1])
 
 
 def _as_function(spec, options):

@@ -9,7 +9,6 @@ from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbit import Orbit
 from bellnet.execute.orbits import pool_orbits
 from bellnet.execute.products import multiply_dense
-from bellnet.execute.scratch import copied
 from bellnet.execute.transforms import wants_plain
 from bellnet.execute.weights import change_of_basis
 
@@ -21,7 +20,6 @@ __all__ = [
     "Orbit",
     "Supports",
     "change_of_basis",
-    "copied",
     "multiply_dense",
     "multiply_listed",
     "pool_orbits",

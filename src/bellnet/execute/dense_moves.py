@@ -1,4 +1,4 @@
-"""The moves of dense tensors in plain operations: a sum is a sum over an axis, its transpose a broadcast."""
+"""The moves of dense tensors: a sum is a sum over an axis, its transpose a broadcast."""
 
 import torch
 from torch import Tensor
@@ -11,44 +11,69 @@ from bellnet.plan import Branch, Plan
 class DenseMoves:
     """For tensors over so many nodes whose axes are grouped by node set.
 
-    With `folds_means` folds are means already, not sums: a tracer may not know the number of nodes, but torch can take
-    means over it.
+    Args:
+        plan: The plan.
+        nodes: How many nodes there are.
+        folds_means: Whether folds are means already, not sums: a tracer may not know the number of nodes, but torch can
+            take means over it.
+        in_place: Whether to write in place.
     """
 
-    def __init__(self, plan: Plan, nodes: Nodes, *, folds_means: bool) -> None:
+    def __init__(self, plan: Plan, nodes: Nodes, *, folds_means: bool = False, in_place: bool = False) -> None:
         self.plan, self.nodes = plan, nodes
-        self.folds_means = folds_means
+        self.trees = plan.source, plan.target
+        self.folds_means, self.in_place = folds_means, in_place
 
-    def fold(self, number: int, column: int, branch: Branch, parent: Tensor) -> Tensor:
-        """The fold in a column of a bundle of the source, from its parent."""
+    def fold(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
+        """The folds of a branch of a bundle, from those of its parent."""
         if branch.kind == "copy":
             return parent
         if branch.kind == "diagonal":
             first, second = (axis + 1 for axis in branch.axes)
             return parent.diagonal(0, first, second).movedim(-1, first)
-        axis = branch.axes[0] + 1
-        return parent.mean(axis) if self.folds_means and self.nodes.lengths[branch.node_set] > 0 else parent.sum(axis)
+        axis, wide = branch.axes[0] + 1, torch.promote_types(parent.dtype, torch.float32)
+        if self.folds_means and self.nodes.lengths[branch.node_set] > 0:
+            return parent.mean(axis, dtype=wide)
+        return parent.sum(axis, dtype=wide)
 
-    def spread(self, number: int, column: int, branch: Branch, child: Tensor) -> Tensor:
-        """The transpose, for the target: what the parent of such a fold gets from it."""
+    def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
+        """What the parent of a fold gets from it, and what that has already."""
+        if onto is not None and self.in_place:
+            if branch.kind == "copy":
+                return onto.add_(child)
+            if branch.kind == "sum":
+                return onto.add_(child.unsqueeze(branch.axes[0] + 1))
+            first, second = (axis + 1 for axis in branch.axes)
+            onto.diagonal(0, first, second).movedim(-1, first).add_(child)
+            return onto
+        term = self._spread(side, branch, child)
+        if onto is not None:
+            return onto + term
+        is_new = branch.kind == "diagonal" or not self.in_place
+        return term if is_new else term.clone(memory_format=torch.contiguous_format)
+
+    def _spread(self, side: int, branch: Branch, child: Tensor) -> Tensor:
         if branch.kind == "copy":
             return child
         if branch.kind == "sum":
-            sets = self.plan.target.bundles[branch.parent].axis_sets
+            sets = self.trees[side].bundles[branch.parent].axis_sets
             lengths = [self.nodes.lengths[node_set] for node_set in sets]
             return child.unsqueeze(branch.axes[0] + 1).expand(child.shape[0], *lengths, child.shape[-1])
         first, second = (axis + 1 for axis in branch.axes)
         return torch.diag_embed(child.movedim(first, -1), 0, first, second)
 
-    def swapped(self, level: int, number: int, read: Tensor) -> Tensor:
+    def swapped(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
         """What was read on a level, for one of its swaps."""
-        return in_order(read, self.plan.levels[level].swaps[number]) if number else read
+        if not number:
+            return rows
+        swap = self.plan.levels[level].swaps[number]
+        return in_order(rows, tuple(map(swap.index, range(len(swap)))) if back else swap)
 
-    def zeros(self, target: int, like: Tensor, width: int) -> Tensor:
-        """A result without values."""
-        axes = self.plan.target.roots[target].axes
+    def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
+        """A whole tensor without values."""
+        axes = self.trees[side].roots[root].axes
         return like.new_zeros(len(like), *[self.nodes.lengths[one] for one in axes], width)
 
-    def clean(self, target: int, result: Tensor) -> Tensor:
-        """A result with zeros where there is no node."""
-        return self.nodes.clean(result, self.plan.target.roots[target].axes)
+    def clean(self, side: int, root: int, whole: Tensor) -> Tensor:
+        """A whole tensor with zeros where there is no node."""
+        return self.nodes.clean(whole, self.trees[side].roots[root].axes)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import Means
-from bellnet.execute.plain import Moves
+from bellnet.execute.moves import Moves
 from bellnet.plan import Plan, Present
 
 Channels = tuple[tuple[int, ...], tuple[int, ...]]

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.layout import Channels
-from bellnet.execute.listed_side import ListedSide
 from bellnet.execute.means import Means
 from bellnet.execute.program import BRANCH, BUNDLE, MOST_AXES, SWAP, program
+from bellnet.execute.shadows import Shadows
 from bellnet.plan import Present
 from bellnet.tensors.keeping import making_constants
 
@@ -30,7 +30,7 @@ class ListedProgram:
         left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
         sides: Where the tuples of source and target stand.
-        found: For every level the incidences of the swaps back and there, None for rows that are the same.
+        found: For every level where the swaps find tuples, back and then there; None for rows that are the same.
         means: What makes means of sums.
         dtype: Of the numbers.
 
@@ -44,8 +44,8 @@ class ListedProgram:
         self,
         left: Present,
         channels: Channels,
-        sides: tuple[ListedSide, ListedSide],
-        found: Sequence[Sequence[Incidence | None]],
+        sides: tuple[Shadows, Shadows],
+        found: Sequence[Incidence | None],
         means: Means,
         dtype: torch.dtype,
     ) -> None:
@@ -59,40 +59,39 @@ class ListedProgram:
         self._lay_out(1, sides[1], channels[1], usual.bundles[1])
         for side, first in zip(sides, usual.branches, strict=True):
             self._enter_moves(side, first)
-        for number, incidence in enumerate(one for of_level in found for one in of_level):
+        for number, incidence in enumerate(found):
             if incidence is not None:
                 self.words[usual.swaps + number * SWAP + MOST_AXES] = self._address(incidence.table)
         if means.factors is not None:
             for number, widths in usual.factored:
                 self._enter_factors(usual.bundles[0] + number * BUNDLE, means.factors[number], widths, dtype)
         self.n_multiplications = sum(
-            sides[1].shadow(target).n_rows
+            sides[1].bundles[target].n_rows
             * len(level.swaps)
             * plan.source.bundles[source].width(channels[0])
             * plan.target.bundles[target].width(channels[1])
             for source, target, level in zip(plan.source.levels, plan.target.levels, plan.levels, strict=True)
         )
 
-    def _lay_out(self, number: int, side: ListedSide, channels: Sequence[int], first: int) -> int:
+    def _lay_out(self, number: int, side: Shadows, channels: Sequence[int], first: int) -> int:
         """How many rows bundles have, and where they begin; how many numbers all have but the whole tensors."""
-        rows = [shadow.n_rows for shadow in side.shadows.bundles]
+        rows, n_roots = [shadow.n_rows for shadow in side.bundles], len(side.tree.roots)
         sizes = [
-            0 if one < side.n_roots else rows[one] * bundle.width(channels)
-            for one, bundle in enumerate(side.tree.bundles)
+            0 if one < n_roots else rows[one] * bundle.width(channels) for one, bundle in enumerate(side.tree.bundles)
         ]
         *places, memory = accumulate(sizes, initial=0)
         for one in range(len(rows)):
             self.words[first + one * BUNDLE + ROWS] = rows[one]
-            if one >= side.n_roots:
+            if one >= n_roots:
                 self.words[first + one * BUNDLE + PLACE] = places[one]
         self.words[MEMORY[number]] = memory
         return memory
 
-    def _enter_moves(self, side: ListedSide, first: int) -> None:
+    def _enter_moves(self, side: Shadows, first: int) -> None:
         """The tables of all branches, in the order of their parents."""
         branches = [(child, one) for child, bundle in enumerate(side.tree.bundles) for one in bundle.branches]
         for place, (child, branch) in enumerate(sorted(branches, key=lambda pair: pair[1].parent)):
-            incidence = side.shadows.moves[child, branch.start]
+            incidence = side.moves[child, branch.start]
             if not incidence.is_same:
                 tables = incidence.table, *incidence.in_order
                 at = first + place * BRANCH + WHOLE

@@ -1,35 +1,14 @@
-"""A plan in plain, functional operations: for whoever traces, transforms or differentiates what is done.
-
-Nothing is written in place, and nothing is put side by side but what is mixed. A layout has three moves for it.
-"""
+"""A plan in plain, functional operations: for whoever traces, transforms or differentiates what is done."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from bellnet.execute import loop
 from bellnet.execute.means import Means
-from bellnet.plan import Branch, Fold, Plan, Tree
-
-
-class Moves(Protocol):
-    """What a layout does to one fold, in operations that can be differentiated and traced."""
-
-    def fold(self, number: int, column: int, branch: Branch, parent: Tensor) -> Tensor:
-        """The fold in a column of a bundle of the source, from its parent."""
-
-    def spread(self, number: int, column: int, branch: Branch, child: Tensor) -> Tensor:
-        """The transpose, for the target: what the parent of such a fold gets from it."""
-
-    def swapped(self, level: int, number: int, read: Tensor) -> Tensor:
-        """What was read on a level, for one of its swaps, where the target has it."""
-
-    def zeros(self, target: int, like: Tensor, width: int) -> Tensor:
-        """A result without values, for one of the targets."""
-
-    def clean(self, target: int, result: Tensor) -> Tensor:
-        """A result with zeros where there is no node."""
+from bellnet.execute.moves import Moves
+from bellnet.plan import Fold, Plan
 
 
 def run_plain(
@@ -45,7 +24,7 @@ def run_plain(
 
     Args:
         plan: The plan.
-        moves: What a layout does.
+        moves: What a layout does, nothing of it in place.
         values: For every source.
         weights: For every pair of a source and a target (n_maps, in, out).
         biases: For every target (n_biases, out).
@@ -54,54 +33,24 @@ def run_plain(
     Returns:
         For every target.
     """
-    read = means.scaled(_read(plan.source, moves, values), values[0].dtype)
+    read = means.scaled(loop.read(plan.source, 0, moves, values), values[0].dtype)
     if plan.has_gaps:  # swaps that a symmetry makes equal are missing from some reads of a level
         weights = [torch.cat([weight, torch.zeros_like(weight[:1])]) for weight in weights]
     widths = [weight.shape[-1] for weight in weights[: len(plan.target.roots)]]
-    folds: dict[tuple[int, int], Tensor] = {}
+    written: dict[int, Tensor] = {}
     for level, (source, target) in enumerate(zip(plan.source.levels, plan.target.levels, strict=True)):
-        mixed = _mix(plan, level, moves, read[source], weights)
+        written[target] = _mix(plan, level, moves, read[source], weights)
         if level == 0 and biases is not None:
-            mixed = mixed + torch.cat([bias.reshape(-1) for bias in biases])
-        columns = [widths[tensor] for tensor in plan.target.bundles[target].tensors]
-        for column, part in enumerate(torch.split(mixed, columns, -1)):
-            folds[target, column] = part
-    for number in range(len(plan.target.bundles) - 1, len(widths) - 1, -1):
-        for branch in plan.target.bundles[number].branches:
-            for column in range(branch.n_columns):
-                child = folds.get((number, branch.start + column))
-                if child is not None:
-                    parent = branch.parent, branch.parent_start + column
-                    term = moves.spread(number, branch.start + column, branch, child)
-                    folds[parent] = folds[parent] + term if parent in folds else term
-    wholes = [folds.get((target, 0)) for target in range(len(widths))]
-    return [
-        moves.clean(target, moves.zeros(target, values[0], widths[target]) if whole is None else whole)
-        for target, whole in enumerate(wholes)
-    ]
-
-
-def _read(tree: Tree, moves: Moves, values: Sequence[Tensor]) -> list[Tensor]:
-    """All bundles; half-precision sums of many numbers would overflow or lose their small terms."""
-    widths = [one.shape[-1] for one in values]
-    bundles = [one.to(torch.promote_types(one.dtype, torch.float32)) for one in values]
-    for number, bundle in enumerate(tree.bundles[len(values) :], len(values)):
-        columns = []
-        for branch in bundle.branches:
-            above = tree.bundles[branch.parent]
-            for column in range(branch.parent_start, branch.parent_start + branch.n_columns):
-                start, width = above.width(widths, 0, column), widths[above.tensors[column]]
-                parent = bundles[branch.parent].narrow(-1, start, width)
-                columns.append(moves.fold(number, branch.start + column - branch.parent_start, branch, parent))
-        bundles.append(torch.cat(columns, -1))
-    return bundles
+            written[target] = written[target] + torch.cat([bias.reshape(-1) for bias in biases])
+    wholes = loop.write(plan.target, 1, moves, written, widths, values[0])
+    return [moves.clean(1, root, whole) for root, whole in enumerate(wholes)]
 
 
 def _mix(plan: Plan, level: int, moves: Moves, read: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """One product for each swap."""
     total: Tensor | None = None
     for number in range(len(plan.levels[level].swaps)):
-        product = moves.swapped(level, number, read) @ _matrix(plan, level, number, weights)
+        product = moves.swapped(level, number, read, back=False) @ _matrix(plan, level, number, weights)
         total = product if total is None else total + product
     assert total is not None
     return total

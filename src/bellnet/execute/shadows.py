@@ -141,12 +141,13 @@ class Shadows:
     """The shadows of all bundles of a tree over a support, and how to get from one to the next.
 
     Attributes:
+        tree: The tree.
         bundles: For every bundle the shadow that its folds live on.
         moves: For every bundle and column which tuples of its parent belong to which of its own.
     """
 
     def __init__(self, supports: Sequence[Support], tree: Tree) -> None:
-        self._tree, self._n_listed = tree, [support.n_tuples for support in supports]
+        self.tree, self._n_listed = tree, [support.n_tuples for support in supports]
         roots = list(zip(supports, tree.roots, strict=True))
         self.bundles: list[Shadow] = [_top(support, root.order) for support, root in roots]
         by_sets: dict[tuple[int, ...], Shadow] = {}
@@ -168,6 +169,16 @@ class Shadows:
         }
         self._factors: dict[tuple[bool, torch.dtype], tuple[Tensor | None, ...]] = {}
 
+    @classmethod
+    def on(cls, tree: Tree, supports: Sequence[Support]) -> "Shadows":
+        """Those of a tree, kept with the supports."""
+        first, *others = supports
+        return first.once_with(others, ("shadows", tree), lambda: cls(supports, tree))
+
+    def memory(self) -> list[Share]:
+        """For every whole tensor, if it is large."""
+        return [shadow.memory for shadow in self.bundles[: len(self._n_listed)]]
+
     def factors(self, dtype: torch.dtype, *, listed: bool) -> tuple[Tensor | None, ...]:
         """For every bundle (rows, columns, 1) what makes means of its sums: of all tuples, or of listed ones."""
         if (listed, dtype) not in self._factors:
@@ -181,7 +192,7 @@ class Shadows:
 
     def dense_factors(self, number: int) -> Tensor | None:
         """(rows, columns): one over the number of tuples of nodes that each fold sums; None for one everywhere."""
-        folds = self._tree.bundles[number].folds
+        folds = self.tree.bundles[number].folds
         if not any(fold.dropped for fold in folds):
             return None
         graphs, columns = self.bundles[number].graphs, []
@@ -194,7 +205,7 @@ class Shadows:
 
     def listed_factors(self, number: int) -> Tensor | None:
         """(rows, columns): one over the number of listed tuples that each fold sums, or over one where it sums none."""
-        if not any(fold.dropped for fold in self._tree.bundles[number].folds):
+        if not any(fold.dropped for fold in self.tree.bundles[number].folds):
             return None
         return 1 / self._listed_counts[number].clamp(min=1)
 
@@ -203,7 +214,7 @@ class Shadows:
         """For every bundle (rows, columns): how many listed tuples each fold sums."""
         device, n_roots = self.bundles[0].nodes.device, len(self._n_listed)
         counts = [torch.ones(n_listed, 1, dtype=torch.float64, device=device) for n_listed in self._n_listed]
-        for number, bundle in enumerate(self._tree.bundles[n_roots:], n_roots):
+        for number, bundle in enumerate(self.tree.bundles[n_roots:], n_roots):
             columns = []
             for branch in bundle.branches:
                 for column in range(branch.n_columns):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bellnet.errors import SupportError
-from bellnet.execute import Layout, Supports, copied, wants_plain
+from bellnet.execute import Layout, Supports, wants_plain
 from bellnet.spec import Groups, Spec
 from bellnet.tensors import Support
 
@@ -101,7 +101,7 @@ def _in_place(values: Tensor, groups: Groups, exchange: Exchange, chunk: int | N
         return found
     for some in values.split(chunk) if chunk and len(values) else (values,):  # type: ignore[no-untyped-call]
         if len(groups) == 1 and len(groups[0]) == 2:
-            some.add_(copied("exchanged", exchange(some, *groups[0])))
+            some.add_(exchange(some, *groups[0]).clone())
         else:
             some.copy_(_summed(some, groups, exchange))
     return values
