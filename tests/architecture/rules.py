@@ -25,7 +25,7 @@ PARTS = {
     "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "public names"},
+    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
     "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
     "commands": {
         "errors",

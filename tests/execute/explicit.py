@@ -10,7 +10,6 @@ import torch
 
 from bellnet.execute.means import Means
 from bellnet.execute.reference import indicator
-from bellnet.execute.walk import MovesWalk
 
 
 class Explicit:
@@ -27,11 +26,10 @@ class Explicit:
     def present(self, plan):
         return None
 
-    def walk(self, left, channels, values, *, mean, matrices):
-        moves, means = self.moves(left.plan, values, mean=mean)
-        return MovesWalk(left.plan, channels, moves, matrices(), means.over_columns(left.plan.source, channels[0]))
+    def compiled(self, left, channels, values, *, mean):
+        return None
 
-    def moves(self, plan, values, *, mean):
+    def moves(self, plan, values, *, mean, in_place):
         if not mean:
             return ExplicitMoves(plan, self.lengths), Means()
         return ExplicitMoves(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.bundles)))

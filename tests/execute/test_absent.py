@@ -55,11 +55,11 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
-    ran, walk = [], listed.Supports.walk
+    ran, compiled = [], listed.Supports.compiled
     monkeypatch.setattr(
         listed.Supports,
-        "walk",
-        lambda self, left, *args, **options: ran.append(left.plan.n_maps) or walk(self, left, *args, **options),
+        "compiled",
+        lambda self, left, *args, **options: ran.append(left.plan.n_maps) or compiled(self, left, *args, **options),
     )
     layer = EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
     hollow = pairs([[0, 1], [1, 0]])

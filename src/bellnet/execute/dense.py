@@ -1,6 +1,6 @@
 """The layout of dense tensors, padded or not; their axes are grouped by node set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -9,11 +9,9 @@ from bellnet.execute.calling import are_watched
 from bellnet.execute.compiled import CompiledWalk, can_compile
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.layout import Channels
-from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.program import Program, program
-from bellnet.execute.walk import MovesWalk
 from bellnet.plan import Plan, Present
 from bellnet.tensors.keeping import making_constants
 
@@ -36,34 +34,16 @@ class Dense:
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
 
-    def walk(
-        self,
-        left: Present,
-        channels: Channels,
-        values: Sequence[Tensor],
-        *,
-        mean: bool,
-        matrices: Callable[[], LevelMatrices],
-    ) -> CompiledWalk | MovesWalk:
-        """What runs a plan with so many channels on these values."""
-        if can_compile(left.plan, values):
-            return self._compiled(left, channels, values[0], mean=mean)
-        moves = DenseMoves(left.plan, self.nodes, in_place=True)
-        return MovesWalk(left.plan, channels, moves, matrices(), self._means(left.plan, channels, values[0], mean=mean))
-
-    def _means(self, plan: Plan, channels: Channels, like: Tensor, *, mean: bool) -> Means:
-        """How sums become means; the weights see to it, if they can."""
-        if not mean:
-            return NO_MEANS
-        if self.nodes.counts is None and like.dtype in (torch.float32, torch.float64):
-            return Means(self.nodes.lengths)
-        return self.nodes.factors(plan, like).over_columns(plan.source, channels[0])
-
-    def _compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> CompiledWalk:
-        nodes, words, roots = self.nodes, program(left, channels, self.nodes.lengths), left.plan.target.roots
+    def compiled(
+        self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    ) -> CompiledWalk | None:
+        """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
+        if not can_compile(left.plan, values):
+            return None
+        nodes, like, words = self.nodes, values[0], program(left, channels, self.nodes.lengths)
         shapes = [
             (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
-            for root, width in zip(roots, channels[1], strict=True)
+            for root, width in zip(left.plan.target.roots, channels[1], strict=True)
         ]
         # Where all graphs are of one size the weights are divided, elsewhere what was read.
         counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
@@ -80,11 +60,16 @@ class Dense:
             factors=factors,
         )
 
-    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[DenseMoves, Means]:
-        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
-        by_counts = mean and self.nodes.counts is not None
-        means = self.nodes.factors(plan, values[0]) if by_counts else NO_MEANS
-        return DenseMoves(plan, self.nodes, folds_means=mean and not by_counts), means
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool) -> tuple[DenseMoves, Means]:
+        """The moves, perhaps in place, and how the sums of these values become means if they are wanted."""
+        like, are_equal = values[0], self.nodes.counts is None
+        folds_means = mean and are_equal and not in_place
+        moves = DenseMoves(plan, self.nodes, folds_means=folds_means, in_place=in_place)
+        if not mean or folds_means:
+            return moves, NO_MEANS
+        if are_equal and like.dtype in (torch.float32, torch.float64):
+            return moves, Means(self.nodes.lengths)
+        return moves, self.nodes.factors(plan, like)
 
 
 def _factors(words: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:

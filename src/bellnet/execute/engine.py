@@ -5,7 +5,6 @@ see the operations themselves, to trace, transform or differentiate them once mo
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,10 +12,10 @@ from torch import Tensor
 
 from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Layout, Needs, Walk
-from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.orders import in_order
 from bellnet.execute.plain import run_plain
 from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.execute.walk import MovesWalk
 from bellnet.plan import Plan, Present, Swap
 
 
@@ -39,7 +38,6 @@ class Engine:
         )
         self.channels = inside, outside
         self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
-        self._matrices: dict[torch.device, dict[Plan, LevelMatrices]] = {}
         self._last: tuple[object, Walk] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])
@@ -89,7 +87,7 @@ class Engine:
         self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
         """Run the whole plan in operations that can be traced and differentiated; axes are grouped by node set."""
-        moves, means = layout.moves(self.plan, values, mean=self.mean)
+        moves, means = layout.moves(self.plan, values, mean=self.mean, in_place=False)
         means = means.over_columns(self.plan.source, self.channels[0])
         return run_plain(self.plan, moves, values, weights=weights, biases=biases, means=means)
 
@@ -99,7 +97,7 @@ class Engine:
         if wants_plain():
             return self.plainly(layout, values, weights, biases)
         walk = self._prepared(layout, values, weights[0].device)
-        if walk is None or not walk.takes(weights, biases):
+        if not walk.takes(weights, biases):
             return self.plainly(layout, values, weights, biases)
         inputs = (*weights, *(biases or ()), *values)
         if torch.is_grad_enabled() and any(one.requires_grad for one in inputs):
@@ -110,25 +108,19 @@ class Engine:
             return results
         return walk.forward(values, weights, biases, needed=False)[0]
 
-    def _prepared(self, layout: Layout, values: Sequence[Tensor], device: torch.device) -> Walk | None:
-        """What runs, made ready; None to go by the moves. The last is kept: it often comes again."""
+    def _prepared(self, layout: Layout, values: Sequence[Tensor], device: torch.device) -> Walk:
+        """What runs, made ready. The last is kept: it often comes again."""
         key, last = layout.key(values), self._last
         if last is not None and key is not None and last[0] == key:
             return last[1]
         left = layout.present(self.plan) or self._all
-        walk = layout.walk(
-            left, self.channels, values, mean=self.mean, matrices=partial(self._level_matrices, left, device)
-        )
-        if key is not None and walk is not None:
+        walk: Walk | None = layout.compiled(left, self.channels, values, mean=self.mean)
+        if walk is None:
+            moves, means = layout.moves(left.plan, values, mean=self.mean, in_place=True)
+            walk = MovesWalk(left, self.channels, moves, means, device)
+        if key is not None:
             self._last = key, walk
         return walk
-
-    def _level_matrices(self, left: Present, device: torch.device) -> LevelMatrices:
-        of_device = self._matrices.setdefault(device, {})
-        found = of_device.get(left.plan)
-        if found is None:
-            found = of_device[left.plan] = LevelMatrices(left, self.channels, device)
-        return found
 
 
 def _engine(plan: Plan, in_channels: tuple[int, ...], out_channels: tuple[int, ...], mean: bool) -> Engine:

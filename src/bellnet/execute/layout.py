@@ -1,11 +1,10 @@
 """What the engine needs of a layout, that is of the way in which values over tuples of nodes are held."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
-from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.means import Means
 from bellnet.execute.moves import Moves
 from bellnet.plan import Plan, Present
@@ -54,7 +53,7 @@ class Walk(Protocol):
 
 
 class Layout(Protocol):
-    """How values are held. Its moves are enough to run; a walk of its own makes it fast."""
+    """How values are held. Its moves are enough to run."""
 
     @property
     def has_axes(self) -> bool:
@@ -66,16 +65,11 @@ class Layout(Protocol):
     def present(self, plan: Plan) -> Present | None:
         """The maps that have something to do; None for all of them."""
 
-    def walk(
-        self,
-        left: Present,
-        channels: Channels,
-        values: Sequence[Tensor],
-        *,
-        mean: bool,
-        matrices: Callable[[], LevelMatrices],
-    ) -> Walk | None:
-        """What runs a plan with so many channels on these values, with matrices for it; None to go by the moves."""
+    def compiled(self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool) -> Walk | None:
+        """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
 
-    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[Moves, Means]:
-        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool) -> tuple[Moves, Means]:
+        """The moves, perhaps in place, and how the sums of these values become means if they are wanted.
+
+        The weights may see to means only if moves are in place.
+        """

@@ -4,6 +4,7 @@ The weight is in canonical order, since a checkpoint must not depend on how leve
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import gcd, prod
 
@@ -70,7 +71,6 @@ class LevelMatrices:
             back[self._rows] = torch.arange(len(rows), device=device)
             self._back = back[:-1]
             self._biases = None if len(kept) == bias_starts[-1] else torch.tensor(kept, device=device)
-        self._n_kept = len(kept)
         self._has_gaps = n_pieces in rows
         self._leaves_out = len({*rows, n_pieces}) <= n_pieces
         self._factors: dict[tuple[object, ...], Tensor] = {}
@@ -109,10 +109,6 @@ class LevelMatrices:
         rows = torch.cat([one.reshape(-1, self._piece) for one in biases])
         return (rows if self._biases is None else rows.index_select(0, self._biases)).view(-1)
 
-    def zeros_of_bias(self, like: Tensor) -> Tensor:
-        """For the gradient of those."""
-        return like.new_zeros(self._n_kept * self._piece)
-
     def scatter_biases(self, gradient: Tensor, biases: Sequence[Tensor]) -> Sequence[Tensor]:
         """The transpose of `gather_biases`."""
         rows = gradient.view(-1, self._piece)
@@ -144,6 +140,10 @@ class LevelMatrices:
                 self._factors = {}
             self._factors[key] = found
         return found
+
+
+level_matrices = lru_cache(maxsize=256)(LevelMatrices)
+"""Those of a plan, found once."""
 
 
 def _starts(plan: Plan, inside: Sequence[int], pieces: Sequence[int]) -> list[int]:

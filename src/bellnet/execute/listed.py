@@ -4,7 +4,7 @@ Which tuples are listed depends on the supports alone; where everything stands i
 looks every tuple up in another order, and what is not listed is zero.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,12 +14,10 @@ from bellnet.execute.absent import what_is_left
 from bellnet.execute.compiled import CompiledWalk, can_compile
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.layout import Channels
-from bellnet.execute.level_matrices import LevelMatrices
 from bellnet.execute.listed_moves import ListedMoves
 from bellnet.execute.listed_program import ListedProgram
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.shadows import Shadows
-from bellnet.execute.walk import MovesWalk
 from bellnet.plan import Plan, Present
 from bellnet.tensors import Support
 from bellnet.tensors.keeping import making_constants
@@ -48,27 +46,19 @@ class Supports(NamedTuple):
         """The maps that have something to do."""
         return what_is_left(plan, self.sources, self.targets)
 
-    def walk(
-        self,
-        left: Present,
-        channels: Channels,
-        values: Sequence[Tensor],
-        *,
-        mean: bool,
-        matrices: Callable[[], LevelMatrices],
-    ) -> CompiledWalk | MovesWalk:
-        """What runs a plan with so many channels."""
-        plan, like = left.plan, values[0]
-        listed = Listed.on(plan, self)
-        if can_compile(plan, values):
-            return listed.compiled(left, channels, like, mean=mean)
-        means = listed.means(like).over_columns(plan.source, channels[0]) if mean else NO_MEANS
-        return MovesWalk(plan, channels, ListedMoves(listed.sides, listed.lookup, in_place=True), matrices(), means)
+    def compiled(
+        self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    ) -> CompiledWalk | None:
+        """What runs a plan with so many channels by kernels; None if there are none for such values."""
+        if not can_compile(left.plan, values):
+            return None
+        return Listed.on(left.plan, self).compiled(left, channels, values[0], mean=mean)
 
-    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool) -> tuple[ListedMoves, Means]:
-        """The moves in plain operations, and how the sums of these values become means if they are wanted."""
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool) -> tuple[ListedMoves, Means]:
+        """The moves, perhaps in place, and how the sums of these values become means if they are wanted."""
         listed = Listed.on(plan, self)
-        return ListedMoves(listed.sides, listed.lookup), listed.factors(values[0]) if mean else NO_MEANS
+        means = (listed.means if in_place else listed.factors)(values[0]) if mean else NO_MEANS
+        return ListedMoves(listed.sides, listed.lookup, in_place=in_place), means
 
 
 class Listed:

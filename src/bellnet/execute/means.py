@@ -22,12 +22,6 @@ class Means(NamedTuple):
     lengths: tuple[int, ...] | None = None
     factors: tuple[Tensor | None, ...] | None = None
 
-    def some(self, graphs: slice) -> "Means":
-        """For some of the graphs of a batch."""
-        if self.factors is None:
-            return self
-        return Means(None, tuple(one if one is None or len(one) == 1 else one[graphs] for one in self.factors))
-
     def over_columns(self, tree: Tree, channels: Sequence[int]) -> "Means":
         """The same for the channels of several tensors, which need not be equal."""
         if self.factors is None or len(set(channels)) == 1:

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from bellnet.execute.calling import can_call
 from bellnet.execute.contract import contract, shape_of_product
-from bellnet.execute.matrices import roles
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_batched, wants_plain
-from bellnet.plan import Contraction
+from bellnet.plan import Contraction, split_letters
 from bellnet.spec import Letters
 
 
@@ -60,9 +59,20 @@ def _contracted(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor
 
 
 def _contracted_plainly(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
-    first, second, product = roles(letters)
-    matrices = torch.bmm(first.matrices(x), second.matrices(y)) * factor
-    return product.tensor(matrices, shape_of_product(letters, x, y)).contiguous()
+    shared, left, right, summed = split_letters(letters)
+    rows, columns = _matrices(letters[0], x, shared, left, summed), _matrices(letters[1], y, shared, summed, right)
+    shape, stands, wanted = shape_of_product(letters, x, y), f"G{letters[2]}C", f"G{shared}C{left}{right}"
+    product = torch.bmm(rows, columns).mul(factor).reshape([shape[stands.index(one)] for one in wanted])
+    return product.permute([wanted.index(one) for one in stands]).contiguous()
+
+
+def _matrices(letters: str, tensor: Tensor, shared: str, rows: str, columns: str) -> Tensor:
+    """A matrix for every graph, every node of shared slots and every channel; einsum cannot be mapped over batches."""
+    stands = f"G{letters}C"
+    outer, inner = 2 + len(shared), 2 + len(shared + rows)
+    there = tensor.permute([stands.index(one) for one in f"G{shared}C{rows}{columns}"])
+    shape = list(there.shape)  # a list, since torch.compile does not know products of slices
+    return there.reshape(prod(shape[:outer]), prod(shape[outer:inner]), prod(shape[inner:]))
 
 
 class _Contracted(torch.autograd.Function):

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from bellnet.execute import loop
 from bellnet.execute.layout import Channels, Gradients, Needs
-from bellnet.execute.level_matrices import LevelMatrices
+from bellnet.execute.level_matrices import level_matrices
 from bellnet.execute.means import Means, scale
 from bellnet.execute.moves import Moves
-from bellnet.plan import Plan
+from bellnet.plan import Present
 
 FEW_NUMBERS = 2**16
 """Matrices of so many numbers, or of no more than the input has, are kept for the gradient; others are made again."""
@@ -29,16 +29,17 @@ class MovesWalk:
     """A plan with so many channels, run by the moves of a layout.
 
     Args:
-        plan: The plan.
+        left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
         moves: What the layout does, in place where it can.
-        matrices: How matrices come from the weights.
         means: How sums become means.
+        device: Where the weights are.
     """
 
-    def __init__(self, plan: Plan, channels: Channels, moves: Moves, matrices: LevelMatrices, means: Means) -> None:
-        self.plan, self.moves, self.matrices, self.means = plan, moves, matrices, means
-        self.channels = channels
+    def __init__(self, left: Present, channels: Channels, moves: Moves, means: Means, device: torch.device) -> None:
+        self.plan, self.channels, self.moves = left.plan, channels, moves
+        self.means = means.over_columns(left.plan.source, channels[0])
+        self.matrices = level_matrices(left, channels, device)
 
     def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
         """Torch's operations see for themselves what they are given."""

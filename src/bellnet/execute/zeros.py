@@ -20,14 +20,8 @@ def zero_(tensor: Tensor, bits: Tensor) -> None:
     tensor.view(bits.dtype).bitwise_and_(bits)
 
 
-def zeroed(tensor: Tensor, bits: Tensor, into: Tensor | None = None) -> Tensor:
-    """A copy with zeros, in memory of that shape if given."""
-    out = None if into is None else into.view(bits.dtype)
-    return torch.bitwise_and(tensor.view(bits.dtype), bits, out=out).view(tensor.dtype)
-
-
 def cleaned(tensor: Tensor, bits: Tensor) -> Tensor:
-    """The same with its gradient."""
+    """A copy with zeros."""
     result: Tensor = _Cleaned.apply(tensor, bits)  # type: ignore[no-untyped-call]
     return result
 
@@ -36,7 +30,7 @@ class _Cleaned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, bits: Tensor) -> Tensor:
         ctx.bits = bits
-        return zeroed(tensor, bits)
+        return torch.bitwise_and(tensor.view(bits.dtype), bits).view(tensor.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:
