@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
+
+from bellnet.forks import lock_of_threads
 
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux says how much a container may take."""
@@ -25,7 +26,7 @@ class _Keeping:
     """Who wants freed memory to be kept: so many calls for as long as they last, or the script for good."""
 
     def __init__(self) -> None:
-        self.lock, self.n_calls, self.for_good = Lock(), 0, False
+        self.lock, self.n_calls, self.for_good = lock_of_threads(), 0, False
 
 
 _KEEPING = _Keeping()

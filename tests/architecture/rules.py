@@ -18,6 +18,7 @@ PARTS = {
     "files": {"locks"},
     "suggest": set(),  # the standard library alone
     "tensors": {*BELOW["tensors"], "memory"},
+    "execute": {*BELOW["execute"], "forks"},
     "nn": {*BELOW["nn"], "extras", "memory"},
     "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
@@ -40,7 +41,8 @@ PARTS = {
     },
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
-    "memory": set(),  # the standard library alone
+    "forks": set(),  # the standard library alone
+    "memory": {"forks"},
     "__init__": {*CORE, "testing", "data", "memory"},
 }
 

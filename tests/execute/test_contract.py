@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from bellnet.execute import calling
 from bellnet.execute import contract as kernel
 from bellnet.execute.calling import can_call
 from bellnet.execute.contract import contract
@@ -20,7 +21,7 @@ MATRICES = [("ab", "bc", "ac"), ("ac", "bc", "ab"), ("ab", "ac", "bc"), ("ba", "
 def threads(request, monkeypatch):
     """So many of them run, however little there is to do."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
-    monkeypatch.setattr(kernel, "FEW_MULTIPLICATIONS", 1)
+    monkeypatch.setattr(calling, "FEW_MULTIPLICATIONS", 1)
 
 
 @st.composite

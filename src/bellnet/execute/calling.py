@@ -8,6 +8,9 @@ from torch.nn import Parameter
 
 from bellnet.kernels import TYPES, kernels
 
+FEW_MULTIPLICATIONS = 2**17
+"""So many are worth a thread."""
+
 
 def can_call(tensors: Sequence[Tensor]) -> bool:
     """Whether there are kernels for such tensors, and nobody looks."""
@@ -32,6 +35,6 @@ def as_they_are(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [(one.clone() if one._is_zerotensor() else one.resolve_neg()).contiguous() for one in tensors]
 
 
-def n_threads(work: int, worth_one: int) -> int:
-    """How many threads take part in some work, so much of which is worth one."""
-    return min(torch.get_num_threads(), 1 + work // worth_one)
+def n_threads(work: int, worth_one: int | None = None) -> int:
+    """How many threads take part in some work, multiplications unless it is said how much is worth a thread."""
+    return min(torch.get_num_threads(), 1 + work // (worth_one or FEW_MULTIPLICATIONS))

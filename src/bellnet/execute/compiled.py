@@ -16,9 +16,6 @@ from bellnet.plan import Plan, Present
 
 Kernel = Callable[[Any], int]
 
-FEW_MULTIPLICATIONS = 2**17
-"""So many are worth a thread."""
-
 
 class Words(Protocol):
     """A program, as kernels walk by it, and for each graph how many numbers it reads and how often it multiplies."""
@@ -144,7 +141,7 @@ class CompiledWalk:
         numbers = (
             ctypes.addressof(self._words.words),
             self._n_graphs,
-            n_threads(self._n_graphs * self._words.n_multiplications, FEW_MULTIPLICATIONS),
+            n_threads(self._n_graphs * self._words.n_multiplications),
             self._mean,
             0 if self._counts is None else self._counts.data_ptr(),
             0 if self._factors is None else self._factors.data_ptr(),

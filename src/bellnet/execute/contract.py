@@ -17,9 +17,6 @@ from bellnet.plan import split_letters
 from bellnet.spec import Letters
 from bellnet.tensors.keeping import making_constants
 
-FEW_MULTIPLICATIONS = 2**17
-"""So many are worth a thread."""
-
 
 def shape_of_product(letters: Letters, x: Tensor, y: Tensor) -> tuple[int, ...]:
     """That of the contraction of two (batch, *axes, channels) tensors."""
@@ -41,7 +38,7 @@ def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
         ctypes.c_void_p(prepared.tables.data_ptr()),
         ctypes.c_int64(n_graphs),
         ctypes.c_int64(n_channels),
-        ctypes.c_int64(n_threads(n_multiplications, FEW_MULTIPLICATIONS)),
+        ctypes.c_int64(n_threads(n_multiplications)),
         *[ctypes.c_void_p(one.data_ptr()) for one in (x, y, result)],
         ctypes.c_double(factor),
     )

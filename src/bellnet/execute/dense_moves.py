@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.orders import in_order
+from bellnet.execute.orders import in_order, inverse
 from bellnet.plan import Branch, Plan
 
 
@@ -64,10 +64,8 @@ class DenseMoves:
 
     def swapped(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
         """What was read on a level, for one of its swaps."""
-        if not number:
-            return rows
         swap = self.plan.levels[level].swaps[number]
-        return in_order(rows, tuple(map(swap.index, range(len(swap)))) if back else swap)
+        return in_order(rows, inverse(swap) if back else swap) if number else rows
 
     def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
         """A whole tensor without values."""

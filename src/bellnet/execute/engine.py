@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Layout, Needs, Walk
-from bellnet.execute.orders import in_order
+from bellnet.execute.orders import in_order, inverse
 from bellnet.execute.plain import run_plain
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.execute.walk import MovesWalk
@@ -41,8 +41,7 @@ class Engine:
         self._last: tuple[object, Walk] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])
-        inverses = [tuple(map(root.order.index, range(len(root.order)))) for root in plan.target.roots]
-        self._target_orders = _unless_same(inverses)
+        self._target_orders = _unless_same([inverse(root.order) for root in plan.target.roots])
 
     def __reduce__(self) -> tuple[object, ...]:
         # What is prepared can be prepared again; a copy or a pickle goes without it.

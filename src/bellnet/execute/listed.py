@@ -17,6 +17,7 @@ from bellnet.execute.layout import Channels
 from bellnet.execute.listed_moves import ListedMoves
 from bellnet.execute.listed_program import ListedProgram
 from bellnet.execute.means import NO_MEANS, Means
+from bellnet.execute.orders import inverse
 from bellnet.execute.shadows import Shadows
 from bellnet.plan import Plan, Present
 from bellnet.tensors import Support
@@ -78,15 +79,10 @@ class Listed:
 
     def lookup(self, level: int, number: int, *, back: bool) -> Incidence | None:
         """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""
-        source, target = (
-            side.bundles[tree.levels[level]]
-            for side, tree in zip(self.sides, (self.plan.source, self.plan.target), strict=True)
-        )
+        source, target = (side.bundles[side.tree.levels[level]] for side in self.sides)
         swap = self.plan.levels[level].swaps[number]
         with making_constants():
-            if back:
-                return target.lookup(tuple(map(swap.index, range(len(swap)))), source)
-            return source.lookup(swap, target)
+            return target.lookup(inverse(swap), source) if back else source.lookup(swap, target)
 
     def factors(self, like: Tensor) -> Means:
         """What turns sums of such values into means."""

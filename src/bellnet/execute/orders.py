@@ -5,6 +5,11 @@ from torch import Tensor
 from bellnet.plan import Swap
 
 
+def inverse(order: Swap) -> Swap:
+    """What brings axes back that were brought into an order."""
+    return tuple(map(order.index, range(len(order))))
+
+
 def in_order(tensor: Tensor, order: Swap) -> Tensor:
     """The axes between batch and channels in another order, as a view."""
     return tensor.permute(0, *[axis + 1 for axis in order], tensor.ndim - 1)

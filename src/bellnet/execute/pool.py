@@ -12,7 +12,7 @@ from collections import deque
 import torch
 from torch import Tensor
 
-from bellnet.execute.forks import lock_of_threads
+from bellnet.forks import lock_of_threads
 
 LARGE = 2**25
 """The bytes of a tensor from which on its memory is kept; that of smaller ones the C library keeps itself."""

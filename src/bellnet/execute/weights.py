@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import torch
 from torch import Tensor
 
-from bellnet.execute.forks import lock_of_threads
+from bellnet.forks import lock_of_threads
 from bellnet.plan import Entries
 from bellnet.tensors.keeping import is_transformed, making_constants
 
