@@ -245,3 +245,19 @@ def test_the_comparison_can_fail(monkeypatch):
         _assert_as_defined(
             randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)), ("some", "some"), {"n": 4}
         )
+
+
+@pytest.mark.parametrize("empty", ["source", "target"])
+def test_the_gradient_of_the_gradient_is_there_where_nothing_is_listed(empty):
+    nothing, pair = torch.zeros(2, 0, dtype=torch.int64), torch.tensor([[0], [1]])
+    x = bn.Sparse(nothing if empty == "source" else pair, torch.randn(int(empty == "target"), 2), 4)
+    target = bn.Sparse(nothing if empty == "target" else pair, torch.zeros(int(empty == "source"), 1), 4)
+    x = x.with_values(x.values.requires_grad_())
+    layer = EquivariantLinear("n n -> n n", 2, 3)
+    y = layer(x, support=target.support).values
+    first = torch.autograd.grad(y.square().sum(), [x.values, layer.weight, layer.bias], create_graph=True)
+    assert not first[0].any()
+    assert not first[1].any()
+    assert first[2].any() == (empty == "source")
+    if empty == "source":
+        assert torch.autograd.grad(first[2].sum(), layer.bias)[0].any()

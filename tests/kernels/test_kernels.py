@@ -181,8 +181,8 @@ def test_no_kernel_is_given_weights_that_it_would_misread(parameters):
     walk = layer._engine._last[1]
     weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
     assert isinstance(walk, compiled.CompiledWalk)
-    assert walk.takes([layer.weight], [layer.bias])
-    assert not walk.takes(weights, biases)
+    assert walk.takes([x], [layer.weight], [layer.bias])
+    assert not walk.takes([x], weights, biases)
     with suppress(IndexError, RuntimeError):
         functional_call(layer, parameters, (x,))
 
@@ -304,3 +304,45 @@ def test_a_wheel_that_is_built_without_a_compiler_is_for_every_machine(tmp_path)
     subprocess.run(command, cwd=sources, check=True, capture_output=True, env={"CC": "there-is-no-such-compiler"})
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
+
+
+CHANGED = """if True:
+    import torch
+    import bellnet as bn
+
+    index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    x, layer = bn.Sparse(index, torch.randn(4, 2), 3, is_sorted=True), bn.EquivariantLinear("n n -> n n", 2, 2)
+    before = layer(x).values
+    index.add_(10**12)
+    x.index.add_(10**12)
+    print(torch.equal(layer(x).values, before))
+"""
+
+
+@needs_kernels
+def test_an_index_that_is_changed_after_a_call_does_not_lead_kernels_astray():
+    done = subprocess.run([sys.executable, "-c", CHANGED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+@needs_kernels
+@pytest.mark.parametrize("n_rows", [1, 3, 9])
+def test_values_that_do_not_fit_the_listed_tuples_are_refused_by_torch(n_rows):
+    x = bn.Sparse(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), torch.randn(4, 2), 3)
+    x.values = torch.randn(n_rows, 2)
+    with pytest.raises((IndexError, RuntimeError)):
+        bn.EquivariantLinear("n n -> n n", 2, 2)(x)
+
+
+@needs_kernels
+def test_what_hooks_make_of_saved_tensors_is_not_misread():
+    for x in (torch.randn(2, 3, 3, 2), bn.Sparse(torch.tensor([[0, 1], [1, 2]]), torch.randn(2, 2), 3)):
+        layer = bn.EquivariantLinear("n n -> n n", 2, 2)
+        gradients = []
+        for change in (torch.Tensor.float, torch.Tensor.double):
+            with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, change):
+                y = layer(x)
+            (y.values if isinstance(y, bn.Sparse) else y).sum().backward()
+            gradients.append(layer.weight.grad)
+            layer.weight.grad = None
+        assert_close(*gradients)

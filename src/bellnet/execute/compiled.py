@@ -38,6 +38,7 @@ class CompiledWalk:
         left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
         like: A tensor of the kind.
+        sources: The shapes of the values.
         targets: The shapes of the results.
         mean: Whether the weights divide every sum by the number of its terms.
         n_graphs: How many there are, each walked through by itself.
@@ -52,6 +53,7 @@ class CompiledWalk:
         left: Present,
         channels: Channels,
         like: Tensor,
+        sources: Sequence[tuple[int, ...]],
         targets: Sequence[tuple[int, ...]],
         *,
         mean: bool,
@@ -61,7 +63,8 @@ class CompiledWalk:
         memory: tuple[Sequence[Share], Sequence[Share]] | None = None,
     ) -> None:
         library, kind = kernels(), TYPES[like.dtype]
-        self._words, self._n_graphs, self._dtype, self._targets = words, n_graphs, like.dtype, tuple(targets)
+        self._words, self._n_graphs, self._dtype = words, n_graphs, like.dtype
+        self._sources, self._targets = tuple(sources), tuple(targets)
         self._forward: Kernel = getattr(library, f"bellnet_forward_{kind}")
         self._backward: Kernel = getattr(library, f"bellnet_backward_{kind}")
         whole = left.whole
@@ -72,12 +75,19 @@ class CompiledWalk:
         self._is_whole = left.is_whole
         self._counts, self._factors, self._mean, self._memory = counts, factors, mean, memory
 
-    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
-        """Whether weights and biases have the numbers in memory that kernels will look for."""
-        several = [*weights, *(biases or ())]
-        return are_ordinary(several) and all(
-            one.dtype == self._dtype and one.is_cpu and one.shape == shape
-            for one, shape in zip(several, self._parameters, strict=False)
+    def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+        """Whether all have the numbers in memory that kernels will look for."""
+        return self._are_there([*values, *weights, *(biases or ())], (*self._sources, *self._parameters))
+
+    def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
+        """The same for gradients and for what was read, which hooks may have made something else of."""
+        n_read = self._n_graphs * self._words.n_read
+        return self._are_there([*gradients, *kept], (*self._targets, (n_read,)))
+
+    def _are_there(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> bool:
+        return are_ordinary(tensors) and all(
+            one.dtype == self._dtype and one.is_cpu and one.layout == torch.strided and one.shape == shape
+            for one, shape in zip(tensors, shapes, strict=False)
         )
 
     def forward(
@@ -110,7 +120,7 @@ class CompiledWalk:
             [some(one, one.shape) for one in biases] if needs.biases else None,
             self._empty(0, [one.shape for one in values], values[0]) if needs.values else None,
         )
-        self._run(self._backward, kept[0], (values, gradients, weights, None, *found))
+        self._run(self._backward, as_they_are(kept)[0], (values, gradients, weights, None, *found))
         return found
 
     def _laid_out(self, gradients: Sequence[Tensor]) -> list[Tensor]:

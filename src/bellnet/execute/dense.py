@@ -41,10 +41,13 @@ class Dense:
         if not can_compile(left.plan, values):
             return None
         nodes, like, words = self.nodes, values[0], program(left, channels, self.nodes.lengths)
-        shapes = [
-            (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
-            for root, width in zip(left.plan.target.roots, channels[1], strict=True)
-        ]
+        sources, targets = (
+            [
+                (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
+                for root, width in zip(tree.roots, widths, strict=True)
+            ]
+            for tree, widths in zip((left.plan.source, left.plan.target), channels, strict=True)
+        )
         # Where all graphs are of one size the weights are divided, elsewhere what was read.
         counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
         factors = _factors(words, left.plan, nodes, like) if mean and counts is not None else None
@@ -53,7 +56,8 @@ class Dense:
             left,
             channels,
             like,
-            shapes,
+            sources,
+            targets,
             mean=mean and counts is None,
             n_graphs=len(like),
             counts=counts,

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Layout, Needs, Walk
 from bellnet.execute.orders import in_order, inverse
 from bellnet.execute.plain import run_plain
@@ -96,7 +95,7 @@ class Engine:
         if wants_plain():
             return self.plainly(layout, values, weights, biases)
         walk = self._prepared(layout, values, weights[0].device)
-        if not walk.takes(weights, biases):
+        if not walk.takes(values, weights, biases):
             return self.plainly(layout, values, weights, biases)
         inputs = (*weights, *(biases or ()), *values)
         if torch.is_grad_enabled() and any(one.requires_grad for one in inputs):
@@ -157,9 +156,10 @@ class _Run(torch.autograd.Function):
         saved = ctx.saved_tensors
         inputs, kept = saved[: len(needs)], saved[len(needs) :]
         # Somebody may look at this pass, too, or make gradients of a kind that walks do not know.
-        if torch.is_grad_enabled() or wants_plain() or any(map(is_batched, gradients)) or not are_ordinary(gradients):
-            return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
         weights, biases, values = _three(inputs, ctx.counts)
+        is_watched = torch.is_grad_enabled() or wants_plain() or any(map(is_batched, gradients))
+        if is_watched or not (ctx.walk.takes(values, weights, biases) and ctx.walk.takes_back(gradients, kept)):
+            return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
         found = ctx.walk.backward(gradients, values, weights, biases, kept, Needs(*map(any, _three(needs, ctx.counts))))
         return (
             *(None, None, None, None),
@@ -185,5 +185,10 @@ def _plain_gradients(
         weights, biases, values = _three(own, ctx.counts)
         results = ctx.engine.plainly(ctx.layout, values, weights, biases or None)
         wanted = [one for one, needed in zip(own, needs, strict=True) if needed]
-        found = iter(torch.autograd.grad(results, wanted, gradients, create_graph=True))
+        # Where nothing is listed, a result may depend on nothing.
+        pairs = [pair for pair in zip(results, gradients, strict=True) if pair[0].requires_grad]
+        if not pairs:
+            return [torch.zeros_like(one) if needed else None for one, needed in zip(own, needs, strict=True)]
+        reached, pulled = zip(*pairs, strict=True)
+        found = iter(torch.autograd.grad(reached, wanted, pulled, create_graph=True, materialize_grads=True))
     return [next(found) if needed else None for needed in needs]

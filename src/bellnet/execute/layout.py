@@ -32,8 +32,11 @@ class Gradients(NamedTuple):
 class Walk(Protocol):
     """Runs a plan on numbers, and its gradient."""
 
-    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
-        """Whether it runs with such weights and biases; else plain operations do, or say what is wrong."""
+    def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+        """Whether it runs with such tensors; else plain operations do, or say what is wrong."""
+
+    def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
+        """Whether it runs back with such gradients and what was kept for them."""
 
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool

@@ -107,8 +107,17 @@ class Listed:
                 for number in range(len(one.swaps))
             ]
             self._programs[key] = ListedProgram(left, channels, self.sides, found, means, like.dtype)
-        target = self.sides[1]
-        shapes = [(target.bundles[root].n_rows, width) for root, width in enumerate(channels[1])]
-        memory = self.sides[0].memory(), target.memory()
-        by_weights = means.lengths is not None
-        return CompiledWalk(self._programs[key], left, channels, like, shapes, mean=by_weights, memory=memory)
+        sources, targets = (
+            [(side.bundles[root].n_rows, width) for root, width in enumerate(widths)]
+            for side, widths in zip(self.sides, channels, strict=True)
+        )
+        return CompiledWalk(
+            self._programs[key],
+            left,
+            channels,
+            like,
+            sources,
+            targets,
+            mean=means.lengths is not None,
+            memory=(self.sides[0].memory(), self.sides[1].memory()),
+        )

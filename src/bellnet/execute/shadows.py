@@ -76,6 +76,8 @@ class Shadow:
             return Incidence.same(self.n_rows, self.nodes.device)
         tuples, agree = self.moved(move)
         whole = onto.find(tuples) if onto.totals else self.graphs
+        if onto.is_every:  # then these are rows of the index itself, and kernels trust their tables
+            whole = whole.clone()
         in_order = self.by_last_axis if onto.is_every and move == ("sum", (0,)) and len(tuples) == 1 else None
         if agree is not None:
             everywhere = torch.full((self.n_rows,), -1, device=whole.device)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute import loop
+from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.level_matrices import level_matrices
 from bellnet.execute.means import Means, scale
@@ -41,9 +42,13 @@ class MovesWalk:
         self.means = means.over_columns(left.plan.source, channels[0])
         self.matrices = level_matrices(left, channels, device)
 
-    def takes(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+    def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
         """Torch's operations see for themselves what they are given."""
         return True
+
+    def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
+        """So they do backwards, but for gradients of other classes, which may mean something else."""
+        return are_ordinary(gradients)
 
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
