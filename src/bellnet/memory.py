@@ -18,7 +18,7 @@ CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in
 """Where Linux says how much a container may take."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # as malloc.h of the GNU C library numbers them
 _USUAL = {_TRIM_THRESHOLD: 2**26, _MMAP_THRESHOLD: 2**25, _MMAP_MAX: 2**16}
-"""What that library comes to by itself once large blocks were freed; once it was told something, it comes to nothing."""
+"""What that library comes to by itself once large blocks were freed; after it was told anything it does no more."""
 _KEPT = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
 
 

@@ -253,7 +253,7 @@ def test_the_gradient_of_the_gradient_is_there_where_nothing_is_listed(empty):
     x = bn.Sparse(nothing if empty == "source" else pair, torch.randn(int(empty == "target"), 2), 4)
     target = bn.Sparse(nothing if empty == "target" else pair, torch.zeros(int(empty == "source"), 1), 4)
     x = x.with_values(x.values.requires_grad_())
-    layer = EquivariantLinear("n n -> n n", 2, 3)
+    layer = randomise(EquivariantLinear("n n -> n n", 2, 3))
     y = layer(x, support=target.support).values
     first = torch.autograd.grad(y.square().sum(), [x.values, layer.weight, layer.bias], create_graph=True)
     assert not first[0].any()
