@@ -35,8 +35,8 @@ HOLDS = {2: "the padded layout holds all pairs of nodes", 3: "order=3 holds all 
 CHEAPER = {2: "layout='sparse' only edges and nodes", 3: "order=2 only pairs"}
 LISTED_SHARE = 0.7
 """Where so many of all pairs of nodes are listed, the sparse layout takes as long as the padded one: `make bench` has
-random graphs of one size, where the padded one takes 0.87 of the time with this share, 1.45 times as long with 0.3 and
-0.70 of it with all pairs listed. Graphs of different sizes gain more: an epoch of the padded one took 17 times as long
+random graphs of one size, where the padded one takes 1.11 times as long with this share, 2.23 times with 0.3 and 0.89
+of the time with all pairs listed. Graphs of different sizes gain more: an epoch of the padded one took 17 times as long
 on PROTEINS, 10 on NCI1, 5.2 on COLLAB, 3.5 on MUTAG, 2.7 on IMDB-BINARY (parts of each, one core, in torch's
 operations)."""
 MOST_EPOCHS, FEWEST_EPOCHS = 60, 5

@@ -1,4 +1,4 @@
-"""Compiled kernels: what runs dense layers and pooling on a CPU, in single and double precision, where they were built.
+"""Compiled kernels: what runs layers and pooling on a CPU, in single and double precision, where they were built.
 
 They are plain C without torch's headers, compiled when the package is installed (`build_kernels.py`), once for each
 kind of processor that torch tells apart. Where they are missing torch's operations run instead, and a warning says so.
@@ -32,7 +32,7 @@ def kernels() -> ctypes.CDLL | None:
         return _loaded(_best_built())
     except OSError as error:
         warnings.warn(
-            f"bellnet runs without its compiled kernels: {error}. Dense layers on a CPU take about twice as long.\n"
+            f"bellnet runs without its compiled kernels: {error}. Layers on a CPU take about twice as long.\n"
             f"Install it again where there is a C compiler, or set {WITHOUT}=1 to have it so.",
             stacklevel=2,
         )

@@ -90,7 +90,7 @@ typedef struct {
 
 /* ---- memory for a moment: the last block that was given back is kept, unless it is large */
 
-#define KEPT_BYTES ((size_t)1 << 24)
+#define KEPT_BYTES ((size_t)1 << 27)
 
 typedef struct {
     size_t size;
