@@ -27,10 +27,10 @@ FOR_A_WHILE = """if True:
     import os, resource, torch
     from bellnet.memory import freed_memory_kept
 
-    def pages(calls):
+    def pages(calls, size=2**24):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         for _ in range(calls):
-            torch.ones(2**24)
+            torch.ones(size)
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
     def held():  # bytes that are in memory now
@@ -43,12 +43,8 @@ FOR_A_WHILE = """if True:
         within, kept = min(pages(4) for _ in range(3)), held() - before
     left = held() - before
     after = pages(4)
-    small = [torch.ones(2**20) for _ in range(2)]  # 4 MB: the C library keeps such blocks by itself
-    del small
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(8):
-        torch.ones(2**20)
-    print(within, kept, left, after, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - start)
+    small = min(pages(8, 2**20) for _ in range(5))  # 4 MB each: the C library keeps such blocks by itself
+    print(within, kept, left, after, small)
 """
 
 
