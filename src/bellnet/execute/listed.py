@@ -69,7 +69,7 @@ class Listed:
         self.plan, self.listed = plan, supports.listed
         self.lengths = None if supports.listed else supports.lengths
         self.sides = Shadows.on(plan.source, supports.sources), Shadows.on(plan.target, supports.targets)
-        self._programs: dict[tuple[Channels, torch.dtype, bool], ListedProgram] = {}
+        self._walks: dict[tuple[Channels, torch.dtype, bool], CompiledWalk] = {}
 
     @classmethod
     def on(cls, plan: Plan, supports: Supports) -> "Listed":
@@ -96,23 +96,25 @@ class Listed:
         return self.factors(like)
 
     def compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> CompiledWalk:
-        """What runs the plan with so many channels by kernels."""
+        """What runs the plan with so many channels by kernels, made once."""
         key = channels, like.dtype, mean
-        means = self.means(like) if mean else NO_MEANS
-        if key not in self._programs:
-            found = [
-                self.lookup(level, number, back=back)
-                for level, one in enumerate(self.plan.levels)
-                for back in (True, False)
-                for number in range(len(one.swaps))
-            ]
-            self._programs[key] = ListedProgram(left, channels, self.sides, found, means, like.dtype)
+        if key not in self._walks:
+            self._walks[key] = self._compiled(left, channels, like, self.means(like) if mean else NO_MEANS)
+        return self._walks[key]
+
+    def _compiled(self, left: Present, channels: Channels, like: Tensor, means: Means) -> CompiledWalk:
+        found = [
+            self.lookup(level, number, back=back)
+            for level, one in enumerate(self.plan.levels)
+            for back in (True, False)
+            for number in range(len(one.swaps))
+        ]
         sources, targets = (
             [(side.bundles[root].n_rows, width) for root, width in enumerate(widths)]
             for side, widths in zip(self.sides, channels, strict=True)
         )
         return CompiledWalk(
-            self._programs[key],
+            ListedProgram(left, channels, self.sides, found, means, like.dtype),
             left,
             channels,
             like,

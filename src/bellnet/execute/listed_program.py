@@ -62,9 +62,10 @@ class ListedProgram:
         for number, incidence in enumerate(found):
             if incidence is not None:
                 self.words[usual.swaps + number * SWAP + MOST_AXES] = self._address(incidence.table)
-        if means.factors is not None:
-            for number, widths in usual.factored:
-                self._enter_factors(usual.bundles[0] + number * BUNDLE, means.factors[number], widths, dtype)
+        for number, factors in enumerate(means.over_columns(plan.source, channels[0]).factors or ()):
+            if factors is not None:
+                width = plan.source.bundles[number].width(channels[0])
+                self._enter_factors(usual.bundles[0] + number * BUNDLE, factors, width, dtype)
         self.n_multiplications = sum(
             sides[1].bundles[target].n_rows
             * len(level.swaps)
@@ -97,14 +98,12 @@ class ListedProgram:
                 at = first + place * BRANCH + WHOLE
                 self.words[at : at + 3] = [0 if table is None else self._address(table) for table in tables]
 
-    def _enter_factors(self, place: int, factors: Tensor | None, widths: Sequence[int], dtype: torch.dtype) -> None:
-        assert factors is not None
+    def _enter_factors(self, place: int, factors: Tensor, width: int, dtype: torch.dtype) -> None:
+        """What the rows of a bundle are multiplied by, (rows, columns, 1), or (rows, width) for columns that differ."""
         with making_constants():
-            columns, each = factors.squeeze(-1) if factors.ndim == 3 else factors, widths[0]
-            if len(set(widths)) > 1:
-                columns, each = columns.repeat_interleave(torch.tensor(widths, device="cpu"), 1), 1
-            table = columns.to(dtype).contiguous()
-        self.words[place + ROW_FACTORS : place + BUNDLE] = [self._address(table), columns.shape[1], each]
+            table = factors.flatten(1).to(dtype).contiguous()
+        n_factors = table.shape[1]
+        self.words[place + ROW_FACTORS : place + BUNDLE] = [self._address(table), n_factors, width // n_factors]
 
     def _address(self, table: Tensor) -> int:
         self._tables.append(table)
