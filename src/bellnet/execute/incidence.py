@@ -94,9 +94,12 @@ class Incidence:
 
     @cached_property
     def _bags(self) -> "Bags":
+        return Bags.of(self.by_whole(), self._count_parts())
+
+    def _count_parts(self) -> Tensor:
+        """(wholes,): how many parts each has."""
         with making_constants():
-            counts = torch.bincount(self.whole, minlength=self.n_wholes)
-        return Bags.of(self.by_whole(), counts)
+            return torch.bincount(self.whole, minlength=self.n_wholes)
 
     @cached_property
     def table(self) -> Tensor:
@@ -110,8 +113,8 @@ class Incidence:
     def in_order(self) -> tuple[Tensor | None, Tensor]:
         """The parts, whole after whole, None if they stand so already; and where each whole begins, and the end."""
         with making_constants():
-            bounds = _bounds(torch.bincount(self.whole, minlength=self.n_wholes))
-            return None if self.is_total and self._ascends else self.by_whole().contiguous(), bounds
+            order = None if self.is_total and self._ascends else self.by_whole().contiguous()
+            return order, _bounds(self._count_parts())
 
     @property
     def belonging(self) -> Tensor:

@@ -46,21 +46,13 @@ class LevelMatrices:
         for level in plan.levels:
             height = sum(inside[fold.tensor] for fold in level.reads)
             width = sum(outside[fold.tensor] for fold in level.writes)
-            places = []
+            self._places.append([])
             for plane in level.index:
-                places.append(((height, width), (width, 1), len(rows) * piece))
+                self._places[-1].append(((height, width), (width, 1), len(rows) * piece))
                 for read, numbers in zip(level.reads, plane, strict=True):
+                    firsts = [None if number is None else starts[maps[number]] for number in numbers]
                     several = [pieces[write.tensor] for write in level.writes]
-                    firsts = [n_pieces if number is None else starts[maps[number]] for number in numbers]
-                    steps = [0 if number is None else each for number, each in zip(numbers, several, strict=True)]
-                    cells = [
-                        (first + (one if step else 0), step)
-                        for first, step, each in zip(firsts, steps, several, strict=True)
-                        for one in range(each)
-                    ]
-                    for channel in range(inside[read.tensor]):
-                        rows += [first + channel * step for first, step in cells]
-            self._places.append(places)
+                    rows += _rows(firsts, several, inside[read.tensor], n_pieces)
         self._n_rows = len(rows)
         bias_starts = list(accumulate((pieces[target] for target, _ in whole.numbered_biases), initial=0))
         self._n_bias_rows = bias_starts[-1]
@@ -144,6 +136,16 @@ class LevelMatrices:
 
 level_matrices = lru_cache(maxsize=256)(LevelMatrices)
 """Those of a plan, found once."""
+
+
+def _rows(firsts: Sequence[int | None], several: Sequence[int], n_channels: int, zero: int) -> list[int]:
+    """The pieces of all matrices of one read: for every channel so many of each write, from its first one on."""
+    rows = list[int]()
+    for channel in range(n_channels):
+        for first, each in zip(firsts, several, strict=True):
+            start = 0 if first is None else first + channel * each
+            rows += [zero] * each if first is None else range(start, start + each)
+    return rows
 
 
 def _starts(plan: Plan, inside: Sequence[int], pieces: Sequence[int]) -> list[int]:

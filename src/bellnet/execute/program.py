@@ -54,7 +54,7 @@ class Program:
             body += bundles + branches
             if not side:
                 self.n_read = memory
-        levels, swaps, blocks, at = [], list[int](), list[int](), 0
+        levels, swaps, blocks, at = list[int](), list[int](), list[int](), 0
         self.n_multiplications = 0
         for number, level in enumerate(plan.levels):
             both = [tree.levels[number] for tree in trees]
@@ -65,10 +65,7 @@ class Program:
             for plane in level.index:
                 blocks += _blocks(left, level, plane, channels, lengths, at)
                 at += height * width
-            strides = _strides(level.axis_sets, lengths)
-            backward = [_on_axes(dict(zip(swap, strides, strict=True))) for swap in level.swaps]
-            forward = [_on_axes({axis: strides[one] for axis, one in enumerate(swap)}) for swap in level.swaps]
-            swaps += [stride for one in (*backward, *forward) for stride in (*one, 0)]
+            swaps += _swaps(level, lengths)
             n_rows = prod(lengths[one] for one in level.axis_sets)
             self.n_multiplications += n_rows * len(level.swaps) * height * width
         sections = [body, levels, swaps, blocks, _biases(left, channels[1])]
@@ -128,6 +125,14 @@ def _branch(
     width = above.width(channels, branch.parent_start, branch.parent_start + branch.n_columns)
     numbers = [child, KINDS[branch.kind], stays, max(goes, 0), column, below.width(channels, 0, branch.start), width]
     return [*numbers, *_on_axes(steps), 0, 0, 0]
+
+
+def _swaps(level: Level, lengths: tuple[int, ...]) -> list[int]:
+    """By how many rows the axes of a level move, for every swap: the ways back, then the ways there."""
+    strides = _strides(level.axis_sets, lengths)
+    back = [_on_axes(dict(zip(swap, strides, strict=True))) for swap in level.swaps]
+    there = [_on_axes({axis: strides[one] for axis, one in enumerate(swap)}) for swap in level.swaps]
+    return [stride for one in (*back, *there) for stride in (*one, 0)]
 
 
 def _biases(left: Present, widths: Sequence[int]) -> list[int]:

@@ -8,7 +8,7 @@ the folds reach, never all tuples.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from weakref import WeakKeyDictionary
 
 import torch
@@ -118,25 +118,15 @@ class Shadow:
         return find(wanted, here, in_order)
 
     @cached_property
-    def by_last_axis(self) -> "Order":
-        """The rows in the order of their last nodes. Of pairs in ascending order it is that of the swapped pairs."""
-        return Order(self.nodes[-1])
+    def by_last_axis(self) -> Callable[[], Tensor]:
+        """Finds, once, the order of the rows by their last nodes; of ascending pairs it is that of the swapped ones."""
+        numbers = self.nodes[-1]
 
+        def find() -> Tensor:
+            with making_constants():
+                return numbers.argsort(stable=True)
 
-class Order:
-    """In which order numbers ascend, equal ones as they stand; found when somebody asks."""
-
-    def __init__(self, numbers: Tensor) -> None:
-        self._numbers = numbers
-
-    def __call__(self) -> Tensor:
-        """The places of the numbers."""
-        return self._found
-
-    @cached_property
-    def _found(self) -> Tensor:
-        with making_constants():
-            return self._numbers.argsort(stable=True)
+        return cache(find)
 
 
 class Shadows:
