@@ -5,16 +5,20 @@ import sys
 
 import pytest
 
-FAULTS = """if True:
-    import resource, torch
+PAGES = """if True:
+    import os, resource, torch
     import bellnet as bn
+    from bellnet.memory import freed_memory_kept
 
-    def pages(calls):
+    def pages(calls, length=2**24):  # 64 MB, 16,384 pages
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         for _ in range(calls):
-            torch.ones(2**24)  # 64 MB, 16,384 pages
+            torch.ones(length)
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+"""
 
+
+FAULTS = """
     pages(1)
     given_back = pages(4)
     kept = bn.keep_freed_memory()
@@ -23,16 +27,7 @@ FAULTS = """if True:
 """
 
 
-FOR_A_WHILE = """if True:
-    import os, resource, torch
-    from bellnet.memory import freed_memory_kept
-
-    def pages(calls):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(calls):
-            torch.ones(2**24)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
+FOR_A_WHILE = """
     def held():  # bytes that are in memory now
         return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -48,7 +43,7 @@ FOR_A_WHILE = """if True:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
 def test_it_can_last_for_a_while_and_then_gives_back_what_is_free():
-    done = subprocess.run([sys.executable, "-c", FOR_A_WHILE], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PAGES + FOR_A_WHILE], capture_output=True, text=True, check=True)
     within, kept, left, after = map(int, done.stdout.split())
     if within > 100:
         pytest.skip("the C library here has no mallopt")
@@ -57,31 +52,22 @@ def test_it_can_last_for_a_while_and_then_gives_back_what_is_free():
     assert after > 10_000
 
 
-AFTERWARDS = """if True:
-    import resource, torch
-    from bellnet.memory import freed_memory_kept
-
-    def pages(calls):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(calls):
-            torch.ones(2**20)  # 4 MB, 1,024 pages
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
+AFTERWARDS = """
     with freed_memory_kept():
         pass
-    print(min(pages(8) for _ in range(5)))
+    print(min(pages(8, 2**20) for _ in range(5)))  # 4 MB, 1,024 pages
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
 def test_afterwards_small_blocks_are_used_again_as_the_c_library_does_by_itself():
-    done = subprocess.run([sys.executable, "-c", AFTERWARDS], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PAGES + AFTERWARDS], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 1_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
 def test_large_tensors_take_the_pages_of_those_that_were_freed():
-    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PAGES + FAULTS], capture_output=True, text=True, check=True)
     given_back, kept, again = done.stdout.split()
     if kept == "False":
         pytest.skip("the C library here has no mallopt")
