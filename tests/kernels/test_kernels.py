@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.execute import calling, compiled, dense
+from bellnet.execute import calling, compiled, dense, listed
 from bellnet.kernels import PROCESSORS, WITHOUT, kernels
 from tests.execute.subjects import randomise
 
@@ -106,6 +106,58 @@ def test_every_variant_that_this_processor_knows_gives_the_same(variant, dtype, 
                 assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.detach().abs().max()))
     finally:
         kernels.cache_clear()
+
+
+WIDE = [  # where rows have so many multiplications that zeros are looked for
+    ("n n -> n n", {"n": 17}, (16, 160)),
+    ("n n -> n n", {"n": 10}, (70, 48)),
+    ("n n n -> n n n", {"n": 7}, (24, 36)),
+    ("n n -> n", {"n": 30}, (33, 70)),
+    ("u i -> u i", {"u": 9, "i": 21}, (48, 96)),
+    ("n n ->", {"n": 13}, (64, 70)),
+]
+
+
+def _mostly_zeros(tensor, share):
+    """The tensor with so many of its rows all zeros, some of them negative ones."""
+    rows = (torch.rand(tensor.shape[:-1]) >= share).unsqueeze(-1)
+    return torch.where(rows, tensor, torch.zeros_like(tensor).copysign(tensor)).detach()
+
+
+@needs_kernels
+@pytest.mark.parametrize("normalize", ["mean", "sum"])
+@pytest.mark.parametrize("share", [0.5, 0.97, 1.0])
+@pytest.mark.parametrize(("spec", "sizes", "channels"), WIDE)
+def test_rows_of_zeros_that_are_passed_over_change_nothing(spec, sizes, channels, share, normalize, threads):
+    layer = randomise(bn.EquivariantLinear(spec, *channels, normalize=normalize, dtype=torch.float64))
+    given, pulled = (_mostly_zeros(one, share) for one in _spreads(layer, sizes, 3))
+    cut = {name: torch.tensor([length, length // 2, 0]) for name, length in sizes.items()}
+    padded = bn.Padded(given.requires_grad_(), cut if len(cut) > 1 else next(iter(cut.values())))
+    for kind in (given, padded):
+        for one, other in zip(*_both(layer, kind, pulled), strict=True):
+            assert_close(one, other)
+
+
+@needs_kernels
+@pytest.mark.parametrize("normalize", ["mean", "sum", "listed"])
+@pytest.mark.parametrize("shares", [(0, 1), (0.5, 0.5), (0.97, 0.97), (1, 0)], ids=str)
+def test_listed_rows_of_zeros_that_are_passed_over_change_nothing(shares, normalize, threads, monkeypatch):
+    layer = randomise(bn.EquivariantLinear("n n -> n n", 40, 70, normalize=normalize, dtype=torch.float64))
+    index = torch.randint(40, (2, 500)).unique(dim=1)
+    values, pulled = (
+        _mostly_zeros(torch.randn(index.shape[1], width, dtype=torch.float64), share)
+        for width, share in zip((40, 70), shares, strict=True)
+    )
+
+    def runs():
+        x = bn.Sparse(index, values.requires_grad_(), 40)
+        result = layer(x).values
+        return result, *torch.autograd.grad(result, (values, *layer.parameters()), pulled)
+
+    found = runs()
+    monkeypatch.setattr(listed, "can_compile", lambda plan, values: False)
+    for one, other in zip(found, runs(), strict=True):
+        assert_close(one, other)
 
 
 @needs_kernels

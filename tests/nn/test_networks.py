@@ -1,6 +1,7 @@
 """The networks: equivariant, blind to padding, and what their options say, in training and in evaluation."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -237,6 +238,76 @@ def test_a_net_learns_copies_and_loads(kind):
     again = copy.deepcopy(net)
     again.load_state_dict(net.state_dict())
     assert torch.equal(again.eval()(x), net.eval()(x))
+
+
+def _hooked(module):
+    module.register_forward_hook(lambda *_: None)
+    return module
+
+
+def _as_tensors(shape, kind):
+    """Graphs of different sizes, one of a single node, as a network takes them, and the tensor to differentiate by."""
+    torch.manual_seed(1)
+    x = torch.randn(3, *[5] * len(shape.split()), 2, dtype=torch.float64)
+    x[0].round_()  # so that some of the largest are equal
+    if kind == "tensor":
+        return x.requires_grad_(), x
+    padded = bn.Padded(x.requires_grad_(), torch.tensor([5, 3, 1]))
+    if kind == "padded":
+        return padded, x
+    index = torch.randint(3, (3, 12)).unique(dim=1)
+    values = torch.randn(index.shape[1], 2, dtype=torch.float64).round().requires_grad_()
+    return bn.Sparse(index, values, torch.tensor([3, 3, 4])), values
+
+
+@pytest.mark.parametrize("over", ["all", "listed"])
+@pytest.mark.parametrize("norm", [None, "batch"])
+@pytest.mark.parametrize(
+    ("shape", "kind"), [("n n", "tensor"), ("n n", "padded"), ("n n", "sparse"), ("n n n", "tensor")]
+)
+def test_what_is_rectified_after_pooling_is_what_would_be_before(shape, kind, norm, over):
+    net = shaken(bn.InvariantNet(shape, [2, 4, 6], 3, hidden=[5], norm=norm, pool_over=over))
+    for parameter in net.blocks.parameters():
+        parameter.data.mul_(4).round_().div_(4)
+    x, by = _as_tensors(shape, kind)
+    wanted = net.head(net.pool(bn.Pointwise(nn.ReLU())(net.blocks(x))))
+    found = net(x)
+    assert torch.equal(found, wanted)
+    pulled = torch.randn_like(found)
+    for one, other in zip(
+        *(torch.autograd.grad(result, (by, *net.parameters()), pulled) for result in (found, wanted)), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reduce": "mean"},
+        {"reduce": ("max", "sum")},
+        {"jump": True},
+        {"dropout": 0.1},
+        {"activation": "tanh"},
+        pytest.param({"activation": lambda: nn.ReLU(inplace=True)}, id="in place"),
+        pytest.param({"activation": lambda: _hooked(nn.ReLU())}, id="hooked"),
+        {"residual": True},
+    ],
+    ids=str,
+)
+def test_elsewhere_the_last_block_has_its_activation(options):
+    net = bn.InvariantNet("n n", [2, 4, 4], 3, **options)
+    assert isinstance(net.activation, nn.Identity)
+    assert isinstance(net.blocks[-1].activation, bn.Pointwise)
+    net(torch.randn(3, 5, 5, 2)).sum().backward()
+
+
+def test_a_net_that_was_pickled_before_it_had_an_activation_of_its_own_says_the_same():
+    net = bn.InvariantNet("n n", [2, 4, 4], 3)
+    x = torch.randn(2, 5, 5, 2)
+    wanted = net(x)
+    net.blocks[-1].activation = net.activation  # as it was then
+    del net.activation
+    assert torch.equal(pickle.loads(pickle.dumps(net))(x), wanted)
 
 
 def test_with_jumps_the_head_sees_what_every_layer_leaves():

@@ -88,6 +88,12 @@ typedef struct {
     i64 *places;         /* the same for what each row is made of, a table of BLOCK_ROWS for each */
 } Tile;
 
+/* Which of the rows of a block are multiplied. */
+typedef struct {
+    i64 n_rows, row[BLOCK_ROWS];
+    int are_all;
+} Kept;
+
 /* ---- memory for a moment: the last block that was given back is kept, unless it is large */
 
 #define KEPT_BYTES ((size_t)1 << 27)

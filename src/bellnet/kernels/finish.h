@@ -18,6 +18,30 @@ typedef struct {
     REAL *paired;          /* (width, padded(n_swaps * given width)), added to */
 } Mixing;
 
+/* Multiplications of a row from which on it is worth to see whether it is all zeros. */
+#define MANY_MULTIPLICATIONS 4096
+
+/* The rows of a block but for those that are all zeros; the others are moved together. Where the largest number of each
+ * channel is all that is used, hardly a row of the gradient has one. */
+static void NAMED(keep_rows)(Kept *kept, REAL *rows, i64 step, i64 height, i64 n_rows, i64 width) {
+    kept->n_rows = n_rows, kept->are_all = 1;
+    if (height * width < MANY_MULTIPLICATIONS) return;
+    kept->n_rows = 0;
+    for (i64 row = 0; row < n_rows; row++) {
+        if (NAMED(is_zero)(rows + row * step, height)) continue;
+        if (kept->n_rows < row) NAMED(copy_row)(rows + kept->n_rows * step, rows + row * step, height);
+        kept->row[kept->n_rows++] = row;
+    }
+    kept->are_all = kept->n_rows == n_rows;
+}
+
+/* Add the products of rows to where pointers say, or write them there. */
+static void NAMED(multiply_kept)(const Kept *kept, const REAL *rows, i64 step, i64 height, const REAL *packed, i64 width,
+                                 REAL *const *pointers, int is_first) {
+    REAL *into[BLOCK_ROWS];
+    for (i64 one = 0; one < kept->n_rows && !kept->are_all; one++) into[one] = pointers[kept->row[one]];
+    NAMED(multiply)(rows, step, kept->n_rows, height, packed, width, kept->are_all ? pointers : into, is_first);
+}
 
 /* The rows of a tile; `steps` says for every swap, and then for every child, by how many rows an axis moves there. */
 static void NAMED(lay_tile)(Tile *tile, const Bundle *bundle, const i64 *sides, i64 n_steps, const i64 *const *steps) {
@@ -139,6 +163,7 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
     int is_scaled = factors && bundle->factors >= 0;
     i64 n_children = tree ? bundle->n_branches : 0, n_steps = n_swaps + n_children;
     const i64 *steps[n_steps + 1];
+    Kept kept = {0};
     for (i64 swap = 0; swap < n_swaps; swap++) steps[swap] = mixing->strides[swap].n_axes;
     for (i64 one = 0; one < n_children; one++) steps[n_swaps + one] = shape->branches[bundle->first_branch + one].step;
     Tile whole = {.places = tables}, edge = {.places = tables + n_steps * BLOCK_ROWS, .n_rows = 0};
@@ -170,19 +195,22 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
             for (i64 row = 0; row < n_rows; row++)
                 NAMED(copy_row)(gathered + row * step + swap * given_width, given + (from + places[row]) * given_width, given_width);
         }
+        if (mixing) NAMED(keep_rows)(&kept, gathered, step, height, n_rows, width);
         if (read) {
-            for (i64 row = 0; row < n_rows; row++) {
+            for (i64 row = 0; row < kept.n_rows; row++) {
+                i64 place = start + tile->own[kept.are_all ? row : kept.row[row]];
                 for (i64 column = height; column < step; column++) gathered[row * step + column] = 0;
-                NAMED(copy_row)(left + row * width, read + (start + tile->own[row]) * width, width);
+                NAMED(copy_row)(left + row * width, read + place * width, width);
             }
-            NAMED(pair)(left, width, width, gathered, step, NAMED(lanes)(height), n_rows, mixing->paired);
+            NAMED(pair)(left, width, width, gathered, step, NAMED(lanes)(height), kept.n_rows, mixing->paired);
         }
         if (!tree) continue;
         for (i64 row = 0; row < n_rows; row++) pointers[row] = own + (start + tile->own[row]) * width;
         const REAL *packed = mixing ? mixing->packed : NULL;
         int are_begun = 0;
         if (packed && is_scaled) {
-            NAMED(multiply)(gathered, step, n_rows, height, packed, width, pointers, 1);
+            for (i64 row = 0; row < n_rows && !kept.are_all; row++) NAMED(clear_row)(pointers[row], width);
+            NAMED(multiply_kept)(&kept, gathered, step, height, packed, width, pointers, kept.are_all);
             for (i64 row = 0; row < n_rows; row++)
                 for (i64 column = 0; column < width; column++) pointers[row][column] *= factors[bundle->factors + column];
             packed = NULL;
@@ -192,10 +220,10 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
             for (i64 row = 0; row < n_rows; row++) NAMED(copy_row)(pointers[row], mixing->bias, width);
             are_begun = 1;
         }
-        if (bundle->n_branches || !packed) {
+        if (bundle->n_branches || !packed || !kept.are_all) {
             NAMED(begin_rows)(tree, bundle, tile, tile->places + n_swaps * BLOCK_ROWS, origin, pointers, are_begun);
             are_begun = 1;
         }
-        if (packed) NAMED(multiply)(gathered, step, n_rows, height, packed, width, pointers, !are_begun);
+        if (packed) NAMED(multiply_kept)(&kept, gathered, step, height, packed, width, pointers, !are_begun);
     }
 }

@@ -130,6 +130,8 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
     i64 height = n_swaps * given_width, step = mixing ? NAMED(padded)(height) : 0;
     const REAL *given = mixing ? NAMED(rows_of)(mixing->given, mixing->bundle) : NULL;
     const REAL *read = mixing && mixing->read ? NAMED(rows_of)(mixing->read, number) : NULL;
+    REAL *left = room + BLOCK_ROWS * step;
+    Kept kept = {0};
     is_scaled &= bundle->row_factors != 0;
     i64 n_blocks = (bundle->rows + BLOCK_ROWS - 1) / BLOCK_ROWS, first, last = share(team, n_blocks, &first);
     for (i64 block = first; block < last; block++) {
@@ -145,10 +147,14 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
                     NAMED(clear_row)(room + row * step + swap * given_width, given_width);
             }
         }
+        if (mixing) NAMED(keep_rows)(&kept, room, step, height, n_rows, width);
         if (read) {
-            for (i64 row = 0; row < n_rows; row++)
+            for (i64 row = 0; row < kept.n_rows; row++) {
                 for (i64 column = height; column < step; column++) room[row * step + column] = 0;
-            NAMED(pair)(read + start * width, width, width, room, step, NAMED(lanes)(height), n_rows, mixing->paired);
+                if (!kept.are_all) NAMED(copy_row)(left + row * width, read + (start + kept.row[row]) * width, width);
+            }
+            NAMED(pair)(kept.are_all ? read + start * width : left, width, width, room, step, NAMED(lanes)(height), kept.n_rows,
+                        mixing->paired);
         }
         if (!tree) continue;
         REAL *rows = own + start * width;
@@ -156,7 +162,8 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
         const REAL *packed = mixing ? mixing->packed : NULL;
         int are_begun = 0;
         if (packed && is_scaled) {
-            NAMED(multiply)(room, step, n_rows, height, packed, width, pointers, 1);
+            for (i64 row = 0; row < n_rows && !kept.are_all; row++) NAMED(clear_row)(pointers[row], width);
+            NAMED(multiply_kept)(&kept, room, step, height, packed, width, pointers, kept.are_all);
             for (i64 row = 0; row < n_rows; row++) NAMED(scale_listed)(bundle, start + row, pointers[row]);
             packed = NULL;
             are_begun = 1;
@@ -165,10 +172,10 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
             for (i64 row = 0; row < n_rows; row++) NAMED(copy_row)(pointers[row], mixing->bias, width);
             are_begun = 1;
         }
-        if (bundle->n_branches || !packed) {
+        if (bundle->n_branches || !packed || !kept.are_all) {
             NAMED(begin_listed)(tree, bundle, start, n_rows, rows, are_begun);
             are_begun = 1;
         }
-        if (packed) NAMED(multiply)(room, step, n_rows, height, packed, width, pointers, !are_begun);
+        if (packed) NAMED(multiply_kept)(&kept, room, step, height, packed, width, pointers, !are_begun);
     }
 }

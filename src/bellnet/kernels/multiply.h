@@ -106,8 +106,10 @@ static void NAMED(pair)(const REAL *left, i64 left_step, i64 n_left, const REAL 
 
 #define Wide NAMED(Wide)
 #define Half NAMED(Half)
+#define Words NAMED(Words)
 typedef REAL Wide __attribute__((vector_size(MOST_BYTES), aligned(sizeof(REAL)), may_alias));
 typedef REAL Half __attribute__((vector_size(MOST_BYTES / 2), aligned(sizeof(REAL)), may_alias));
+typedef i64 Words __attribute__((vector_size(MOST_BYTES), aligned(sizeof(REAL)), may_alias));
 #define WIDE ((i64)(MOST_BYTES / sizeof(REAL)))
 
 INLINE void NAMED(copy_row)(REAL *restrict to, const REAL *restrict from, i64 width) {
@@ -146,4 +148,19 @@ INLINE void NAMED(sum_rows)(REAL *restrict to, const REAL *one, const REAL *othe
         place += WIDE / 2;
     }
     for (; place < width; place++) to[place] = one[place] + other[place];
+}
+
+/* Whether a row has nothing but zeros; most others show at once that they have not. */
+INLINE int NAMED(is_zero)(const REAL *row, i64 width) {
+    i64 place = 0;
+    if (width > 0 && row[0] != 0) return 0;
+    for (i64 end; place + WIDE <= width; place = end) {
+        Words some = {0};
+        for (end = place; end + WIDE <= width && end < place + 4 * WIDE; end += WIDE) some |= (Words)(*(const Wide *)(row + end) != 0);
+        for (i64 one = 1; one < (i64)(MOST_BYTES / sizeof(i64)); one++) some[0] |= some[one];
+        if (some[0]) return 0;
+    }
+    for (; place < width; place++)
+        if (row[place] != 0) return 0;
+    return 1;
 }

@@ -13,6 +13,7 @@
 #undef MOST_VECTORS
 #undef Wide
 #undef Half
+#undef Words
 #undef WIDE
 #undef Tree
 #undef Mixing

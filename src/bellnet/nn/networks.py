@@ -1,7 +1,7 @@
 """The paper's two networks: stacks of equivariant layers, to a tensor over nodes or to a vector."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_channels
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.several import Collection, OverNodes
-from bellnet.nn.stack import Channels, MakesActivation, StackOptions, check_stack
+from bellnet.nn.stack import Block, Channels, MakesActivation, StackOptions, check_stack
 from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_source, parse_spec, text_of
 
@@ -179,6 +179,11 @@ class InvariantNet(nn.Module):
         self.blocks = options.stack(self.spec, channels)
         self.pool = InvariantPool(text_of(self.spec.sources), reduce, over=pool_over, max_maps=max_maps)
         self.jump = jump
+        self.activation: nn.Module = nn.Identity()
+        last = cast(Block, self.blocks[-1])
+        if self.pool.reduce == "max" and not jump and last.ends_rectified:
+            # The largest of rectified numbers is their largest one, rectified; and that is far fewer to rectify.
+            self.activation, last.activation = last.activation, self.activation
         pooled = sum(map(self.pool.n_pooled, channels[1:] if jump else channels[-1:]))
         self.head = options.fully_connected([pooled, *widths, self.out_channels])
 
@@ -187,9 +192,14 @@ class InvariantNet(nn.Module):
         if more:
             refuse_more(f'InvariantNet("{text_of(self.spec.sources)}")', (x, *more), len(self.spec.sources))
         if not self.jump:
-            return cast(Tensor, self.head(self.pool(self.blocks(x))))
+            return cast(Tensor, self.head(self.activation(self.pool(self.blocks(x)))))
         pooled = []
         for block in self.blocks:
             x = block(x)
             pooled.append(self.pool(x))
         return cast(Tensor, self.head(torch.cat(pooled, -1)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Networks that were pickled before they had an activation of their own have none."""
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._modules.setdefault("activation", nn.Identity())

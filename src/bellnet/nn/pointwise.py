@@ -72,11 +72,16 @@ class Pointwise(NotScripted, nn.Module):
 
 def _keeps_zeros(module: nn.Module) -> bool:
     """Whether nothing but zeros can come of zeros, and nobody else has the tensors in hand."""
-    watched = module._forward_hooks or module._forward_pre_hooks or _global_forward_hooks or _global_forward_pre_hooks
-    if type(module) not in KEEPING_ZEROS or watched or getattr(module, "inplace", False):
+    if type(module) not in KEEPING_ZEROS or _global_forward_hooks or _global_forward_pre_hooks:
         return False
-    own = vars(module)  # somebody may have given it another forward, or an infinite factor
-    return "forward" not in own and isfinite(own.get("negative_slope", own.get("alpha", 1)))
+    own = vars(module)  # somebody may have given it an infinite factor
+    return is_untouched(module) and isfinite(own.get("negative_slope", own.get("alpha", 1)))
+
+
+def is_untouched(module: nn.Module) -> bool:
+    """Whether a module does what its class does, nobody looks at it, and it leaves what it is given as it is."""
+    is_changed = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+    return not is_changed and not getattr(module, "inplace", False)
 
 
 def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:

@@ -10,7 +10,7 @@ from bellnet.errors import OptionError, as_written
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels_of_all, check_choice
-from bellnet.nn.pointwise import ChannelDropout, make_activation
+from bellnet.nn.pointwise import ChannelDropout, Pointwise, is_untouched, make_activation
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Spec, text_of
 
@@ -83,9 +83,15 @@ class Block(nn.Module):
         shape, channels = text_of(layer.spec.targets), layer.out_channels
         self.layer = layer
         self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
-        self.activation = make_activation(options.call, options.activation)
+        self.activation: nn.Module = make_activation(options.call, options.activation)
         self.dropout = ChannelDropout(options.dropout, layer.spec.targets)
         self.residual = options.residual and layer.in_channels == channels
+
+    @property
+    def ends_rectified(self) -> bool:
+        """Whether rectifying is the last that is done."""
+        module = self.activation.module if isinstance(self.activation, Pointwise) else None
+        return type(module) is nn.ReLU and is_untouched(module) and not self.dropout.p and not self.residual
 
     def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """From (*batch, node axes, channels) to the same with other channels."""
