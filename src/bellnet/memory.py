@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from bellnet.forks import lock_of_threads
@@ -70,8 +71,12 @@ def _set(options: dict[int, int]) -> bool:
     return mallopt is not None and all(mallopt(option, value) for option, value in options.items())
 
 
+@cache
 def machine_memory() -> int | None:
-    """The bytes of memory of this machine, or of the container if that has less; None where the system does not say."""
+    """The bytes of memory of this machine, or of the container if that has less; None where the system does not say.
+
+    The system is asked once: opening its files takes longer than many a small tensor that is checked by this.
+    """
     found = []
     with suppress(AttributeError, ValueError, OSError):  # not every system has these names
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -57,26 +57,39 @@ def test_nothing_is_allocated_for_a_weight_that_is_refused(megabyte, monkeypatch
     assert all(size == (0,) for size in sizes)
 
 
-def test_where_the_system_does_not_say_its_memory_torch_alone_sets_the_bound(monkeypatch):
+@pytest.fixture
+def machine(monkeypatch):
+    """What a test says of the machine is forgotten afterwards."""
+    with monkeypatch.context() as patch:
+        yield patch
+    memory.machine_memory.cache_clear()
+
+
+def _asked_anew():
+    memory.machine_memory.cache_clear()
+    return memory.machine_memory()
+
+
+def test_where_the_system_does_not_say_its_memory_torch_alone_sets_the_bound(machine):
     def unknown(name):
         raise ValueError(name)
 
-    monkeypatch.setattr("os.sysconf", unknown)
-    monkeypatch.setattr(memory, "CONTAINER", ())
-    assert memory.machine_memory() is None
+    machine.setattr("os.sysconf", unknown)
+    machine.setattr(memory, "CONTAINER", ())
+    assert _asked_anew() is None
     with pytest.raises(OptionError, match=r"bytes to make\.\nTorch counts up to 9,223,372,036,854,775,807\."):
         EquivariantLinear("n n -> n n", 10**9, 10**9)
 
 
-def test_a_machine_has_memory_and_a_container_at_most_as_much(monkeypatch, tmp_path):
-    assert memory.machine_memory() > 10**8
-    monkeypatch.setattr(memory, "CONTAINER", ())
-    whole = memory.machine_memory()
+def test_a_machine_has_memory_and_a_container_at_most_as_much(machine, tmp_path):
+    assert _asked_anew() > 10**8
+    machine.setattr(memory, "CONTAINER", ())
+    whole = _asked_anew()
     limit = tmp_path / "limit"
-    monkeypatch.setattr(memory, "CONTAINER", (str(tmp_path / "none"), str(limit)))
+    machine.setattr(memory, "CONTAINER", (str(tmp_path / "none"), str(limit)))
     for text, expected in (("max\n", whole), (f"{2**63 - 1}\n", whole), ("1000000\n", 10**6)):
         limit.write_text(text)
-        assert memory.machine_memory() == expected
+        assert _asked_anew() == expected
     with pytest.raises(OptionError, match=r"would take 1,800,000 bytes to make\.\nThis machine has 1,000,000"):
         EquivariantLinear("n n -> n n", 100, 100)
 

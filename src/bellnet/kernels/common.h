@@ -88,11 +88,25 @@ typedef struct {
     i64 *places;         /* the same for what each row is made of, a table of BLOCK_ROWS for each */
 } Tile;
 
+/* Which rows are not all zeros, of those bundles where that is worth a look. */
+typedef struct {
+    char *rows;        /* NULL if it is worth a look nowhere */
+    const i64 *places; /* for every bundle where its own begin; -1 for none */
+} Marks;
+
 /* Which of the rows of a block are multiplied. */
 typedef struct {
     i64 n_rows, row[BLOCK_ROWS];
     int are_all;
 } Kept;
+
+/* Those that have something. */
+static void keep_rows(Kept *kept, i64 n_rows, const char *have) {
+    kept->n_rows = 0;
+    for (i64 row = 0; row < n_rows; row++)
+        if (have[row]) kept->row[kept->n_rows++] = row;
+    kept->are_all = kept->n_rows == n_rows;
+}
 
 /* ---- memory for a moment: the last block that was given back is kept, unless it is large */
 

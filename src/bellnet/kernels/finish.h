@@ -18,21 +18,22 @@ typedef struct {
     REAL *paired;          /* (width, padded(n_swaps * given width)), added to */
 } Mixing;
 
-/* Multiplications of a row from which on it is worth to see whether it is all zeros. */
-#define MANY_MULTIPLICATIONS 4096
-
-/* The rows of a block but for those that are all zeros; the others are moved together. Where the largest number of each
- * channel is all that is used, hardly a row of the gradient has one. */
-static void NAMED(keep_rows)(Kept *kept, REAL *rows, i64 step, i64 height, i64 n_rows, i64 width) {
-    kept->n_rows = n_rows, kept->are_all = 1;
-    if (height * width < MANY_MULTIPLICATIONS) return;
-    kept->n_rows = 0;
-    for (i64 row = 0; row < n_rows; row++) {
-        if (NAMED(is_zero)(rows + row * step, height)) continue;
-        if (kept->n_rows < row) NAMED(copy_row)(rows + kept->n_rows * step, rows + row * step, height);
-        kept->row[kept->n_rows++] = row;
-    }
-    kept->are_all = kept->n_rows == n_rows;
+/* The rows that a tile is made of, beside each other for every swap; but those that are all zeros are left out. */
+static __attribute__((noinline)) void NAMED(gather_marked)(REAL *gathered, i64 step, const REAL *given, i64 width, i64 n_swaps,
+                                                           const i64 *starts, const Tile *tile, const char *marks, Kept *kept) {
+    char have[BLOCK_ROWS] = {0};
+    for (i64 swap = 0; swap < n_swaps; swap++)
+        for (i64 row = 0; row < tile->n_rows; row++) have[row] |= marks[starts[swap] + tile->places[swap * BLOCK_ROWS + row]];
+    keep_rows(kept, tile->n_rows, have);
+    for (i64 one = 0; one < kept->n_rows; one++)
+        for (i64 swap = 0; swap < n_swaps; swap++) {
+            i64 place = starts[swap] + tile->places[swap * BLOCK_ROWS + kept->row[one]];
+            REAL *to = gathered + one * step + swap * width;
+            if (marks[place])
+                NAMED(copy_row)(to, given + place * width, width);
+            else
+                NAMED(clear_row)(to, width);
+        }
 }
 
 /* Add the products of rows to where pointers say, or write them there. */
@@ -162,8 +163,10 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
     const REAL *read = mixing && mixing->read ? NAMED(rows_of)(mixing->read, number) : NULL;
     int is_scaled = factors && bundle->factors >= 0;
     i64 n_children = tree ? bundle->n_branches : 0, n_steps = n_swaps + n_children;
+    const char *marks = mixing ? NAMED(marks_of)(mixing->given, mixing->bundle) : NULL;
     const i64 *steps[n_steps + 1];
-    Kept kept = {0};
+    Kept kept;
+    i64 starts[n_swaps + 1]; /* of the tile, in the rows that it is made of */
     for (i64 swap = 0; swap < n_swaps; swap++) steps[swap] = mixing->strides[swap].n_axes;
     for (i64 one = 0; one < n_children; one++) steps[n_swaps + one] = shape->branches[bundle->first_branch + one].step;
     Tile whole = {.places = tables}, edge = {.places = tables + n_steps * BLOCK_ROWS, .n_rows = 0};
@@ -188,14 +191,15 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
         }
         i64 n_rows = tile->n_rows;
         for (i64 swap = 0; swap < n_swaps; swap++) {
-            const i64 *strides = mixing->strides[swap].n_axes;
-            i64 from = 0;
-            for (i64 axis = 0; axis < rank; axis++) from += origin[axis] * strides[axis];
             const i64 *places = tile->places + swap * BLOCK_ROWS;
-            for (i64 row = 0; row < n_rows; row++)
+            i64 from = 0;
+            for (i64 axis = 0; axis < rank; axis++) from += origin[axis] * steps[swap][axis];
+            starts[swap] = from;
+            for (i64 row = 0; row < n_rows && !marks; row++)
                 NAMED(copy_row)(gathered + row * step + swap * given_width, given + (from + places[row]) * given_width, given_width);
         }
-        if (mixing) NAMED(keep_rows)(&kept, gathered, step, height, n_rows, width);
+        kept.n_rows = n_rows, kept.are_all = 1;
+        if (marks) NAMED(gather_marked)(gathered, step, given, given_width, n_swaps, starts, tile, marks, &kept);
         if (read) {
             for (i64 row = 0; row < kept.n_rows; row++) {
                 i64 place = start + tile->own[kept.are_all ? row : kept.row[row]];

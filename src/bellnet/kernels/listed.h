@@ -121,6 +121,19 @@ static void NAMED(begin_listed)(const Tree *tree, const Bundle *bundle, i64 star
         for (i64 row = 0; row < n_rows; row++) NAMED(clear_row)(rows + row * bundle->width, bundle->width);
 }
 
+/* Those of some rows that are made of any which is not all zeros. */
+static void NAMED(keep_listed)(Kept *kept, const Mixing *mixing, i64 start, i64 n_rows, const char *marks) {
+    char have[BLOCK_ROWS] = {0};
+    for (i64 swap = 0; swap < mixing->n_swaps; swap++) {
+        const i64 *found = mixing->strides[swap].found;
+        for (i64 row = 0; row < n_rows; row++) {
+            i64 place = found ? found[start + row] : start + row;
+            have[row] |= place >= 0 && marks[place];
+        }
+    }
+    keep_rows(kept, n_rows, have);
+}
+
 /* The rows of one bundle, from those of its children and what its level adds; of `tree` NULL nothing is written. */
 static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number, const Mixing *mixing, int is_scaled,
                                  Team team, REAL *room) {
@@ -130,24 +143,27 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
     i64 height = n_swaps * given_width, step = mixing ? NAMED(padded)(height) : 0;
     const REAL *given = mixing ? NAMED(rows_of)(mixing->given, mixing->bundle) : NULL;
     const REAL *read = mixing && mixing->read ? NAMED(rows_of)(mixing->read, number) : NULL;
+    const char *marks = mixing ? NAMED(marks_of)(mixing->given, mixing->bundle) : NULL;
     REAL *left = room + BLOCK_ROWS * step;
-    Kept kept = {0};
+    Kept kept;
     is_scaled &= bundle->row_factors != 0;
     i64 n_blocks = (bundle->rows + BLOCK_ROWS - 1) / BLOCK_ROWS, first, last = share(team, n_blocks, &first);
     for (i64 block = first; block < last; block++) {
         i64 start = block * BLOCK_ROWS, n_rows = least(BLOCK_ROWS, bundle->rows - start);
+        kept.n_rows = n_rows, kept.are_all = 1;
+        if (marks) NAMED(keep_listed)(&kept, mixing, start, n_rows, marks);
         for (i64 swap = 0; swap < n_swaps; swap++) {
             const i64 *found = mixing->strides[swap].found;
-            for (i64 row = 0; row < n_rows; row++) {
-                i64 place = found ? found[start + row] : start + row;
-                if (found) NAMED(ask_ahead)(given, given_width, found, start + row, bundle->rows, given_width);
-                if (place >= 0)
-                    NAMED(copy_row)(room + row * step + swap * given_width, given + place * given_width, given_width);
+            for (i64 one = 0; one < kept.n_rows; one++) {
+                i64 row = start + (kept.are_all ? one : kept.row[one]), place = found ? found[row] : row;
+                REAL *to = room + one * step + swap * given_width;
+                if (found) NAMED(ask_ahead)(given, given_width, found, row, bundle->rows, given_width);
+                if (place >= 0 && (!marks || marks[place]))
+                    NAMED(copy_row)(to, given + place * given_width, given_width);
                 else
-                    NAMED(clear_row)(room + row * step + swap * given_width, given_width);
+                    NAMED(clear_row)(to, given_width);
             }
         }
-        if (mixing) NAMED(keep_rows)(&kept, room, step, height, n_rows, width);
         if (read) {
             for (i64 row = 0; row < kept.n_rows; row++) {
                 for (i64 column = height; column < step; column++) room[row * step + column] = 0;

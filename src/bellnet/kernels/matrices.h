@@ -21,7 +21,7 @@ INLINE const Bundle *NAMED(bundles)(const Walk *walk, int side) {
 static Tree NAMED(tree)(const Walk *walk, int side, REAL *const *roots, REAL *memory, i64 graph, const i64 *limits) {
     const Side *one = walk->program->side + side;
     return (Tree){NAMED(bundles)(walk, side), (const Branch *)(walk->words + one->branches), one->n_roots,
-                  one->n_bundles, one->memory, roots, memory, graph, limits};
+                  one->n_bundles, one->memory, roots, memory, graph, limits, {NULL, NULL}};
 }
 
 static const i64 *NAMED(limits)(const Walk *walk, i64 graph, i64 *limits) {

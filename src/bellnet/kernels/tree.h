@@ -13,6 +13,7 @@ typedef struct {
     REAL *memory;
     i64 graph;
     const i64 *limits; /* for every node set, the nodes of this graph; NULL if all axes are filled */
+    Marks marks;
 } Tree;
 
 INLINE REAL *NAMED(rows_of)(const Tree *tree, i64 number) {
@@ -24,6 +25,23 @@ INLINE REAL *NAMED(rows_of)(const Tree *tree, i64 number) {
 INLINE i64 NAMED(extent)(const Tree *tree, const Bundle *bundle, i64 axis) {
     i64 length = bundle->length[axis];
     return tree->limits ? least(length, tree->limits[bundle->set[axis]]) : length;
+}
+
+INLINE char *NAMED(marks_of)(const Tree *tree, i64 number) {
+    return tree->marks.rows && tree->marks.places[number] >= 0 ? tree->marks.rows + tree->marks.places[number] : NULL;
+}
+
+/* Look at the rows of some bundles. Where the largest number of each channel is all that is used, hardly a row of the
+ * gradient has one. */
+static void NAMED(mark_rows)(const Tree *tree, i64 first_bundle, i64 end, Team team) {
+    for (i64 number = first_bundle; number < end; number++) {
+        char *marks = NAMED(marks_of)(tree, number);
+        if (!marks) continue;
+        const REAL *rows = NAMED(rows_of)(tree, number);
+        i64 width = tree->bundles[number].width, first, last = share(team, tree->bundles[number].rows, &first);
+        for (i64 row = first; row < last; row++) marks[row] = !NAMED(is_zero)(rows + row * width, width);
+    }
+    if (tree->marks.rows) wait_for(team);
 }
 
 /* Add rows to rows; those that are added to may be one and the same. */
@@ -57,11 +75,31 @@ static void NAMED(add_rows)(REAL *restrict to, i64 to_step, const REAL *restrict
         for (i64 rest = column; rest < width; rest++) to[rest] += from[row * from_step + rest];
 }
 
+/* Add neighbouring rows of a line to all children of its bundle; `index` is where the line is on all axes but the last. */
+INLINE void NAMED(read_run)(const Tree *tree, const Bundle *parent, const REAL *line, const i64 *index, i64 first, i64 last,
+                            REAL *memory) {
+    i64 inner = parent->rank - 1;
+    for (i64 one = 0; one < parent->n_branches; one++) {
+        const Branch *branch = tree->branches + parent->first_branch + one;
+        const Bundle *child = tree->bundles + branch->child;
+        i64 from = first, n_rows = last - first, step = inner >= 0 ? branch->step[inner] : 0, to = first * step;
+        for (i64 axis = 0; axis < inner; axis++) to += index[axis] * branch->step[axis];
+        if (branch->kind == DIAGONAL && branch->goes == inner) {
+            from = index[branch->stays];
+            n_rows = first <= from && from < last;
+        } else if (branch->kind == DIAGONAL && index[branch->stays] != index[branch->goes]) {
+            continue;
+        }
+        NAMED(add_rows)(memory + child->place + to * child->width + branch->child_column, step * child->width,
+                        line + from * parent->width + branch->column, parent->width, n_rows, branch->width);
+    }
+}
+
 /* Add some of the rows of a bundle, those from `first` to `last` on its first axis, to all its children. */
 static void NAMED(read_rows)(const Tree *tree, i64 number, i64 first, i64 last, REAL *memory) {
     const Bundle *parent = tree->bundles + number;
-    const Branch *branches = tree->branches + parent->first_branch;
     const REAL *rows = NAMED(rows_of)(tree, number);
+    const char *marks = number < tree->n_roots ? NAMED(marks_of)(tree, number) : NULL; /* others are not added up yet */
     i64 rank = parent->rank, inner = rank - 1, index[MOST_AXES] = {0}, extents[MOST_AXES];
     i64 n_inner = rank ? NAMED(extent)(tree, parent, inner) : 1;
     for (i64 axis = 0; axis < rank; axis++) {
@@ -78,24 +116,13 @@ static void NAMED(read_rows)(const Tree *tree, i64 number, i64 first, i64 last, 
     }
     if (n_inner <= 0 || (rank > 1 && first >= last)) return;
     for (;;) {
-        i64 start = inner_first;
-        for (i64 axis = 0; axis < inner; axis++) start += index[axis] * parent->stride[axis];
-        for (i64 one = 0; one < parent->n_branches; one++) {
-            const Branch *branch = branches + one;
-            const Bundle *child = tree->bundles + branch->child;
-            i64 from = start, to = 0, n_rows = n_inner, step = rank ? branch->step[inner] : 0;
-            for (i64 axis = 0; axis < inner; axis++) to += index[axis] * branch->step[axis];
-            to += inner_first * step;
-            if (branch->kind == DIAGONAL) {
-                if (branch->goes == inner) {
-                    from += index[branch->stays];
-                    n_rows = 1;
-                } else if (index[branch->stays] != index[branch->goes]) {
-                    continue;
-                }
-            }
-            NAMED(add_rows)(memory + child->place + to * child->width + branch->child_column, step * child->width,
-                            rows + from * parent->width + branch->column, parent->width, n_rows, branch->width);
+        i64 line = 0, end = inner_first + n_inner;
+        for (i64 axis = 0; axis < inner; axis++) line += index[axis] * parent->stride[axis];
+        for (i64 run = inner_first, last_of_run; run < end; run = last_of_run) {
+            last_of_run = marks ? run + 1 : end;
+            if (marks && !marks[line + run]) continue;
+            while (last_of_run < end && marks[line + last_of_run]) last_of_run++;
+            NAMED(read_run)(tree, parent, rows + line * parent->width, index, run, last_of_run, memory);
         }
         i64 axis = inner - 1;
         for (; axis >= 0; axis--) {
