@@ -23,8 +23,9 @@ KERNELS, BUILT = Path("src/bellnet/kernels"), "built"
 FLAGS = [
     *("-std=c11", "-O3", "-fPIC", "-w", "-fvisibility=hidden"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
-    "-fno-tree-loop-distribute-patterns",  # short rows are not worth a call of memcpy
 ]
+OF_GCC = ["-fno-tree-loop-distribute-patterns"]
+"""What other compilers do not know: short rows are not worth a call of memcpy."""
 VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAULT": []}
 """What torch calls the abilities of a processor, and what asks a compiler for them."""
 
@@ -34,22 +35,34 @@ def compile_kernels(place: Path, into: Path) -> list[Path]:
     into.mkdir(exist_ok=True)
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     wanted = {name: flags for name, flags in VARIANTS.items() if is_x86 or not flags}
+    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
     options = [*FLAGS, f"-DBELLNET_SOURCES={_digest(place)}LL"]
+    if _is_gcc(compiler):
+        # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors. Torch
+        # on Linux has that of GCC; what other compilers make asks for another one, so they make kernels of one thread.
+        options += [*OF_GCC, *(["-fopenmp"] if sys.platform == "linux" else [])]
     with ThreadPoolExecutor() as several:
         made = [
-            several.submit(_compile, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags])
+            several.submit(_compile, compiler, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags])
             for name, flags in wanted.items()
         ]
     return [library for one in made if (library := one.result()) is not None]
 
 
-def _compile(source: Path, library: Path, options: list[str]) -> Path | None:
-    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
-    part = library.with_suffix(".o")
-    # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors.
-    threads = ["-fopenmp"] if sys.platform == "linux" else []
+def _is_gcc(compiler: list[str]) -> bool:
+    """Whether it is GCC itself; others say so, too, but also their own names."""
     try:
-        subprocess.run([*compiler, *options, *threads, "-c", str(source), "-o", str(part)], check=True)
+        asked = [*compiler, "-dM", "-E", "-x", "c", os.devnull]
+        known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return "__GNUC__" in known and "__clang__" not in known and "__INTEL_COMPILER" not in known
+
+
+def _compile(compiler: list[str], source: Path, library: Path, options: list[str]) -> Path | None:
+    part = library.with_suffix(".o")
+    try:
+        subprocess.run([*compiler, *options, "-c", str(source), "-o", str(part)], check=True)
         subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)

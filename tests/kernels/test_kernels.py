@@ -337,15 +337,57 @@ def test_kernels_of_other_sources_are_not_used(monkeypatch, tmp_path):
         kernels.cache_clear()
 
 
-def test_without_a_compiler_nothing_is_built_and_nothing_is_left_behind(monkeypatch, tmp_path, capfd):
+@pytest.fixture
+def building():
     spec = importlib.util.spec_from_file_location("build_kernels", ROOT / "build_kernels.py")
-    building = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(building)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_without_a_compiler_nothing_is_built_and_nothing_is_left_behind(building, monkeypatch, tmp_path, capfd):
     for compiler in ("there-is-no-such-compiler", f"{sys.executable} -c 'raise SystemExit(1)'"):
         monkeypatch.setenv("CC", compiler)
         assert building.compile_kernels(package.PLACE, tmp_path) == []
         assert not list(tmp_path.iterdir())
         assert "built without the kernels kernels-DEFAULT.so" in capfd.readouterr().err
+
+
+UNLIKE_GCC = """#!/bin/sh
+case "$*" in
+*-dM*) printf '#define __GNUC__ 4\\n#define __clang__ 1\\n' ;;
+*-fopenmp* | *-fno-tree*) echo "unknown argument" >&2; exit 1 ;;
+*) exec cc "$@" ;;
+esac
+"""
+
+
+@needs_kernels
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [2], indirect=True)
+@pytest.mark.parametrize("compiler", ["clang", "unlike-gcc"])
+def test_other_compilers_than_gcc_make_kernels_of_one_thread(compiler, building, threads, monkeypatch, tmp_path):
+    if compiler == "unlike-gcc":
+        script = tmp_path / compiler
+        script.write_text(UNLIKE_GCC)
+        script.chmod(0o755)
+        compiler = str(script)
+    if shutil.which(compiler) is None or shutil.which("cc") is None:
+        pytest.skip(f"{compiler} or cc is not here")
+    copied = Path(shutil.copytree(package.PLACE, tmp_path / "kernels", ignore=shutil.ignore_patterns("built")))
+    monkeypatch.setenv("CC", compiler)
+    monkeypatch.setattr(building, "VARIANTS", {"DEFAULT": []})
+    (library,) = building.compile_kernels(copied, copied / "built")
+    monkeypatch.setattr(package, "PLACE", copied)
+    kernels.cache_clear()
+    try:
+        assert kernels()._name == str(library)
+        for spec, sizes, channels in CASES:
+            layer = randomise(bn.EquivariantLinear(spec, *channels, dtype=torch.float64))
+            for one, other in zip(*_both(layer, *_spreads(layer, sizes, 3)), strict=True):
+                assert_close(one, other)
+    finally:
+        kernels.cache_clear()
 
 
 @pytest.mark.slow
