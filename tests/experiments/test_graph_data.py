@@ -3,12 +3,14 @@
 import os
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
 
 from bellnet.data import Graph
 from bellnet.errors import DataError
+from bellnet.experiments.graph_cells import TRAINING
 from bellnet.experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
 from tests.experiments.graphs import COUNT, TINY, tiny, write_set
 
@@ -65,10 +67,13 @@ def test_both_layouts_hold_the_same_numbers(graphs):
         pytest.param("NCI109", 39, marks=pytest.mark.slow),
     ],
 )
-def test_the_real_sets_have_as_many_channels_as_the_authors(name, channels):
+def test_the_real_sets_have_channels_and_steps_of_the_rate_as_the_authors(name, channels):
     found = load_set(name, real_data())
     assert found.n_channels == channels
     assert len(found.splits) == 10
+    # Their rate falls after 4 N steps; an epoch has as many steps as there are batches of graphs of one size.
+    epochs = [4 * len(train) / len(equal_batches(found.sizes, train, 5)) for train, _ in found.splits]
+    assert TRAINING[name].decay_every == round(fmean(epochs))
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
