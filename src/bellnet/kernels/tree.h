@@ -31,15 +31,29 @@ INLINE char *NAMED(marks_of)(const Tree *tree, i64 number) {
     return tree->marks.rows && tree->marks.places[number] >= 0 ? tree->marks.rows + tree->marks.places[number] : NULL;
 }
 
-/* Look at the rows of some bundles. Where the largest number of each channel is all that is used, hardly a row of the
- * gradient has one. */
+/* Look at the rows of some bundles, as far as there are nodes. Where the largest number of each channel is all that is
+ * used, hardly a row of the gradient has one. */
 static void NAMED(mark_rows)(const Tree *tree, i64 first_bundle, i64 end, Team team) {
     for (i64 number = first_bundle; number < end; number++) {
         char *marks = NAMED(marks_of)(tree, number);
         if (!marks) continue;
+        const Bundle *bundle = tree->bundles + number;
         const REAL *rows = NAMED(rows_of)(tree, number);
-        i64 width = tree->bundles[number].width, first, last = share(team, tree->bundles[number].rows, &first);
-        for (i64 row = first; row < last; row++) marks[row] = !NAMED(is_zero)(rows + row * width, width);
+        i64 n_rows = bundle->rows, first, last;
+        if (tree->limits) {
+            n_rows = 1;
+            for (i64 axis = 0; axis < bundle->rank; axis++) n_rows *= NAMED(extent)(tree, bundle, axis);
+        }
+        last = share(team, n_rows, &first);
+        for (i64 one = first; one < last; one++) {
+            i64 row = tree->limits ? 0 : one, rest = one;
+            for (i64 axis = bundle->rank - 1; axis >= 0 && tree->limits; axis--) {
+                i64 extent = NAMED(extent)(tree, bundle, axis);
+                row += rest % extent * bundle->stride[axis];
+                rest /= extent;
+            }
+            marks[row] = !NAMED(is_zero)(rows + row * bundle->width, bundle->width);
+        }
     }
     if (tree->marks.rows) wait_for(team);
 }
