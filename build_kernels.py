@@ -37,7 +37,10 @@ def compile_kernels(place: Path, into: Path) -> list[Path]:
     wanted = {name: flags for name, flags in VARIANTS.items() if is_x86 or not flags}
     compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
     options = [*FLAGS, f"-DBELLNET_SOURCES={_digest(place)}LL"]
-    if _is_gcc(compiler):
+    is_gcc = _is_gcc(compiler)
+    if sys.platform == "linux" and not is_gcc:
+        print(f"bellnet's kernels get one thread: {' '.join(compiler)} is not GCC", file=sys.stderr)
+    if is_gcc:
         # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors. Torch
         # on Linux has that of GCC; what other compilers make asks for another one, so they make kernels of one thread.
         options += [*OF_GCC, *(["-fopenmp"] if sys.platform == "linux" else [])]

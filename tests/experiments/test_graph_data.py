@@ -73,7 +73,9 @@ def test_the_real_sets_have_channels_and_steps_of_the_rate_as_the_authors(name, 
     assert len(found.splits) == 10
     # Their rate falls after 4 N steps; an epoch has as many steps as there are batches of graphs of one size.
     epochs = [4 * len(train) / len(equal_batches(found.sizes, train, 5)) for train, _ in found.splits]
-    assert TRAINING[name].decay_every == round(fmean(epochs))
+    usual = TRAINING[name]
+    # Where the rate never falls, it does not matter when.
+    assert min(usual.decay_every, usual.epochs) == min(round(fmean(epochs)), usual.epochs)
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])

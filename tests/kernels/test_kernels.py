@@ -79,6 +79,24 @@ CASES = [
 ]
 
 
+WIDE = [  # where rows have so many multiplications that zeros are looked for
+    ("n n -> n n", {"n": 17}, (16, 160)),
+    ("n n -> n n", {"n": 10}, (70, 48)),
+    ("n n n -> n n n", {"n": 7}, (24, 36)),
+    ("n n -> n", {"n": 30}, (33, 70)),
+    ("u i -> u i", {"u": 9, "i": 21}, (48, 96)),
+    ("n n ->", {"n": 13}, (64, 70)),
+]
+
+
+def _mostly_zeros(tensor, share):
+    """The tensor with so many of its rows all zeros, some of them negative ones; of others one number is left."""
+    width, kinds = tensor.shape[-1], torch.rand(tensor.shape[:-1]).unsqueeze(-1)
+    single = torch.arange(width) == torch.randint(width, kinds.shape)
+    stays = (kinds >= share) & (single | (kinds >= (1 + share) / 2))
+    return torch.where(stays, tensor, torch.zeros_like(tensor).copysign(tensor)).detach()
+
+
 @needs_kernels
 @pytest.mark.parametrize("batch", [1, 2, 5])
 @pytest.mark.parametrize(("spec", "sizes", "channels"), CASES)
@@ -100,28 +118,14 @@ def test_every_variant_that_this_processor_knows_gives_the_same(variant, dtype, 
     kernels.cache_clear()
     try:
         assert variant in kernels()._name
-        for spec, sizes, channels in CASES:
+        for spec, sizes, channels in [*CASES, *WIDE]:
             layer = bn.EquivariantLinear(spec, *channels, dtype=dtype)
-            for one, other in zip(*_both(layer, *_spreads(layer, sizes, 3, dtype)), strict=True):
-                assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.detach().abs().max()))
+            for share in (0, 0.9):
+                given, pulled = (_mostly_zeros(one, share) for one in _spreads(layer, sizes, 3, dtype))
+                for one, other in zip(*_both(layer, given.requires_grad_(), pulled), strict=True):
+                    assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.detach().abs().max()))
     finally:
         kernels.cache_clear()
-
-
-WIDE = [  # where rows have so many multiplications that zeros are looked for
-    ("n n -> n n", {"n": 17}, (16, 160)),
-    ("n n -> n n", {"n": 10}, (70, 48)),
-    ("n n n -> n n n", {"n": 7}, (24, 36)),
-    ("n n -> n", {"n": 30}, (33, 70)),
-    ("u i -> u i", {"u": 9, "i": 21}, (48, 96)),
-    ("n n ->", {"n": 13}, (64, 70)),
-]
-
-
-def _mostly_zeros(tensor, share):
-    """The tensor with so many of its rows all zeros, some of them negative ones."""
-    rows = (torch.rand(tensor.shape[:-1]) >= share).unsqueeze(-1)
-    return torch.where(rows, tensor, torch.zeros_like(tensor).copysign(tensor)).detach()
 
 
 @needs_kernels
@@ -136,6 +140,44 @@ def test_rows_of_zeros_that_are_passed_over_change_nothing(spec, sizes, channels
     for kind in (given, padded):
         for one, other in zip(*_both(layer, kind, pulled), strict=True):
             assert_close(one, other)
+
+
+@needs_kernels
+@pytest.mark.parametrize("share", [0.5, 0.97])
+def test_rows_of_zeros_in_several_tensors_that_are_passed_over_change_nothing(share, threads):
+    layer = randomise(bn.EquivariantLinear("n n, n -> n n, n", (48, 20), (96, 30), dtype=torch.float64))
+
+    def some(*channels):
+        shapes = zip(((3, 9, 9), (3, 9)), channels, strict=True)
+        return [_mostly_zeros(torch.randn(*shape, width, dtype=torch.float64), share) for shape, width in shapes]
+
+    given, pulled = [one.requires_grad_() for one in some(48, 20)], some(96, 30)
+
+    def runs():
+        layer._engine._last = None
+        results = layer(tuple(given))
+        return *results, *torch.autograd.grad(results, (*given, *layer.parameters()), pulled)
+
+    found = runs()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "can_compile", lambda plan, values: False)
+        for one, other in zip(found, runs(), strict=True):
+            assert_close(one, other)
+
+
+@needs_kernels
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_rows_of_zeros_are_passed_over_in_wide_layers(is_listed):
+    """So that what is no number does not come through; elsewhere it does."""
+    for width, is_passed_over in ((64, True), (4, False)):
+        layer, x = bn.EquivariantLinear("n n -> n n", width, width), torch.zeros(3, 3, width, requires_grad=True)
+        given = bn.Sparse(torch.cartesian_prod(torch.arange(3), torch.arange(3)).T, x.reshape(9, width), 3)
+        with torch.no_grad():
+            layer.weight.fill_(torch.nan)
+        result = layer(given).values if is_listed else layer(x)
+        assert bool(result.isfinite().all()) == is_passed_over
+        (of_x,) = torch.autograd.grad(result, x, torch.zeros_like(result))
+        assert bool(of_x.isfinite().all()) == is_passed_over
 
 
 @needs_kernels
@@ -366,7 +408,9 @@ esac
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [2], indirect=True)
 @pytest.mark.parametrize("compiler", ["clang", "unlike-gcc"])
-def test_other_compilers_than_gcc_make_kernels_of_one_thread(compiler, building, threads, monkeypatch, tmp_path):
+def test_other_compilers_than_gcc_make_kernels_and_say_of_how_many_threads(
+    compiler, building, threads, monkeypatch, tmp_path, capfd
+):
     if compiler == "unlike-gcc":
         script = tmp_path / compiler
         script.write_text(UNLIKE_GCC)
@@ -378,6 +422,7 @@ def test_other_compilers_than_gcc_make_kernels_of_one_thread(compiler, building,
     monkeypatch.setenv("CC", compiler)
     monkeypatch.setattr(building, "VARIANTS", {"DEFAULT": []})
     (library,) = building.compile_kernels(copied, copied / "built")
+    assert capfd.readouterr().err == f"bellnet's kernels get one thread: {compiler} is not GCC\n"
     monkeypatch.setattr(package, "PLACE", copied)
     kernels.cache_clear()
     try:

@@ -240,8 +240,8 @@ def test_a_net_learns_copies_and_loads(kind):
     assert torch.equal(again.eval()(x), net.eval()(x))
 
 
-def _hooked(module):
-    module.register_forward_hook(lambda *_: None)
+def _hooked(module, hook):
+    getattr(module, f"register_{hook}_hook")(lambda *_: None)
     return module
 
 
@@ -289,7 +289,8 @@ def test_what_is_rectified_after_pooling_is_what_would_be_before(shape, kind, no
         {"dropout": 0.1},
         {"activation": "tanh"},
         pytest.param({"activation": lambda: nn.ReLU(inplace=True)}, id="in place"),
-        pytest.param({"activation": lambda: _hooked(nn.ReLU())}, id="hooked"),
+        pytest.param({"activation": lambda: _hooked(nn.ReLU(), "forward")}, id="hooked"),
+        pytest.param({"activation": lambda: _hooked(nn.ReLU(), "full_backward")}, id="hooked backwards"),
         {"residual": True},
     ],
     ids=str,

@@ -200,7 +200,7 @@ static void NAMED(finish)(const Tree *tree, const Tree *shape, i64 number, const
         }
         kept.n_rows = n_rows, kept.are_all = 1;
         if (marks) NAMED(gather_marked)(gathered, step, given, given_width, n_swaps, starts, tile, marks, &kept);
-        if (read) {
+        if (read && kept.n_rows) {
             for (i64 row = 0; row < kept.n_rows; row++) {
                 i64 place = start + tile->own[kept.are_all ? row : kept.row[row]];
                 for (i64 column = height; column < step; column++) gathered[row * step + column] = 0;

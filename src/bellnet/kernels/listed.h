@@ -164,7 +164,7 @@ static void NAMED(finish_listed)(const Tree *tree, const Tree *shape, i64 number
                     NAMED(clear_row)(to, given_width);
             }
         }
-        if (read) {
+        if (read && kept.n_rows) {
             for (i64 row = 0; row < kept.n_rows; row++) {
                 for (i64 column = height; column < step; column++) room[row * step + column] = 0;
                 if (!kept.are_all) NAMED(copy_row)(left + row * width, read + (start + kept.row[row]) * width, width);

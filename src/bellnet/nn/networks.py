@@ -104,7 +104,9 @@ class InvariantNet(nn.Module):
     """Equivariant layers with an activation after each, one value for each orbit, fully connected layers.
 
     With the default options this is the paper's network; for graph classification it takes channels
-    [in, 16, 32, 256] and hidden [512, 256].
+    [in, 16, 32, 256] and hidden [512, 256]. Where the maximum of rectified numbers is pooled, the last layer's ReLU
+    stands behind the pool as `net.activation`, which gives the same; `net.blocks` end without it then, and whoever
+    changes the activations of a network changes that one as well.
 
     Args:
         shape: The node set of every slot of the input, for instance "n n", or of several: "n n, n". Braces stand around

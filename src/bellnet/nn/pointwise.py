@@ -80,8 +80,8 @@ def _keeps_zeros(module: nn.Module) -> bool:
 
 def is_untouched(module: nn.Module) -> bool:
     """Whether a module does what its class does, nobody looks at it, and it leaves what it is given as it is."""
-    is_changed = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
-    return not is_changed and not getattr(module, "inplace", False)
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    return not any(hooks) and "forward" not in vars(module) and not getattr(module, "inplace", False)
 
 
 def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:
