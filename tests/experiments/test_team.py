@@ -163,20 +163,35 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
     assert kept["epoch"] == 3
 
 
+AND_THREADS = """if True:
+    import runpy, sys
+    from pathlib import Path
+    try:
+        runpy.run_module("bellnet.cli", run_name="__main__")
+    finally:
+        names = [name.read_text() for name in Path("/proc/self/task").glob("*/comm")]
+        print("left over:", sum("gloo" in name for name in names), file=sys.stderr)
+"""
+
+
 @pytest.mark.slow
-def test_torchrun_gives_one_table_of_all_its_processes(data, tmp_path, capsys):
+def test_torchrun_gives_one_table_of_all_its_processes_and_leaves_no_threads_behind(data, tmp_path, capsys):
     command = ["table3", "--data", str(data), "--set", "MUTAG", "--split", "0", "--epochs", "2", "--silent", "--out"]
     assert main([*command, str(tmp_path / "one")]) == 0
     alone = capsys.readouterr().out
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    script = tmp_path / "script.py"
+    script.write_text(AND_THREADS)
     together = subprocess.run(
-        [*torchrun, "-m", "bellnet.cli", *command, tmp_path / "two"],
+        [*torchrun, script, *command, tmp_path / "two"],
         capture_output=True,
         text=True,
         env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
     )
     assert together.returncode == 0, together.stderr
     assert _table(together.stdout) == _table(alone)
+    # One that is late when Python ends would kill the process.
+    assert together.stderr.count("left over: 0\n") == 2
     one, two = ([*Records(tmp_path / name).epochs().values()] for name in ("one", "two"))
     assert len(Records(tmp_path / "two").read()) == 3
     _close(two[0], one[0], FIGURES["fixed"])

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -121,6 +122,9 @@ def joined(store: Path | None = None) -> Iterator[Team]:
         return
     if team.on_gpus:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    # If it were imported later, by DDP, its functions would hold the group for good, as what they take by default. Then
+    # threads of gloo outlive the group, and one that is late kills a process that is about to end.
+    import_module("torch.distributed.nn.functional")
     torch.distributed.init_process_group(
         "cpu:gloo,cuda:nccl" if team.on_gpus else "gloo",
         init_method="env://" if store is None else store.as_uri(),
