@@ -140,6 +140,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
     "degrees of another kind": lambda: Encoding(degrees=True),
+    "a single knot": lambda: Encoding(degree_knots=(3,)),
+    "room for a single knot": lambda: Encoding.fit([PATH], degree_knots=1),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
     "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),

@@ -47,6 +47,9 @@ def slowly(encoding, graph):
     if encoding.degrees:
         mean, deviation = encoding.degrees
         channels.append(np.diag((np.log(1 + (out + into) / 2) - mean) / deviation).reshape(a.shape))
+    for unit in np.eye(len(encoding.degree_knots)):
+        shares = np.interp(np.log(1 + (out + into) / 2), np.log1p(encoding.degree_knots), unit)
+        channels.append(np.diag(shares).reshape(a.shape))
     return torch.tensor(np.stack(channels, -1).reshape(graph.n, graph.n, len(channels)))
 
 
@@ -74,6 +77,7 @@ def alike(draw):
                 "adjacency": st.sampled_from(["plain", "normalized", "both"]),
                 "adjacency_in_labels": st.booleans(),
                 "degrees": st.booleans(),
+                "degree_knots": st.sampled_from([0, 2, 3, 16]),
             }
         )
     )
@@ -186,6 +190,40 @@ def test_degrees_that_are_all_the_same_become_zero():
     assert Encoding.fit([Graph(0, [[], []])], degrees=True).degrees == (0, 1)
 
 
+def test_every_degree_has_a_channel_if_there_are_few():
+    known = [undirected(3, [(0, 1), (1, 2)]), undirected(5, [(0, 1), (0, 2), (0, 3)])]
+    encoding = Encoding.fit(known, degree_knots=4)
+    assert encoding.degree_knots == (0, 1, 2, 3)
+    assert encoding.names == ("adjacency", "degree 0", "degree 1", "degree 2", "degree 3")
+    star = encoding.encode(known).unpack("n n")[1][..., 1:].diagonal().T
+    torch.testing.assert_close(star, torch.eye(4)[[3, 1, 1, 1, 0]])
+    assert Encoding.from_json(encoding.to_json()) == encoding
+
+
+def test_many_degrees_share_channels_with_their_neighbours():
+    stars = [undirected(n + 1, [(0, node) for node in range(1, n + 1)]) for n in range(1, 40)]
+    encoding = Encoding.fit(stars, degree_knots=5)
+    knots = encoding.degree_knots
+    assert knots[0] == 1
+    assert knots[-1] == 39
+    assert len(knots) <= 5
+    shares = encoding.encode(stars, dtype=torch.float64).values[:, 0, 0, 1:]
+    torch.testing.assert_close(shares.sum(1), torch.ones(39, dtype=torch.float64))
+    assert bool((shares >= 0).all())
+    assert int((shares > 0).sum(1).max()) == 2
+    far = encoding.encode([undirected(101, [(0, node) for node in range(1, 101)]), undirected(1, [])]).values
+    assert far[:, 0, 0, 1:].tolist() == [[0.0] * (len(knots) - 1) + [1.0], [1.0] + [0.0] * (len(knots) - 1)]
+
+
+def test_knots_of_which_most_are_equal_are_fewer():
+    star = undirected(41, [(0, node) for node in range(1, 41)])
+    path = undirected(4, [(0, 1), (1, 2), (2, 3)])
+    assert Encoding.fit([star, path], degree_knots=2).degree_knots == (1, 40)
+    triangle = undirected(3, [(0, 1), (1, 2), (2, 0)])
+    assert Encoding.fit([triangle], degree_knots=8).degree_knots == ()
+    assert Encoding.fit([Graph(0, [[], []])], degree_knots=8).degree_knots == ()
+
+
 def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_variance_one():
     known = [undirected(3, [(0, 1), (1, 2)]), undirected(7, [(0, 1)])]
     encoding = Encoding.fit(known, degrees=True, sizes=True)
@@ -200,6 +238,8 @@ def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_
 
 def test_an_encoding_from_before_there_were_sizes_is_read():
     stored = json.loads(Encoding(degrees=(1.0, 2.0)).to_json())
+    del stored["degree_knots"]
+    assert Encoding.from_json(json.dumps({**stored, "version": 4})) == Encoding(degrees=(1.0, 2.0))
     del stored["sizes"]
     assert Encoding.from_json(json.dumps({**stored, "version": 3})) == Encoding(degrees=(1.0, 2.0))
 
@@ -252,6 +292,7 @@ def test_unusual_labels_and_sizes_are_encoded():
 def test_a_stored_encoding_of_a_wrong_value_is_refused():
     stored = json.loads(Encoding.fit([MOLECULE]).to_json())
     changes = {"adjacency": ["x"], "node_labels": [[1.5], None], "edge_features": ["2"], "degrees": [[1], [0, "1"]]}
+    changes |= {"degree_knots": [[1], [2, 1], [1, 1], [-1, 1], [0, "1"], [0, 1e400], [1e17, 1e17 + 64], None]}
     for change in ({name: value} for name, values in changes.items() for value in values):
         with pytest.raises(OptionError):
             Encoding.from_json(json.dumps({**stored, **change}))

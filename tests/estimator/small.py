@@ -5,7 +5,10 @@ import torch
 from bellnet.data import Graph, generated, undirected
 from bellnet.estimator import GraphClassifier, GraphRegressor
 
-PLAIN = {"pool": "max", "norm": None, "residual": False, "sizes": False, "layout": "padded", "dropout": 0.0}
+PLAIN = {
+    **{"pool": "max", "norm": None, "residual": False, "sizes": False, "degree_knots": 0},
+    **{"layout": "padded", "dropout": 0.0},
+}
 """The paper's network, which learns from few graphs in few steps."""
 TINY = {
     **PLAIN,

@@ -12,7 +12,7 @@ from bellnet.data import generated, undirected
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
 from tests.estimator.small import classifier, leaves, stars_and_paths
-from tests.estimator.stored import changed
+from tests.estimator.stored import as_before, changed
 
 SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "verbose": False}
 """The usual recipe, but narrow and soon over."""
@@ -108,6 +108,35 @@ def test_the_number_of_nodes_is_learned_although_layers_and_pools_take_means():
     assert model.score(graphs[90:], numbers[90:]) > 0.9
 
 
+def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path):
+    graphs, labels = leaves()
+    model = GraphClassifier(**SMALL).fit(graphs, labels)
+    assert model.encoding_.names[2:] == ("degree", "degree 1", "degree 2", "degree 3", "size")
+    model.save(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").predict_proba(graphs), model.predict_proba(graphs))
+    fewer = GraphClassifier(degree_knots=np.int64(2), **SMALL).fit(graphs, labels)
+    assert fewer.encoding_.names[2:] == ("degree", "degree 1", "degree 3", "size")
+    for options, left in (({"degree_knots": 0}, ("degree", "size")), ({"degrees": False}, ("size",))):
+        assert GraphRegressor(**options, **SMALL).fit(graphs, labels).encoding_.names[2:] == left
+
+
+def test_a_file_from_before_degrees_had_channels_of_their_own_predicts_what_it_did(tmp_path):
+    graphs, labels = leaves()
+    model = GraphClassifier(degree_knots=0, **SMALL).fit(graphs, labels)
+    model.save(tmp_path / "model")
+
+    def of_version_8(described):
+        as_before(8, "degree_knots")(described)
+        encoding = json.loads(described["encoding"])
+        del encoding["degree_knots"]
+        described["encoding"] = json.dumps({**encoding, "version": 4})
+
+    changed(tmp_path / "model", of_version_8)
+    again = load(tmp_path / "model")
+    assert again.degree_knots == 0
+    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
+
+
 def test_the_more_there_is_to_see_the_fewer_epochs_are_run():
     graph = complete(1000)
     epochs = [cost.affordable_epochs([graph] * count, "sparse", 2) for count in (0, 1, 10, 40, 90, 1000, 10_000)]
@@ -153,6 +182,8 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
         ({"pool": 3}, "pool must be one or several of 'max', 'mean', 'sum', not 3."),
         ({"residual": 1}, "residual must be True or False, not 1."),
         ({"jump": "yes"}, "jump must be True or False, not 'yes'."),
+        ({"degree_knots": 1}, "degree_knots must be 0 or a whole number from 2 to 1024, not 1."),
+        ({"degree_knots": True}, "degree_knots must be 0 or a whole number from 2 to 1024, not True."),
         ({"sizes": None}, "sizes must be True or False, not None."),
         ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
         ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),

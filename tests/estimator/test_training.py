@@ -15,7 +15,7 @@ from bellnet.errors import OptionError
 from bellnet.estimator import training
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.progress import Bar
-from tests.estimator.small import classifier, leaves, regressor
+from tests.estimator.small import classifier, leaves, regressor, stars_and_paths
 
 SCHEDULE = training.Schedule(max_epochs=9, patience=3, batch_size=4, learning_rate=0.1, weight_decay=0.0)
 
@@ -88,6 +88,7 @@ def scripted(script, held=0.25):
         held=held,
         known=torch.ones(8, dtype=torch.bool),
         loss=lambda outputs, targets: outputs - targets,
+        judge=lambda outputs, targets, weights: training.mean_and_error((outputs - targets) * weights),
         score_name="mark",
         score=lambda outputs, targets: float(outputs.mean()),
     )
@@ -138,6 +139,31 @@ def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():
     assert outcome.history[0]["validation_loss"] is None
 
 
+def judged(right, weights=None):
+    """What a classifier thinks of answers of which some are right, in which it is very sure or hardly."""
+    right = torch.tensor(right)
+    sure = torch.where(torch.arange(len(right)) % 2 == 0, 9.0, 0.1)
+    outputs = torch.stack([torch.zeros(len(right)), torch.where(right, sure, -sure)], 1)
+    weights = torch.ones(len(right)) if weights is None else torch.tensor(weights)
+    return classifier()._judge(outputs, torch.ones(len(right), dtype=torch.int64), weights)
+
+
+def test_classifiers_judge_an_epoch_by_what_is_missed_and_not_by_how_sure_they_are():
+    badness, error = judged([True] * 6 + [False] * 2)
+    assert badness == 0.25
+    # Of twelve labels, four of which are made up, four are missed.
+    assert error == pytest.approx((1 / 3 * 2 / 3 / 12) ** 0.5)
+    assert judged([False] * 2 + [True] * 6) == (badness, error)
+    assert judged([True, False], [1.0, 3.0])[0] == 1.5
+
+
+def test_an_epoch_that_misses_none_of_a_few_labels_is_not_the_only_good_one():
+    for n in (15, 100, 1000):
+        none, error = judged([True] * n)
+        assert none == 0
+        assert judged([True] * (n - 1) + [False])[0] < error < judged([True] * (n - 2) + [False] * 2)[0]
+
+
 def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
     graphs, labels = leaves(40)
     model = classifier(max_epochs=6, learning_rate=1e-9, patience=1).fit(graphs, labels)
@@ -181,13 +207,28 @@ def test_patience_is_a_third_of_all_epochs_unless_it_is_given(given, max_epochs,
 
 
 def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold():
+    options = {"channels": (16, 16), "learning_rate": 0.02, "batch_size": 4, "max_epochs": 60}
     graphs, _ = leaves(40)
     chance = np.random.default_rng(0).integers(2, size=40)
-    model = classifier(channels=(16, 16), learning_rate=0.02, batch_size=4, max_epochs=60).fit(
-        graphs[:20], chance[:20], validation_data=(graphs[20:], chance[20:])
-    )
-    assert len(model.history_) < 60
-    assert len(model.history_) == model.kept_epoch_ + 1 + 20
+    by_loss = regressor(**options).fit(graphs[:20], chance[:20], validation_data=(graphs[20:], chance[20:]))
+    graphs, labels = stars_and_paths()
+    slow = classifier(**{**options, "learning_rate": 0.002})
+    by_misses = slow.fit(graphs[:20], labels[:20], validation_data=(graphs[20:], 1 - labels[20:]))
+    for model in (by_loss, by_misses):
+        assert len(model.history_) < 60
+        assert len(model.history_) == model.kept_epoch_ + 1 + 20
+
+
+def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more_is_missed():
+    graphs, labels = stars_and_paths()
+    wrong = labels[20:].copy()
+    wrong[:3] = 1 - wrong[:3]  # whoever learns the rule must miss these, and the surer the greater is the loss
+    options = {"channels": (16, 16), "learning_rate": 0.02, "batch_size": 4, "max_epochs": 40, "patience": 40}
+    model = classifier(**options).fit(graphs[:20], labels[:20], validation_data=(graphs[20:], wrong))
+    losses = [record["validation_loss"] for record in model.history_]
+    assert losses[-1] > 2 * min(losses)
+    assert model.kept_epoch_ == 39
+    assert model.score(graphs, labels) == 1
 
 
 def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):

@@ -1,5 +1,6 @@
 """The search for a recipe: what it compares, and that it goes on from where it was stopped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ from bellnet.commands import search as command
 from bellnet.estimator import GraphClassifier, cost
 from bellnet.experiments import Records
 from bellnet.experiments.methods import method
+from bellnet.experiments.run import run_cells
 from bellnet.experiments.search import (
     SETS,
     SPACE,
     SearchCell,
     SearchPlan,
+    answers_of,
     beginning,
     one_change_each,
     options,
@@ -38,7 +41,7 @@ def computed(monkeypatch):
         if len(done) == done.stop_after:
             raise KeyboardInterrupt
         done.append(self.key)
-        recipe = dict(zip(SPACE, self.recipe, strict=True))
+        recipe = answers_of(self.recipe)
         found = 0.5 + recipe["width"] / 200 + 0.01 * self.repeat - 0.1 * recipe["jump"]
         return {"accuracy": found, "last": found, "kept_epoch": 1, "parameters": 1, "seconds": 1.0}
 
@@ -93,8 +96,26 @@ def test_a_search_that_is_done_computes_nothing(computed, tmp_path):
     assert computed == []
 
 
-def test_the_command_knows_the_sets_without_torch():
+def test_one_question_can_be_asked_alone(computed, tmp_path):
+    plan = replace(PLAN, trials=2, questions=("width",))
+    study = run_search(tmp_path, plan, show=False)
+    assert [trial.params for trial in study.trials] == [beginning(), beginning() | {"width": 32}]
+    assert study.study_name == f"{PLAN.title}, width"
+    assert len(run_search(tmp_path, PLAN, show=False).trials) >= PLAN.trials, "another study, beside it"
+
+
+def test_recipes_from_before_a_question_was_asked_mean_its_first_answer(computed, tmp_path):
+    cells = PLAN.cells(beginning())
+    older = [replace(cell, recipe=cell.recipe[:-1]) for cell in cells]
+    assert not {cell.key for cell in cells} & {cell.key for cell in older}
+    assert {cell.title for cell in cells} == {cell.title for cell in older}
+    run_cells(older, tmp_path, show=False)
+    assert "| the beginning | 74.5 (2) |" in search_table(list(Records(tmp_path).finished().values()))
+
+
+def test_the_command_knows_sets_and_questions_without_torch():
     assert tuple(SETS) == command.SETS
+    assert tuple(SPACE) == command.QUESTIONS
 
 
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():

@@ -7,6 +7,10 @@ from bellnet.commands.runs import check_sets, declare_folder, declare_sets, decl
 
 # Spelled out, since whoever asks for help does not want to wait for torch. A test compares them.
 SETS = ("MUTAG", "PTC_MR", "PROTEINS", "IMDB-BINARY", "NCI1")
+QUESTIONS = (
+    *("jump", "pool", "label_smoothing", "width", "depth", "sizes", "dropout", "learning_rate", "batch_size"),
+    "degree_knots",
+)
 
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +19,14 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trials", metavar="N", type=count, default=17, help="recipes to try altogether (default 17)")
     parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
+    parser.add_argument(
+        "--question",
+        dest="questions",
+        nargs="+",
+        choices=QUESTIONS,
+        default=QUESTIONS,
+        help="what recipes may differ in (default all)",
+    )
     declare_ways(parser, "trainings")
     declare_folder(parser, "search", "study and records go", then="a search that was stopped goes on")
     declare_sets(parser)
@@ -28,7 +40,11 @@ def _run_search(arguments: argparse.Namespace) -> int:
     check_sets(arguments.data)
     make_directory(arguments.out)
     plan = SearchPlan(
-        trials=arguments.trials, repeats=arguments.repeats, names=tuple(arguments.sets), data=arguments.data
+        trials=arguments.trials,
+        repeats=arguments.repeats,
+        names=tuple(arguments.sets),
+        questions=tuple(arguments.questions),
+        data=arguments.data,
     )
     try:
         run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
@@ -42,7 +58,11 @@ COMMANDS = (
     Command(
         "search",
         "compare recipes for the classifier inside training graphs",
-        ("search --data DIR", "search --data DIR --set MUTAG PTC_MR --trials 3 --repeats 2"),
+        (
+            "search --data DIR",
+            "search --data DIR --set MUTAG PTC_MR --trials 3 --repeats 2",
+            "search --data DIR --question degree_knots --trials 3 --repeats 5 --out results/search-degrees",
+        ),
         _declare_search,
         _run_search,
     ),

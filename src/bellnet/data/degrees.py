@@ -22,10 +22,42 @@ def degrees(graphs: Sequence[Graph]) -> tuple[Tensor, Tensor]:
     return leaving, coming
 
 
-def log_degrees(graphs: Sequence[Graph]) -> Tensor:
-    """For every node log(1 + degree); in a directed graph the degree is the mean of edges that leave and that come."""
+def mean_degrees(graphs: Sequence[Graph]) -> Tensor:
+    """For every node its degree; in a directed graph that is the mean of edges that leave and that come."""
     leaving, coming = degrees(graphs)
-    return ((leaving + coming) / 2).log1p()
+    return (leaving + coming) / 2
+
+
+def log_degrees(graphs: Sequence[Graph]) -> Tensor:
+    """For every node log(1 + degree)."""
+    return mean_degrees(graphs).log1p()
+
+
+def knots_of(graphs: Sequence[Graph], most: int) -> tuple[float, ...]:
+    """All degrees that nodes have; if these are more than so many, quantiles, so that about as many lie between them.
+
+    A single one would say nothing, and is none.
+    """
+    found = mean_degrees(graphs).sort().values
+    knots = sorted(set(found.tolist()))
+    if len(knots) > most:
+        places = torch.linspace(0, len(found) - 1, most, dtype=torch.float64).round().long()
+        knots = sorted(set(found[places].tolist()))
+    return tuple(knots) if len(knots) > 1 else ()
+
+
+def shares_of_knots(graphs: Sequence[Graph], knots: Sequence[float]) -> Tensor:
+    """(nodes, knots): one at the knot that is the degree of a node, or shared by the two knots that it lies between.
+
+    It is shared on a straight line of log(1 + degree). What lies outside all knots belongs to the outermost.
+    """
+    places = torch.tensor(knots, dtype=torch.float64).log1p()
+    found = log_degrees(graphs).clamp(places[0], places[-1])
+    after = torch.searchsorted(places, found).clamp(min=1)
+    before = after - 1
+    share = ((found - places[before]) / (places[after] - places[before])).unsqueeze(-1)
+    shares = found.new_zeros(len(found), len(places))
+    return shares.scatter_(1, after.unsqueeze(-1), share).scatter_(1, before.unsqueeze(-1), 1 - share)
 
 
 def log_sizes(graphs: Sequence[Graph]) -> Tensor:

@@ -16,8 +16,8 @@ import torch
 from bellnet.data import as_fitted, encoding_json
 from bellnet.data.columns import NO_COLUMNS, ROLES, Columns, part_names
 from bellnet.data.convert import read, read_by
-from bellnet.data.degrees import log_degrees, log_sizes, scale_of
-from bellnet.data.encoding_fields import ADJACENCIES, check_fields
+from bellnet.data.degrees import knots_of, log_degrees, log_sizes, scale_of
+from bellnet.data.encoding_fields import ADJACENCIES, NUMBER_OF_KNOTS, check_fields, is_number_of_knots
 from bellnet.data.graph import Graph
 from bellnet.data.in_common import common_width, seen_labels
 from bellnet.data.kinds import Given, Names
@@ -59,6 +59,9 @@ class Encoding:
             none.
         sizes: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit: then there
             is a channel with log(1 + n), less the mean and divided by the deviation, on the whole diagonal.
+        degree_knots: Ascending degrees, at least two or none, each of which becomes a channel: 1 on the diagonal where
+            a node has that degree. A degree between two knots is shared by them, on a straight line of log(1 + degree);
+            one outside of all belongs to the outermost.
     """
 
     adjacency: str = "plain"
@@ -71,6 +74,7 @@ class Encoding:
     edge_labels: Labels = ()
     columns: Columns = NO_COLUMNS
     sizes: tuple[float, float] | None = None
+    degree_knots: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -93,6 +97,7 @@ class Encoding:
         label: Given = None,
         edge_label: Given = None,
         sizes: bool = False,
+        degree_knots: int = 0,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
 
@@ -111,12 +116,16 @@ class Encoding:
             label: Likewise of the node labels.
             edge_label: Likewise of the edge labels.
             sizes: Whether the number of nodes of a graph becomes a channel.
+            degree_knots: 0, or how many degrees, at least two, become channels of their own: all that occur if they
+                are no more than so many, else quantiles.
 
         >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
         >>> Encoding.fit([triangle]).names
         ('adjacency', 'label 6', 'label 8')
         """
         names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+        if not is_number_of_knots(degree_knots):
+            raise OptionError(f"Encoding.fit(graphs): degree_knots must be {NUMBER_OF_KNOTS}, not {degree_knots!r}.")
         known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
             raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")
@@ -135,6 +144,7 @@ class Encoding:
             adjacency_in_labels=adjacency_in_labels,
             degrees=scale_of(log_degrees(known)) if degrees else None,
             sizes=scale_of(log_sizes(known)) if sizes else None,
+            degree_knots=knots_of(known, degree_knots) if degree_knots else (),
             columns=Columns(
                 **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
                 texts=tuple(pair for pair in columns.texts if pair[0] in numbers),
@@ -174,6 +184,7 @@ class Encoding:
             *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
             *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
+            *(f"degree {knot:g}" for knot in self.degree_knots),
             *(("size",) if self.sizes else ()),
         )
 
@@ -201,7 +212,8 @@ class Encoding:
     @property
     def n_of_nodes(self) -> int:
         """The number of channels that say something of nodes: on the diagonal of pairs, or apart."""
-        return count(self.node_labels) + self.node_features + bool(self.degrees) + bool(self.sizes)
+        of_degrees = bool(self.degrees) + len(self.degree_knots)
+        return count(self.node_labels) + self.node_features + of_degrees + bool(self.sizes)
 
     @overload
     def encode(

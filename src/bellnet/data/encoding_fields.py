@@ -1,6 +1,7 @@
 """What the fields of an encoding may be: they come from a fit, from a file, or from whoever makes one by hand."""
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bellnet.data.columns import ROLES, Columns
@@ -18,6 +19,9 @@ ADJACENCIES = {
 }
 """The channels of each way to show which nodes are joined."""
 UNKNOWN = ("zero", "error")
+MOST_KNOTS = 1024
+NUMBER_OF_KNOTS = f"0 or a whole number from 2 to {MOST_KNOTS}"
+"""What `is_number_of_knots` asks for, in words."""
 
 
 def check_fields(encoding: "Encoding") -> None:
@@ -41,7 +45,17 @@ def check_fields(encoding: "Encoding") -> None:
             raise OptionError(
                 f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {scale!r}."
             )
+    if not _is_knots(encoding.degree_knots):
+        raise OptionError(
+            "Encoding: degree_knots must be a tuple of ascending numbers from 0 up, at least two or none, not "
+            f"{encoding.degree_knots!r}."
+        )
     _check_columns(encoding)
+
+
+def is_number_of_knots(value: object) -> bool:
+    """Whether so many degrees can become channels of their own."""
+    return type(value) is int and (value == 0 or 2 <= value <= MOST_KNOTS)
 
 
 def _check_columns(encoding: "Encoding") -> None:
@@ -92,3 +106,12 @@ def _is_scale(value: object) -> bool:
     if not isinstance(value, tuple) or len(value) != 2 or not all(type(number) in (int, float) for number in value):
         return False
     return all(map(math.isfinite, value)) and value[1] > 0
+
+
+def _is_knots(value: object) -> bool:
+    if not isinstance(value, tuple) or len(value) == 1 or not all(type(number) in (int, float) for number in value):
+        return False
+    if not all(0 <= number < math.inf for number in value):
+        return False
+    places = [math.log1p(number) for number in value]  # between which degrees are shared
+    return all(one < other for one, other in pairwise(places))

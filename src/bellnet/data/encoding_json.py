@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from bellnet.data.encode import Encoding
 
 FORMAT = "bellnet encoding"
-VERSION = 4
-NEW_FIELDS = {2: {"edge_labels", "columns", "sizes"}, 3: {"sizes"}}
-"""What earlier versions, which can still be read, did not know: labels of edges and names, and sizes of graphs."""
+VERSION = 5
+NEW_FIELDS = {2: {"edge_labels", "columns", "sizes", "degree_knots"}, 3: {"sizes", "degree_knots"}, 4: {"degree_knots"}}
+"""What earlier versions, which can still be read, did not know: labels of edges and names, sizes of graphs, knots."""
 
 
 def to_json(encoding: "Encoding") -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from bellnet.data.degrees import log_degrees, log_sizes, normalized
+from bellnet.data.degrees import log_degrees, log_sizes, normalized, shares_of_knots
 from bellnet.data.graph import Graph
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def node_rows(encoding: "Encoding", graphs: Sequence[Graph], dtype: torch.dtype)
         columns.append(torch.cat([nothing, *(part.to(dtype) for part in features)]))
     if encoding.degrees:
         columns.append(_scaled(log_degrees(graphs), encoding.degrees, dtype))
+    if encoding.degree_knots:
+        columns.append(shares_of_knots(graphs, encoding.degree_knots).to(dtype))
     if encoding.sizes:
         columns.append(_scaled(torch.repeat_interleave(log_sizes(graphs), sizes), encoding.sizes, dtype))
     return torch.cat(columns, 1)

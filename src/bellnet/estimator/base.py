@@ -61,6 +61,7 @@ class GraphEstimator(ABC, BaseEstimator):
     residual: bool
     adjacency: str
     degrees: bool
+    degree_knots: int
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
@@ -131,7 +132,14 @@ class GraphEstimator(ABC, BaseEstimator):
         given = flat_weights(call, sample_weight, counts, self.target)[known]
         of_classes = self._class_weights(call, groups)
         weights = times_class_weights(call, given, of_classes)
-        encoding = fit_encoding(call, graphs, self.adjacency, degrees=self.degrees, sizes=self.sizes)
+        encoding = fit_encoding(
+            call,
+            graphs,
+            self.adjacency,
+            degrees=self.degrees,
+            degree_knots=int(self.degree_knots) if self.degrees else 0,
+            sizes=self.sizes,
+        )
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         seed, device = self._seed(), self._device()
@@ -161,6 +169,7 @@ class GraphEstimator(ABC, BaseEstimator):
             held=material.among_all(torch.from_numpy(material.held)).to(device),
             known=torch.from_numpy(material.known).to(device),
             loss=self._loss,
+            judge=self._judge,
             score_name=self._measure_name,
             score=self._measure,
             node_channels=self.node_channels,
@@ -241,6 +250,10 @@ class GraphEstimator(ABC, BaseEstimator):
     @abstractmethod
     def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of every label."""
+
+    @abstractmethod
+    def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
+        """How bad outputs for labels held out are, and the standard error of that: by these, an epoch is chosen."""
 
     @staticmethod
     @abstractmethod

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 8
+VERSION = 9
 """With version 8 "auto" became a norm. Earlier files name theirs, and those who know no later ones shall say so."""
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
@@ -39,6 +39,7 @@ NEW_OPTIONS: dict[int, dict[str, Any]] = {
     4: dict.fromkeys(ROLES),
     5: {"order": 2, "jump": False, "norm": None, "residual": False, "sizes": False, "label_smoothing": 0.0},
     6: {"node_channels": "diagonal"},
+    9: {"degree_knots": 0},
 }
 """The options that came with a version, and what they would have been before."""
 CHOSEN_LAYOUT = 5

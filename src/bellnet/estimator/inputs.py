@@ -32,10 +32,12 @@ def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list
     return graphs
 
 
-def fit_encoding(call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, sizes: bool) -> Encoding:
+def fit_encoding(
+    call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, degree_knots: int, sizes: bool
+) -> Encoding:
     """The encoding of everything these graphs have."""
     try:
-        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, sizes=sizes)
+        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, degree_knots=degree_knots, sizes=sizes)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
 

@@ -14,6 +14,7 @@ from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, known_labels, only_known, split_up
 from bellnet.estimator.scaling import Scaling
+from bellnet.estimator.training import mean_and_error
 from bellnet.estimator.weights import flat_weights
 
 LARGEST, SMALLEST = 1e150, 1e-150
@@ -37,6 +38,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         residual: Whether layers add their input to their output.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
+        degree_knots: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
+            if they are more, quantiles, which share what lies between them.
         sizes: Whether a channel says the number of nodes.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
             list for none. Without names those whose meaning is plain are used, and what is left out is said in a
@@ -99,6 +102,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
+        degree_knots: int = 16,
         sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
@@ -128,6 +132,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
+        self.degree_knots = degree_knots
         self.sizes = sizes
         self.node = node
         self.edge = edge
@@ -229,6 +234,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return (outputs - targets).square().mean(1)
+
+    def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
+        return mean_and_error(self._loss(outputs, targets) * weights)
 
     @staticmethod
     def _measure(outputs: Tensor, targets: Tensor) -> float | None:

@@ -2,9 +2,9 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from bellnet.estimator.progress import Bar
 Loss = Callable[[Tensor, Tensor], Tensor]
 Score = Callable[[Tensor, Tensor], float | None]
 """How good outputs are beside their targets, all of them at once; None where that cannot be said."""
-Answer = tuple[Tensor, Tensor]
-"""Outputs, and the targets beside them."""
+Judge = Callable[[Tensor, Tensor, Tensor], tuple[float, float]]
+"""How bad an epoch is, and the standard error of that, by outputs for labels held out, their targets and weights."""
 WARM_UP = 0.1
 """The part of all steps in which the learning rate rises."""
 ASKED_AT_ONCE = 32
@@ -55,15 +55,28 @@ class Lesson:
     held: Tensor
     known: Tensor
     loss: Loss
+    judge: Judge
     score_name: str
     score: Score
     node_channels: str = "diagonal"
     max_entries: int = MAX_ENTRIES
 
-    def scored(self, answers: Sequence[Answer]) -> float | None:
-        """The score of the outputs of several batches, every label counting alike."""
-        outputs, targets = map(torch.cat, zip(*answers, strict=True))
-        return self.score(outputs, targets)
+    def scored(self, answers: "Answers") -> float | None:
+        """The score of outputs, every label counting alike."""
+        return self.score(answers.outputs, answers.targets)
+
+
+class Answers(NamedTuple):
+    """Outputs for labels, and targets and weights beside them."""
+
+    outputs: Tensor
+    targets: Tensor
+    weights: Tensor
+
+    @classmethod
+    def together(cls, several: "Iterable[Answers]") -> "Answers":
+        """Those of several batches."""
+        return cls(*map(torch.cat, zip(*several, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -85,8 +98,8 @@ def train(
 ) -> Outcome:
     """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
 
-    That is the last epoch as good as the best: whose loss on the labels held out exceeds the least one by no more
-    than the standard error of that. Of a few labels the least loss is often luck, and later epochs have learned more,
+    That is the last epoch as good as the best: which is judged by the labels held out to be worse than the best by no
+    more than the standard error of that. Of a few labels the best is often luck, and later epochs have learned more,
     with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
     are run and the last is kept.
 
@@ -121,22 +134,22 @@ def train(
                     f"training diverged: the loss of epoch 0 is {total / count}.\nTake a smaller learning_rate."
                 )
             break
-        validation, error, validation_score = (None, 0.0, None) if held is None else held.mean_loss(net)
+        validation, validation_score, (badness, error) = (None, None, (0.0, 0.0)) if held is None else held.judged(net)
         history.append(
             {
                 "epoch": epoch,
                 "loss": total / count,
                 "validation_loss": validation,
-                lesson.score_name: lesson.scored(answers),
+                lesson.score_name: lesson.scored(Answers.together(answers)),
                 f"validation_{lesson.score_name}": validation_score,
             }
         )
         bar.epoch(history[-1])
         if after_epoch is not None:
             after_epoch(dict(history[-1]))
-        if validation is not None and validation < least:
-            least, bound = validation, validation + error
-        if epoch == 0 or validation is None or validation <= bound:
+        if badness < least:
+            least, bound = badness, badness + error
+        if epoch == 0 or badness <= bound:
             kept, weights = epoch, copy.deepcopy(net.state_dict())
         elif epoch - kept >= schedule.patience:
             break
@@ -183,7 +196,7 @@ class _Part:
         )
         self.n_batches = len(self.loader)
 
-    def losses(self, net: nn.Module) -> Iterator[tuple[Tensor, Answer]]:
+    def losses(self, net: nn.Module) -> Iterator[tuple[Tensor, Answers]]:
         """For every batch the losses of its labels times their weights, and the outputs beside their targets.
 
         Losses are not divided by the weights of the batch: a batch of light labels shall say little.
@@ -193,15 +206,20 @@ class _Part:
             labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
             outputs = net(batch, [self.lesson.graphs[place] for place in places])
-            targets, wanted = self.lesson.targets[rows], self.wanted[rows]
-            losses = self.lesson.loss(outputs, targets) * self.lesson.weights[rows]
-            yield losses[wanted], (outputs.detach()[wanted], targets[wanted])
+            targets, weights, wanted = self.lesson.targets[rows], self.lesson.weights[rows], self.wanted[rows]
+            losses = self.lesson.loss(outputs, targets) * weights
+            yield losses[wanted], Answers(outputs.detach()[wanted], targets[wanted], weights[wanted])
 
     @torch.no_grad()
-    def mean_loss(self, net: nn.Module) -> tuple[float, float, float | None]:
-        """The mean loss of all labels in evaluation mode, its standard error, and their score."""
+    def judged(self, net: nn.Module) -> tuple[float, float | None, tuple[float, float]]:
+        """The mean loss of all labels in evaluation mode, their score, and what they are judged by."""
         net.eval()
-        parts, answers = zip(*self.losses(net), strict=True)
-        losses = torch.cat(parts).double()
-        error = float(losses.std(correction=0)) / math.sqrt(len(losses))
-        return float(losses.mean()), error, self.lesson.scored(answers)
+        losses, several = zip(*self.losses(net), strict=True)
+        answers = Answers.together(several)
+        return float(torch.cat(losses).double().mean()), self.lesson.scored(answers), self.lesson.judge(*answers)
+
+
+def mean_and_error(values: Tensor) -> tuple[float, float]:
+    """The mean of some numbers, and its standard error."""
+    values = values.double()
+    return float(values.mean()), float(values.std(correction=0)) / math.sqrt(len(values))

@@ -44,8 +44,10 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "dropout": (0.1, 0.0, 0.3),
     "learning_rate": (0.004, 0.002, 0.008),
     "batch_size": (32, 64),
+    "degree_knots": (0, 16, 32),
 }
-"""The open questions, and for each its answers; the search begins with the first of each."""
+"""The open questions, and for each its answers; the search begins with the first of each. New ones come last: recipes
+that were recorded before have no answer to them, and mean the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,7 @@ class SearchCell(FromDataSet):
     @property
     def title(self) -> str:
         """A name for people."""
-        return f"{self.name}, draw {self.repeat}, {words(dict(zip(SPACE, self.recipe, strict=True)))}"
+        return f"{self.name}, draw {self.repeat}, {words(answers_of(self.recipe))}"
 
     @property
     def seed(self) -> int:
@@ -120,7 +122,7 @@ class SearchCell(FromDataSet):
                 last.append(model.score(asked, answers))
 
         model = GraphClassifier(
-            **options(dict(zip(SPACE, self.recipe, strict=True))),
+            **options(answers_of(self.recipe)),
             max_epochs=self.epochs,
             patience=self.epochs,
             random_state=self.repeat,
@@ -146,6 +148,11 @@ class SearchCell(FromDataSet):
         return f"accuracy {100 * record['accuracy']:.1f} %"
 
 
+def answers_of(recipe: Sequence[Any]) -> dict[str, Any]:
+    """The answers by the names of the questions."""
+    return beginning() | dict(zip(SPACE, recipe, strict=False))
+
+
 def options(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe as options of `GraphClassifier`."""
     found = dict(recipe)
@@ -165,12 +172,10 @@ def beginning() -> dict[str, Any]:
     return {name: answers[0] for name, answers in SPACE.items()}
 
 
-def one_change_each() -> list[dict[str, Any]]:
+def one_change_each(questions: Sequence[str] = tuple(SPACE)) -> list[dict[str, Any]]:
     """The beginning, and all recipes that differ from it in one answer: first the second answers, then the third."""
     most = max(map(len, SPACE.values()))
-    changes = [
-        {name: answers[place]} for place in range(1, most) for name, answers in SPACE.items() if place < len(answers)
-    ]
+    changes = [{name: SPACE[name][place]} for place in range(1, most) for name in questions if place < len(SPACE[name])]
     return [beginning(), *(beginning() | change for change in changes)]
 
 
@@ -182,18 +187,21 @@ class SearchPlan:
         trials: How many recipes are tried altogether.
         repeats: How many draws of graphs each recipe is measured on.
         names: Some of `SETS`.
+        questions: Some of `SPACE`; all others are answered as in the beginning.
         data: Where the data sets are.
     """
 
     trials: int
     repeats: int = 1
     names: tuple[str, ...] = tuple(SETS)
+    questions: tuple[str, ...] = tuple(SPACE)
     data: Path | None = None
 
     @property
     def title(self) -> str:
         """The name of the study: its trials can be compared with each other."""
-        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}"
+        asked = "" if set(self.questions) == set(SPACE) else f", {' '.join(self.questions)}"
+        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}{asked}"
 
     def cells(self, recipe: Mapping[str, Any]) -> list[SearchCell]:
         """All trainings of a recipe."""
@@ -220,11 +228,11 @@ def run_search(
     study = _study(directory, plan)
     with nullcontext() if ray is None else connected(ray):  # once for all trials
         while sum(trial.value is not None for trial in study.trials) < plan.trials:
-            recipe = _waiting(study)
+            recipe = _waiting(study, plan)
             if recipe is None:
-                recipe = study.ask(_distributions()).params  # it is waiting from now on, even if this is stopped
+                recipe = study.ask(_distributions(plan)).params  # it is waiting from now on, even if this is stopped
             found = run_cells(plan.cells(recipe), directory, jobs=jobs, ray=ray, show=show)
-            study.add_trial(_trial(recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
+            study.add_trial(_trial(plan, recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
     return study
 
 
@@ -245,25 +253,28 @@ def _study(directory: Path, plan: SearchPlan) -> "Study":
     )
 
 
-def _waiting(study: "Study") -> dict[str, Any] | None:
+def _waiting(study: "Study", plan: SearchPlan) -> dict[str, Any] | None:
     """The next recipe that has no value yet: one of those that ask a question, or one that was proposed."""
-    done = [trial.params for trial in study.trials if trial.value is not None]
-    proposed = [trial.params for trial in study.trials if trial.value is None]
-    return next((recipe for recipe in [*one_change_each(), *proposed] if recipe not in done), None)
+    done = [beginning() | trial.params for trial in study.trials if trial.value is not None]
+    proposed = [beginning() | trial.params for trial in study.trials if trial.value is None]
+    return next((recipe for recipe in [*one_change_each(plan.questions), *proposed] if recipe not in done), None)
 
 
-def _distributions() -> dict[str, Any]:
+def _distributions(plan: SearchPlan) -> dict[str, Any]:
     from optuna.distributions import CategoricalDistribution
 
-    return {name: CategoricalDistribution(answers) for name, answers in SPACE.items()}
+    return {
+        name: CategoricalDistribution(answers if name in plan.questions else answers[:1])
+        for name, answers in SPACE.items()
+    }
 
 
-def _trial(recipe: dict[str, Any], accuracies: dict[str, float]) -> "FrozenTrial":
+def _trial(plan: SearchPlan, recipe: dict[str, Any], accuracies: dict[str, float]) -> "FrozenTrial":
     """A trial that is done: its value is the mean over the data sets."""
     from optuna.trial import create_trial
 
     return create_trial(
-        params=recipe, distributions=_distributions(), user_attrs=accuracies, value=fmean(accuracies.values())
+        params=recipe, distributions=_distributions(plan), user_attrs=accuracies, value=fmean(accuracies.values())
     )
 
 
@@ -275,13 +286,13 @@ def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     """All recipes that were measured, the best first, as a table in markdown."""
     by_recipe: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
-        by_recipe.setdefault(tuple(record["config"]["recipe"]), []).append(record)
+        by_recipe.setdefault(tuple(answers_of(record["config"]["recipe"]).values()), []).append(record)
     names = [name for name in SETS if any(record["config"]["name"] == name for record in records)]
     whole = {recipe: found for recipe, found in by_recipe.items() if all(_of(found, name, "last") for name in names)}
     rows = [
         (
             fmean(fmean(_of(found, name, "accuracy")) for name in names),
-            f"| {words(dict(zip(SPACE, recipe, strict=True)))} | "
+            f"| {words(answers_of(recipe))} | "
             + " | ".join(_percent(_of(found, name, "accuracy")) for name in names)
             + f" | {100 * fmean(fmean(_of(found, name, 'accuracy')) for name in names):.1f}"
             + f" | {100 * fmean(fmean(_of(found, name, 'last')) for name in names):.1f}"
