@@ -123,7 +123,8 @@ def test_table_3_knows_how_many_epochs_the_classifier_may_take():
     assert method("best").epochs(method("best").usual()) == cost.MOST_EPOCHS
 
 
-def test_the_page_shows_the_study_of_the_repository():
+@pytest.mark.parametrize("study", ["search", "search-degrees"])
+def test_the_page_shows_the_studies_of_the_repository(study):
     place = Path(__file__).parents[2]
-    found = search_table(list(Records(place / "results" / "search").finished().values()))
+    found = search_table(list(Records(place / "results" / study).finished().values()))
     assert found in (place / "docs" / "classifier.md").read_text()
