@@ -50,6 +50,9 @@ def slowly(encoding, graph):
     for unit in np.eye(len(encoding.degree_knots)):
         shares = np.interp(np.log(1 + (out + into) / 2), np.log1p(encoding.degree_knots), unit)
         channels.append(np.diag(shares).reshape(a.shape))
+    if encoding.sizes:
+        mean, deviation = encoding.sizes
+        channels.append((np.log(1 + graph.n) - mean) / deviation * np.eye(graph.n))
     return torch.tensor(np.stack(channels, -1).reshape(graph.n, graph.n, len(channels)))
 
 
@@ -78,6 +81,7 @@ def alike(draw):
                 "adjacency_in_labels": st.booleans(),
                 "degrees": st.booleans(),
                 "degree_knots": st.sampled_from([0, 2, 3, 16]),
+                "sizes": st.booleans(),
             }
         )
     )
@@ -201,7 +205,7 @@ def test_every_degree_has_a_channel_if_there_are_few():
 
 
 def test_many_degrees_share_channels_with_their_neighbours():
-    stars = [undirected(n + 1, [(0, node) for node in range(1, n + 1)]) for n in range(1, 40)]
+    stars = [star(n) for n in range(1, 40)]
     encoding = Encoding.fit(stars, degree_knots=5)
     knots = encoding.degree_knots
     assert knots[0] == 1
@@ -211,14 +215,30 @@ def test_many_degrees_share_channels_with_their_neighbours():
     torch.testing.assert_close(shares.sum(1), torch.ones(39, dtype=torch.float64))
     assert bool((shares >= 0).all())
     assert int((shares > 0).sum(1).max()) == 2
-    far = encoding.encode([undirected(101, [(0, node) for node in range(1, 101)]), undirected(1, [])]).values
+    far = encoding.encode([star(100), undirected(1, [])]).values
     assert far[:, 0, 0, 1:].tolist() == [[0.0] * (len(knots) - 1) + [1.0], [1.0] + [0.0] * (len(knots) - 1)]
 
 
-def test_knots_of_which_most_are_equal_are_fewer():
-    star = undirected(41, [(0, node) for node in range(1, 41)])
-    path = undirected(4, [(0, 1), (1, 2), (2, 3)])
-    assert Encoding.fit([star, path], degree_knots=2).degree_knots == (1, 40)
+def star(n):
+    return undirected(n + 1, [(0, node) for node in range(1, n + 1)])
+
+
+def test_knots_are_where_most_nodes_are_and_as_many_as_may_be():
+    path = undirected(40, [(node, node + 1) for node in range(39)])
+    known = [path, star(5), star(9), star(30)]
+    assert Encoding.fit(known, degree_knots=2).degree_knots == (1, 30)
+    assert Encoding.fit(known, degree_knots=3).degree_knots == (1, 2, 30)
+    assert len(Encoding.fit(known, degree_knots=4).degree_knots) == 4
+    assert Encoding.fit(known, degree_knots=np.int64(5)).degree_knots == (1, 2, 5, 9, 30)
+
+
+def test_knots_have_names_that_differ():
+    knots = (0, 1.5, 1234567, 1234568.0)
+    names = ("degree 0", "degree 1.5", "degree 1234567", "degree 1234568")
+    assert Encoding(degree_knots=knots).names[1:] == names
+
+
+def test_a_single_degree_says_nothing():
     triangle = undirected(3, [(0, 1), (1, 2), (2, 0)])
     assert Encoding.fit([triangle], degree_knots=8).degree_knots == ()
     assert Encoding.fit([Graph(0, [[], []])], degree_knots=8).degree_knots == ()

@@ -120,6 +120,16 @@ def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path)
         assert GraphRegressor(**options, **SMALL).fit(graphs, labels).encoding_.names[2:] == left
 
 
+def test_a_classifier_pickled_before_degrees_had_channels_of_their_own_has_none():
+    graphs, labels = leaves()
+    model = GraphClassifier(degree_knots=0, **SMALL).fit(graphs, labels)
+    state = {name: value for name, value in model.__getstate__().items() if name != "degree_knots"}
+    older = GraphClassifier.__new__(GraphClassifier)
+    older.__setstate__(state)
+    assert clone(older).degree_knots == 0
+    assert np.array_equal(older.predict_proba(graphs), model.predict_proba(graphs))
+
+
 def test_a_file_from_before_degrees_had_channels_of_their_own_predicts_what_it_did(tmp_path):
     graphs, labels = leaves()
     model = GraphClassifier(degree_knots=0, **SMALL).fit(graphs, labels)

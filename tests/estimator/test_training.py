@@ -75,8 +75,15 @@ class Scripted(nn.Module):
         return self.weight * 0 + torch.tensor(value).expand(len(graphs))
 
 
-def scripted(script, held=0.25):
+def scripted(script, held=0.25, error=0.0, weights=None):
+    """A network that was trained by a script, and the outcome; `weights` is given those of what is judged."""
     graphs, _ = leaves(8)
+
+    def judge(outputs, targets, given):
+        if weights is not None:
+            weights.append(given.tolist())
+        return float((outputs - targets).mean()), error
+
     held = torch.arange(8) < 8 * held
     lesson = training.Lesson(
         graphs=graphs,
@@ -84,11 +91,11 @@ def scripted(script, held=0.25):
         layout="padded",
         starts=np.arange(9),
         targets=torch.zeros(8),
-        weights=torch.ones(8),
+        weights=torch.arange(1.0, 9.0),
         held=held,
         known=torch.ones(8, dtype=torch.bool),
         loss=lambda outputs, targets: outputs - targets,
-        judge=lambda outputs, targets, weights: training.mean_and_error((outputs - targets) * weights),
+        judge=judge,
         score_name="mark",
         score=lambda outputs, targets: float(outputs.mean()),
     )
@@ -154,7 +161,25 @@ def test_classifiers_judge_an_epoch_by_what_is_missed_and_not_by_how_sure_they_a
     # Of twelve labels, four of which are made up, four are missed.
     assert error == pytest.approx((1 / 3 * 2 / 3 / 12) ** 0.5)
     assert judged([False] * 2 + [True] * 6) == (badness, error)
-    assert judged([True, False], [1.0, 3.0])[0] == 1.5
+    assert judged([True, False], [1.0, 3.0])[0] == 0.75
+
+
+def test_labels_that_weigh_nothing_say_nothing_and_a_common_factor_does_not_either():
+    some = [True] * 6 + [False] * 2
+    assert judged([*some, False, True], [1.0] * 8 + [0.0] * 2) == pytest.approx(judged(some))
+    assert judged(some, [3.0] * 8) == pytest.approx(judged(some))
+    assert judged(some, [0.0] * 8) == (0, 0)
+    # Where few labels weigh most, they are as good as few: here as (7 + 5)^2 / (7 + 25) = 4.5.
+    share, error = judged([True] * 8, [1.0] * 7 + [5.0])
+    assert share == 0
+    assert error == pytest.approx((2 / 8.5 * 6.5 / 8.5 / 8.5) ** 0.5)
+
+
+def test_regressors_judge_an_epoch_by_the_loss():
+    outputs, weights = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1.0, 2.0, 0.5])
+    losses = np.array([1.0, 8.0, 8.0])
+    found = regressor()._judge(outputs, torch.zeros(3, 1), weights)
+    assert found == pytest.approx((losses.mean(), losses.std() / 3**0.5))
 
 
 def test_an_epoch_that_misses_none_of_a_few_labels_is_not_the_only_good_one():
@@ -165,12 +190,33 @@ def test_an_epoch_that_misses_none_of_a_few_labels_is_not_the_only_good_one():
 
 
 def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
+    script = [5, 3, 3.4, 3.6, 4, 4, 4, 4, 4]
+    assert scripted(script, error=0.5)[1].kept_epoch == 2
+    assert scripted(script, error=0.7)[1].kept_epoch == 3
+    assert scripted(script)[1].kept_epoch == 1
+
+
+def test_what_judges_is_given_the_weights_of_what_is_held_out():
+    weights = []
+    scripted([5, 4, 3, 2, 1, 0, -1, -2, -3], held=0.5, weights=weights)
+    assert [sorted(some) for some in weights] == [[1, 2, 3, 4]] * 9
+
+
+def test_an_epoch_whose_answers_are_no_numbers_is_never_kept():
+    nan = float("nan")
+    net, outcome = scripted([5, 4, nan, nan, nan, nan, nan, nan, nan])
+    assert (outcome.kept_epoch, int(net.seen)) == (1, 1)
     graphs, labels = leaves(40)
-    model = classifier(max_epochs=6, learning_rate=1e-9, patience=1).fit(graphs, labels)
-    losses = [record["validation_loss"] for record in model.history_]
-    assert len(losses) == 6
-    assert max(losses) - min(losses) < 1e-3
-    assert model.kept_epoch_ == 5
+    model = classifier(max_epochs=6)
+
+    def spoil(fitted, record):
+        if record["epoch"] == 2:
+            with torch.no_grad():
+                next(fitted.net_.parameters()).fill_(nan)
+
+    model.fit(graphs, labels, callback=spoil)
+    assert model.kept_epoch_ <= 2
+    assert len(model.history_) == 3
 
 
 def test_the_history_has_a_record_for_every_epoch():

@@ -73,7 +73,11 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
     arguments = GraphClassifier().get_params()
     assert {*dict(cell.options), "random_state", "verbose", *LATER} == set(arguments)
-    assert {name: arguments[name] for name in LATER} == LATER, "with another default it is an option"
+    for name, before in LATER.items():
+        assert (name in dict(cell.options)) == (arguments[name] != before), "with another default it is an option"
+        assert cell.settings()[name] == arguments[name]
+    older = replace(cell, options={name: value for name, value in cell.options if name != "degree_knots"})
+    assert (older.settings()["degree_knots"], cell.settings()["degree_knots"]) == (0, 16)
     assert dict(cell.options) == {name: arguments[name] for name in dict(cell.options)} | MEANT
     assert {"norm": AUTO_NORM[arguments["order"]]} == MEANT, "otherwise this is not the classifier as it is"
     apart = replace(cell, options={**dict(cell.options), "node_channels": "apart"})

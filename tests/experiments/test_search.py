@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bellnet import cli
 from bellnet.commands import search as command
 from bellnet.estimator import GraphClassifier, cost
 from bellnet.experiments import Records
@@ -100,8 +101,39 @@ def test_one_question_can_be_asked_alone(computed, tmp_path):
     plan = replace(PLAN, trials=2, questions=("width",))
     study = run_search(tmp_path, plan, show=False)
     assert [trial.params for trial in study.trials] == [beginning(), beginning() | {"width": 32}]
-    assert study.study_name == f"{PLAN.title}, width"
+    assert study.study_name == "MUTAG PTC_MR, 2 draws, width, judged by misses"
     assert len(run_search(tmp_path, PLAN, show=False).trials) >= PLAN.trials, "another study, beside it"
+
+
+def test_of_a_few_questions_all_recipes_are_tried_and_then_no_more(computed, tmp_path):
+    plan = SearchPlan(trials=100, names=("MUTAG",), questions=("depth", "width"))
+    study = run_search(tmp_path, plan, show=False)
+    tried = [trial.params for trial in study.trials if trial.value is not None]
+    both = {(recipe["width"], recipe["depth"]) for recipe in tried}
+    assert both == {(width, depth) for width in SPACE["width"] for depth in SPACE["depth"]}
+    assert all(recipe == beginning() | {name: recipe[name] for name in plan.questions} for recipe in tried)
+    assert len(computed) == 9
+    assert plan.title == replace(plan, questions=("width", "depth", "width")).title
+
+
+def test_without_a_number_all_recipes_that_change_one_answer_are_tried(computed, tmp_path):
+    plan = SearchPlan(names=("MUTAG",), questions=("pool", "width"))
+    assert len(run_search(tmp_path, plan, show=False).trials) == 6
+    assert SearchPlan().n_recipes == len(one_change_each())
+
+
+def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
+    plans = []
+    monkeypatch.setattr("bellnet.experiments.run_search", lambda directory, plan, **options: plans.append(plan))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    arguments = ["search", "--data", str(folder), "--out", str(tmp_path / "out"), "--repeats", "2"]
+    assert cli.main([*arguments, "--question", "degree_knots"]) == 0
+    assert cli.main([*arguments, "--trials", "3"]) == 0
+    assert [(plan.questions, plan.trials, plan.repeats) for plan in plans] == [
+        (("degree_knots",), None, 2),
+        (tuple(SPACE), 3, 2),
+    ]
 
 
 def test_recipes_from_before_a_question_was_asked_mean_its_first_answer(computed, tmp_path):
@@ -111,6 +143,14 @@ def test_recipes_from_before_a_question_was_asked_mean_its_first_answer(computed
     assert {cell.title for cell in cells} == {cell.title for cell in older}
     run_cells(older, tmp_path, show=False)
     assert "| the beginning | 74.5 (2) |" in search_table(list(Records(tmp_path).finished().values()))
+
+
+def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, tmp_path):
+    cells = PLAN.cells(beginning())
+    run_cells([*cells, *(replace(cell, judged="loss") for cell in cells)], tmp_path, show=False)
+    table = search_table(list(Records(tmp_path).finished().values()))
+    for judged in ("loss", "misses"):
+        assert f"| the beginning, judged by {judged} | 74.5 (2) |" in table
 
 
 def test_the_command_knows_sets_and_questions_without_torch():

@@ -17,7 +17,9 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", dest="sets", nargs="+", choices=SETS, default=SETS, help="some of the data sets (default all)"
     )
-    parser.add_argument("--trials", metavar="N", type=count, default=17, help="recipes to try altogether (default 17)")
+    parser.add_argument(
+        "--trials", metavar="N", type=count, help="recipes to try altogether (default: all that change one answer)"
+    )
     parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
     parser.add_argument(
         "--question",

@@ -34,16 +34,26 @@ def log_degrees(graphs: Sequence[Graph]) -> Tensor:
 
 
 def knots_of(graphs: Sequence[Graph], most: int) -> tuple[float, ...]:
-    """All degrees that nodes have; if these are more than so many, quantiles, so that about as many lie between them.
+    """All degrees that nodes have; if these are more than so many, the finest quantiles of which no more are different.
 
     A single one would say nothing, and is none.
     """
     found = mean_degrees(graphs).sort().values
     knots = sorted(set(found.tolist()))
     if len(knots) > most:
-        places = torch.linspace(0, len(found) - 1, most, dtype=torch.float64).round().long()
-        knots = sorted(set(found[places].tolist()))
+        # Most nodes may have the same few degrees, and few of their quantiles be different: finer ones are needed then.
+        fine, too_fine = most, len(found)
+        while too_fine - fine > 1:
+            between = (fine + too_fine) // 2
+            fine, too_fine = (between, too_fine) if len(_quantiles(found, between)) <= most else (fine, between)
+        knots = _quantiles(found, fine)
     return tuple(knots) if len(knots) > 1 else ()
+
+
+def _quantiles(ascending: Tensor, count: int) -> list[float]:
+    """So many numbers at equal distances in their order, the least and the largest among them, each once."""
+    places = torch.linspace(0, len(ascending) - 1, count, dtype=torch.float64).round().long()
+    return sorted(set(ascending[places].tolist()))
 
 
 def shares_of_knots(graphs: Sequence[Graph], knots: Sequence[float]) -> Tensor:

@@ -144,7 +144,7 @@ class Encoding:
             adjacency_in_labels=adjacency_in_labels,
             degrees=scale_of(log_degrees(known)) if degrees else None,
             sizes=scale_of(log_sizes(known)) if sizes else None,
-            degree_knots=knots_of(known, degree_knots) if degree_knots else (),
+            degree_knots=knots_of(known, int(degree_knots)) if degree_knots else (),
             columns=Columns(
                 **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
                 texts=tuple(pair for pair in columns.texts if pair[0] in numbers),
@@ -184,7 +184,7 @@ class Encoding:
             *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
             *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
-            *(f"degree {knot:g}" for knot in self.degree_knots),
+            *(f"degree {int(knot) if knot == int(knot) else knot}" for knot in self.degree_knots),
             *(("size",) if self.sizes else ()),
         )
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from bellnet.data.columns import ROLES, Columns
@@ -55,7 +56,9 @@ def check_fields(encoding: "Encoding") -> None:
 
 def is_number_of_knots(value: object) -> bool:
     """Whether so many degrees can become channels of their own."""
-    return type(value) is int and (value == 0 or 2 <= value <= MOST_KNOTS)
+    if type(value) is bool or not isinstance(value, Integral):
+        return False
+    return int(value) == 0 or 2 <= int(value) <= MOST_KNOTS
 
 
 def _check_columns(encoding: "Encoding") -> None:

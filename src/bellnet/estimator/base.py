@@ -61,7 +61,7 @@ class GraphEstimator(ABC, BaseEstimator):
     residual: bool
     adjacency: str
     degrees: bool
-    degree_knots: int
+    degree_knots: int = 0  # as of a model that was pickled before there were knots
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None

@@ -17,7 +17,6 @@ from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
 from bellnet.estimator.plain import classes_from_json, classes_to_json
-from bellnet.estimator.training import mean_and_error
 from bellnet.estimator.weights import LEAST, flat_weights
 
 
@@ -26,8 +25,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     The network is the paper's, made deeper: equivariant layers from pairs of nodes to pairs of nodes, then for graphs
     the mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A
-    part of the labels is held out; training stops when for a while no epoch was as good there as the best so far, and
-    the last epoch that was is kept.
+    part of the labels is held out, and an epoch is the better the fewer of them it misses; training stops when for a
+    while none was as good as the best so far, and the last epoch that was is kept.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
@@ -240,10 +239,16 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
 
     def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
         """By what is missed, and not by the loss, which rises again when answers get surer that are no worse."""
-        missed = (outputs.argmax(1) != targets) * weights
-        # Of a few labels none may be missed by luck: as Agresti and Coull do, add two that are and two that are not.
-        _, error = mean_and_error(torch.cat([missed, weights.mean() * weights.new_tensor([1, 1, 0, 0])]))
-        return float(missed.double().mean()), error
+        weights = weights.double()
+        total, squares = float(weights.sum()), float(weights.square().sum())
+        if not total:
+            return 0.0, 0.0
+        share = float(weights[outputs.argmax(1) != targets].sum()) / total
+        # So many labels of equal weight would say as much (Kish). Of a few none may be missed by luck: as Agresti and
+        # Coull do, add two that are and two that are not.
+        count = total**2 / squares
+        likely = (count * share + 2) / (count + 4)
+        return share, math.sqrt(likely * (1 - likely) / (count + 4))
 
     @staticmethod
     def _measure(outputs: Tensor, targets: Tensor) -> float | None:

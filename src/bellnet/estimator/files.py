@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 FORMAT = "bellnet estimator"
 VERSION = 9
-"""With version 8 "auto" became a norm. Earlier files name theirs, and those who know no later ones shall say so."""
+"""With version 8 "auto" became a norm, with version 9 degrees got knots. Earlier files say what they have, and those
+who know no later ones shall say so."""
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
 NEW_OPTIONS: dict[int, dict[str, Any]] = {

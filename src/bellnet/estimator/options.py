@@ -62,11 +62,7 @@ def _one_of(*choices: str) -> Kind:
 
 
 def _is_count(value: Any) -> bool:
-    return _is_whole(value) and int(value) >= 1
-
-
-def _is_whole(value: Any) -> bool:
-    return _is_real(value) and isinstance(value, Integral)
+    return _is_real(value) and isinstance(value, Integral) and int(value) >= 1
 
 
 def _is_real(value: Any) -> bool:
@@ -94,7 +90,7 @@ KINDS = {
     "node_channels": _one_of("diagonal", "apart"),
     "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
     **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
-    "degree_knots": Kind(lambda value: _is_whole(value) and is_number_of_knots(int(value)), NUMBER_OF_KNOTS),
+    "degree_knots": Kind(is_number_of_knots, NUMBER_OF_KNOTS),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),

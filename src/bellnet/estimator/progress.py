@@ -57,6 +57,8 @@ class Bar:
             said = f"loss {record['loss']:.3f}"
             if record["validation_loss"] is not None:
                 said += f", held out {record['validation_loss']:.3f}"
+            if (right := record.get("validation_accuracy")) is not None:
+                said += f", right {right:.3f}"
             self.progress.update(self.task, completed=record["epoch"] + 1, said=said)
 
 

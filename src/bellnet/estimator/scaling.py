@@ -117,7 +117,8 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node
 
     The layers take means over nodes, in which a few edges between many nodes hardly show. The channels of pairs of
     nodes, adjacency and edge features, are brought to a mean square of one over all pairs that the layout holds. Those
-    of nodes stay what they are: zeros and ones for labels, and features and degrees of variance one.
+    of nodes stay what they are: zeros and ones for labels, shares of one for knots of degrees, and features and degrees
+    of variance one.
     """
     squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
     for graph in graphs:

@@ -147,6 +147,8 @@ def train(
         bar.epoch(history[-1])
         if after_epoch is not None:
             after_epoch(dict(history[-1]))
+        if validation is not None and not math.isfinite(validation):
+            badness = math.inf  # the weights are no numbers any more, whatever classes that says
         if badness < least:
             least, bound = badness, badness + error
         if epoch == 0 or badness <= bound:

@@ -151,7 +151,7 @@ class MethodCell(FromDataSet):
 
     def settings(self) -> dict[str, Any]:
         """Everything that can be set, by name, apart from data set and split."""
-        return {**dict(self.options), "seed": self.seed, "held_out": self.held_out}
+        return {**self.how.unsaid, **dict(self.options), "seed": self.seed, "held_out": self.held_out}
 
     def changed(self, *, epochs: int | None = None, rate: float | None = None) -> "MethodCell":
         """The same with other epochs or another rate, where the method has such."""

@@ -9,6 +9,7 @@ that its sampler proposes.
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
+from math import prod
 from pathlib import Path
 from statistics import fmean
 from time import process_time
@@ -34,6 +35,8 @@ EPOCHS = 40
 MEASURED = 0.2
 """The share of those graphs that a recipe is measured on."""
 STORED = "study.jsonl"
+JUDGED = "misses"
+"""What chooses the epoch that a fit keeps; trials of which something else chose cannot be compared."""
 SPACE: dict[str, tuple[Any, ...]] = {
     "jump": (False, True),
     "pool": ("mean max", "mean", "max", "mean sum"),
@@ -59,6 +62,8 @@ class SearchCell(FromDataSet):
         repeat: Which draw of graphs, and of those that are measured on; also the seed of the fit.
         recipe: The answers to the questions of `SPACE`, in their order.
         graphs: How many training graphs are used.
+        judged: What chooses the epoch that a fit keeps: "misses" of what it holds out, or its "loss" in records from
+            before there was a choice. As the library does it: other records cannot be made again.
         epochs: Passes over them.
         table: Always "search".
         data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
@@ -68,6 +73,7 @@ class SearchCell(FromDataSet):
     repeat: int
     recipe: tuple[Any, ...]
     graphs: int
+    judged: str = "loss"
     epochs: int = EPOCHS
     table: str = "search"
     data: Path | None = field(default=None, compare=False)
@@ -184,14 +190,14 @@ class SearchPlan:
     """What is compared.
 
     Args:
-        trials: How many recipes are tried altogether.
+        trials: How many recipes are tried altogether, if there are as many; None for all that change one answer.
         repeats: How many draws of graphs each recipe is measured on.
         names: Some of `SETS`.
         questions: Some of `SPACE`; all others are answered as in the beginning.
         data: Where the data sets are.
     """
 
-    trials: int
+    trials: int | None = None
     repeats: int = 1
     names: tuple[str, ...] = tuple(SETS)
     questions: tuple[str, ...] = tuple(SPACE)
@@ -200,14 +206,21 @@ class SearchPlan:
     @property
     def title(self) -> str:
         """The name of the study: its trials can be compared with each other."""
-        asked = "" if set(self.questions) == set(SPACE) else f", {' '.join(self.questions)}"
-        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}{asked}"
+        questions = [name for name in SPACE if name in self.questions]
+        asked = "" if questions == list(SPACE) else f", {' '.join(questions)}"
+        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}{asked}, judged by {JUDGED}"
+
+    @property
+    def n_recipes(self) -> int:
+        """How many recipes are to be tried."""
+        wanted = len(one_change_each(self.questions)) if self.trials is None else self.trials
+        return min(wanted, prod(len(SPACE[name]) for name in set(self.questions)))
 
     def cells(self, recipe: Mapping[str, Any]) -> list[SearchCell]:
         """All trainings of a recipe."""
         answers = tuple(recipe.values())
         return [
-            SearchCell(name=name, repeat=repeat, recipe=answers, graphs=SETS[name], data=self.data)
+            SearchCell(name=name, repeat=repeat, recipe=answers, graphs=SETS[name], judged=JUDGED, data=self.data)
             for name in self.names
             for repeat in range(self.repeats)
         ]
@@ -227,7 +240,7 @@ def run_search(
     """
     study = _study(directory, plan)
     with nullcontext() if ray is None else connected(ray):  # once for all trials
-        while sum(trial.value is not None for trial in study.trials) < plan.trials:
+        while len(_done(study)) < plan.n_recipes:
             recipe = _waiting(study, plan)
             if recipe is None:
                 recipe = study.ask(_distributions(plan)).params  # it is waiting from now on, even if this is stopped
@@ -255,9 +268,18 @@ def _study(directory: Path, plan: SearchPlan) -> "Study":
 
 def _waiting(study: "Study", plan: SearchPlan) -> dict[str, Any] | None:
     """The next recipe that has no value yet: one of those that ask a question, or one that was proposed."""
-    done = [beginning() | trial.params for trial in study.trials if trial.value is not None]
-    proposed = [beginning() | trial.params for trial in study.trials if trial.value is None]
+    done = _done(study)
+    proposed = [trial.params for trial in study.trials if trial.value is None]
     return next((recipe for recipe in [*one_change_each(plan.questions), *proposed] if recipe not in done), None)
+
+
+def _done(study: "Study") -> list[dict[str, Any]]:
+    """All recipes that have a value, each once."""
+    found: list[dict[str, Any]] = []
+    for trial in study.trials:
+        if trial.value is not None and trial.params not in found:
+            found.append(trial.params)
+    return found
 
 
 def _distributions(plan: SearchPlan) -> dict[str, Any]:
@@ -285,14 +307,16 @@ def _of(found: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float]
 def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     """All recipes that were measured, the best first, as a table in markdown."""
     by_recipe: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    several = len({_judged(record) for record in records}) > 1
     for record in records:
-        by_recipe.setdefault(tuple(answers_of(record["config"]["recipe"]).values()), []).append(record)
+        told = (f", judged by {_judged(record)}",) if several else ("",)
+        by_recipe.setdefault((*told, *answers_of(record["config"]["recipe"]).values()), []).append(record)
     names = [name for name in SETS if any(record["config"]["name"] == name for record in records)]
     whole = {recipe: found for recipe, found in by_recipe.items() if all(_of(found, name, "last") for name in names)}
     rows = [
         (
             fmean(fmean(_of(found, name, "accuracy")) for name in names),
-            f"| {words(answers_of(recipe))} | "
+            f"| {words(answers_of(recipe[1:]))}{recipe[0]} | "
             + " | ".join(_percent(_of(found, name, "accuracy")) for name in names)
             + f" | {100 * fmean(fmean(_of(found, name, 'accuracy')) for name in names):.1f}"
             + f" | {100 * fmean(fmean(_of(found, name, 'last')) for name in names):.1f}"
@@ -303,6 +327,10 @@ def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     heads = ["recipe", *names, "mean", "mean of last epochs", "processor time, s"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     return "\n".join([*lines, *(line for _, line in sorted(rows, reverse=True))])
+
+
+def _judged(record: Mapping[str, Any]) -> str:
+    return str(record["config"].get("judged", "loss"))
 
 
 def _percent(values: Sequence[float]) -> str:

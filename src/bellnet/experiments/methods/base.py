@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 from bellnet.errors import MissingExtraError
@@ -38,6 +39,7 @@ class Method(ABC):
         epochs_option: The option that says how many epochs there are; None if there are none.
         most_epochs: The most that there can be where that option says "auto"; None if it cannot.
         rate_option: The option that says how fast it learns; None if there is none.
+        unsaid: What options stand for where they are not said, since they came later than records.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Method(ABC):
     epochs_option: str | None = None
     most_epochs: int | None = None
     rate_option: str | None = None
+    unsaid: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
     def usual(self) -> dict[str, Any]:

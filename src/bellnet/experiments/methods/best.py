@@ -12,7 +12,7 @@ from bellnet.experiments.methods.base import Method, Options, Task
 
 OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
-LATER = {"node_channels": "diagonal"}
+LATER: dict[str, Any] = {"node_channels": "diagonal", "degree_knots": 0}
 """Arguments that came after records were written, and what was done before: with that value they are no options."""
 MEANT = {"norm": "batch"}
 """Arguments that became "auto" after records were written, and what that stands for here: options say that."""
@@ -22,6 +22,7 @@ class Best(Method):
     """One recipe for all data sets: what a user gets."""
 
     title = "best"
+    unsaid = LATER
     packages = ("sklearn", "safetensors")
     epochs_option = "max_epochs"
     most_epochs = 60
