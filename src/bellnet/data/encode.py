@@ -17,7 +17,7 @@ from bellnet.data import as_fitted, encoding_json
 from bellnet.data.columns import NO_COLUMNS, ROLES, Columns, part_names
 from bellnet.data.convert import read, read_by
 from bellnet.data.degrees import knots_of, log_degrees, log_sizes, scale_of
-from bellnet.data.encoding_fields import ADJACENCIES, NUMBER_OF_KNOTS, check_fields, is_number_of_knots
+from bellnet.data.encoding_fields import ADJACENCIES, check_fields, is_number_of_knots
 from bellnet.data.graph import Graph
 from bellnet.data.in_common import common_width, seen_labels
 from bellnet.data.kinds import Given, Names
@@ -125,7 +125,9 @@ class Encoding:
         """
         names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
         if not is_number_of_knots(degree_knots):
-            raise OptionError(f"Encoding.fit(graphs): degree_knots must be {NUMBER_OF_KNOTS}, not {degree_knots!r}.")
+            raise OptionError(
+                f"Encoding.fit(graphs): degree_knots must be 0 or a whole number from 2 up, not {degree_knots!r}."
+            )
         known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
             raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")

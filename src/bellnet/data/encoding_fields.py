@@ -20,9 +20,6 @@ ADJACENCIES = {
 }
 """The channels of each way to show which nodes are joined."""
 UNKNOWN = ("zero", "error")
-MOST_KNOTS = 1024
-NUMBER_OF_KNOTS = f"0 or a whole number from 2 to {MOST_KNOTS}"
-"""What `is_number_of_knots` asks for, in words."""
 
 
 def check_fields(encoding: "Encoding") -> None:
@@ -58,7 +55,7 @@ def is_number_of_knots(value: object) -> bool:
     """Whether so many degrees can become channels of their own."""
     if type(value) is bool or not isinstance(value, Integral):
         return False
-    return int(value) == 0 or 2 <= int(value) <= MOST_KNOTS
+    return int(value) == 0 or int(value) >= 2
 
 
 def _check_columns(encoding: "Encoding") -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from bellnet.data.encoding_fields import NUMBER_OF_KNOTS, is_number_of_knots
 from bellnet.errors import OptionError, as_written
 from bellnet.estimator.labels import TARGETS
 
@@ -62,7 +61,11 @@ def _one_of(*choices: str) -> Kind:
 
 
 def _is_count(value: Any) -> bool:
-    return _is_real(value) and isinstance(value, Integral) and int(value) >= 1
+    return _is_whole(value) and int(value) >= 1
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_real(value) and isinstance(value, Integral)
 
 
 def _is_real(value: Any) -> bool:
@@ -90,7 +93,9 @@ KINDS = {
     "node_channels": _one_of("diagonal", "apart"),
     "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
     **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
-    "degree_knots": Kind(is_number_of_knots, NUMBER_OF_KNOTS),
+    "degree_knots": Kind(
+        lambda value: _is_whole(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
+    ),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
@@ -169,6 +174,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any], str | None]] = {
 }
 """Options of which there is more to say than what they must be."""
 NUMBERS = {
+    "degree_knots",
     "batch_size",
     "max_epochs",
     "patience",
