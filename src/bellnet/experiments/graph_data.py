@@ -16,9 +16,12 @@ from torch import Tensor
 
 from bellnet import Sparse, data
 from bellnet.errors import DataError
+from bellnet.experiments.twins import Kinds, KindsBatch, kinds_of
 
 Places = tuple[int, ...]
 T = TypeVar("T")
+WORTH = 2000
+"""How many pairs of nodes of a graph twins must save, on the average, to be taken together. It has its price."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class EncodedSet:
         labels: The class of every graph.
         n_classes: How many classes there are.
         splits: Of every published split the places of its training and of its test graphs.
+        kinds: The graphs with twins together, if that saves much.
     """
 
     name: str
@@ -40,16 +44,20 @@ class EncodedSet:
     labels: Tensor
     n_classes: int
     splits: tuple[tuple[Places, Places], ...]
+    kinds: tuple[Kinds, ...] | None = None
 
     @property
     def n_channels(self) -> int:
         """The channels of every graph."""
         return self.graphs[0].values.shape[1]
 
-    def batch(self, places: Sequence[int], layout: str) -> tuple[Tensor | Sparse, Tensor]:
-        """Graphs of equal size in one tensor, and their classes."""
+    def batch(self, places: Sequence[int], layout: str) -> tuple[Tensor | Sparse | KindsBatch, Tensor]:
+        """Graphs of equal size together, and their classes."""
+        labels = self.labels[torch.tensor(places)]
+        if layout == "dense" and self.kinds is not None:
+            return KindsBatch.of(self.sizes[places[0]], [self.kinds[place] for place in places]), labels
         packed = Sparse.pack(self.graphs[place] for place in places)
-        return packed.to_dense() if layout == "dense" else packed, self.labels[torch.tensor(places)]
+        return packed.to_dense() if layout == "dense" else packed, labels
 
 
 def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
@@ -79,14 +87,27 @@ def _load(
 ) -> EncodedSet:
     """The same; `usual` is where `tu.load` looks if no folder is named, and so a part of the question."""
     found = load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
+    encoded = tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack())
     return EncodedSet(
         name=name,
-        graphs=tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack()),
+        graphs=encoded,
         sizes=tuple(graph.n for graph in found.graphs),
         labels=found.labels,
         n_classes=found.n_classes,
         splits=found.splits,
+        kinds=_kinds(found.graphs, encoded),
     )
+
+
+def _kinds(graphs: Sequence[data.Graph], encoded: Sequence[Sparse]) -> tuple[Kinds, ...] | None:
+    """The graphs with twins together, or None if that saves too little."""
+    pairs = sum(graph.n**2 for graph in graphs)
+    if pairs <= WORTH * len(graphs):
+        return None
+    kinds = [kinds_of(graph) for graph in graphs]
+    if pairs - sum(len(some) ** 2 for some in kinds) <= WORTH * len(graphs):
+        return None
+    return tuple(map(Kinds.of, encoded, kinds))
 
 
 @dataclass(frozen=True, eq=False)

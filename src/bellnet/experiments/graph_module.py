@@ -12,14 +12,15 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset, Sampler
 from torchmetrics import MeanMetric
 
-from bellnet import Sparse
+from bellnet import InvariantNet, Sparse
 from bellnet.experiments.graph_cells import GraphCell
 from bellnet.experiments.graph_data import EncodedSet, Parts, equal_batches, load_set, parts_of
-from bellnet.experiments.graph_net import graph_net
+from bellnet.experiments.graph_net import graph_net, said_of
 from bellnet.experiments.learner import Learner, Loaders
 from bellnet.experiments.team import this_team
+from bellnet.experiments.twins import KindsBatch
 
-Batch = tuple[Tensor | Sparse, Tensor]
+Batch = tuple[Tensor | Sparse | KindsBatch, Tensor]
 
 
 class GraphModule(Learner):
@@ -28,6 +29,8 @@ class GraphModule(Learner):
     With the protocol "fixed" the accuracy is that on the test graphs, which has no influence on anything; with "nested"
     that on the graphs kept aside, and the test graphs are looked at once, in the end.
     """
+
+    net: InvariantNet
 
     def __init__(self, cell: GraphCell) -> None:
         super().__init__()
@@ -61,7 +64,7 @@ class GraphModule(Learner):
         graphs, labels = batch
         if not len(labels):
             return self.nothing()
-        said = self.net(graphs)
+        said = said_of(self.net, graphs)
         loss = cross_entropy(said, labels, reduction="sum")
         self.count_loss(loss.detach() / len(labels), len(labels))
         self.train_accuracy.update((said.argmax(1) == labels).float())
@@ -72,7 +75,7 @@ class GraphModule(Learner):
         graphs, labels = batch
         if not len(labels):
             return
-        said = self.net(graphs)
+        said = said_of(self.net, graphs)
         self.accuracy.update((said.argmax(1) == labels).float())
         self.loss.update(cross_entropy(said, labels, reduction="none"))
 
@@ -123,7 +126,7 @@ class GraphModule(Learner):
         found = 0
         for places in equal_batches(self.graphs.sizes, self.parts.test, self.cell.batch):
             graphs, labels = self.graphs.batch(places, self.cell.layout)
-            found += int((self.net(graphs).argmax(1) == labels).sum())
+            found += int((said_of(self.net, graphs).argmax(1) == labels).sum())
         return found
 
 

@@ -5,10 +5,12 @@ than the dense one with the same weights, unless all pairs are listed.
 """
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, InvariantNet
+from bellnet import EquivariantLinear, InvariantNet, Sparse
 from bellnet.experiments.graph_cells import GraphCell
+from bellnet.experiments.kinds_net import said_of_kinds
+from bellnet.experiments.twins import KindsBatch
 
 
 def graph_net(cell: GraphCell, in_channels: int, n_classes: int) -> InvariantNet:
@@ -30,6 +32,12 @@ def graph_net(cell: GraphCell, in_channels: int, n_classes: int) -> InvariantNet
     if cell.initial == "xavier":
         draw_xavier(net)
     return net
+
+
+def said_of(net: InvariantNet, graphs: Tensor | Sparse | KindsBatch) -> Tensor:
+    """What a network says of a batch, a row for each graph; with twins together or not, it is the same."""
+    said: Tensor = said_of_kinds(net, graphs) if isinstance(graphs, KindsBatch) else net(graphs)
+    return said
 
 
 @torch.no_grad()
