@@ -7,6 +7,7 @@ Only public names are used, so that the same race can be run on another checkout
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,7 +41,7 @@ def measure_paper(effort: Effort) -> Section:
     return Section((race,), (race.ratio(STACKED, OURS),))
 
 
-def training_step(net: nn.Module, x: Tensor, labels: Tensor) -> Callable[[], None]:
+def training_step(net: nn.Module, x: Any, labels: Tensor) -> Callable[[], None]:
     """A step as the experiments take it: cross-entropy summed over the batch, Adam in one fused operation.
 
     The learning rate is zero. A step costs the same, and every one of them begins with the same weights; others would
@@ -50,7 +51,7 @@ def training_step(net: nn.Module, x: Tensor, labels: Tensor) -> Callable[[], Non
     return partial(_step, net, optimizer, x, labels)
 
 
-def _step(net: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, labels: Tensor) -> None:
+def _step(net: nn.Module, optimizer: torch.optim.Optimizer, x: Any, labels: Tensor) -> None:
     optimizer.zero_grad()
     cross_entropy(net(x), labels, reduction="sum").backward()
     optimizer.step()

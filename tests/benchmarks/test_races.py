@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from bellnet import Padded
+from bellnet.experiments.twins import kinds_of
 from benchmarks import collections, products
 from benchmarks.__main__ import QUESTIONS, main
 from benchmarks.cases import CASES
@@ -19,6 +20,7 @@ from benchmarks.paper import measure_paper, training_step
 from benchmarks.races import Effort, Raced, from_record, on_threads, race_record, race_table
 from benchmarks.results import Result
 from benchmarks.supports import share_of_joins, small_graphs
+from benchmarks.twins import common_works, measure_twins
 
 QUICK = Effort(rounds=1, quick=True)
 
@@ -125,6 +127,19 @@ def test_networks_that_differ_are_not_raced(monkeypatch):
     monkeypatch.setattr("benchmarks.paper.StackedNet", Other)
     with pytest.raises(ValueError, match="the stacked network does not compute what ours computes"):
         measure_paper(QUICK)
+
+
+def test_twins_together_and_apart_are_raced_only_if_they_say_the_same(monkeypatch):
+    section = measure_twins(QUICK)
+    assert [verdict.what for verdict in section.verdicts] == [
+        "paper's network with twins, training step, apart/together"
+    ]
+    torch.manual_seed(0)
+    graph = common_works(90, 12)
+    assert 3 < graph.n**2 / len(kinds_of(graph)) ** 2 < 5  # as in COLLAB, where it is 3.9 on the average
+    monkeypatch.setattr("benchmarks.twins.kinds_of", lambda graph: [[node] for node in range(graph.n - 1)])
+    with pytest.raises(ValueError, match="with twins together the network says something else"):
+        measure_twins(QUICK)
 
 
 def test_every_training_step_begins_with_the_same_weights_and_has_all_gradients():
