@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks import collections, compiled, construction, layouts, padded, paper, products, supports, tiny, twins
+from benchmarks import (
+    between,
+    collections,
+    compiled,
+    construction,
+    layouts,
+    padded,
+    paper,
+    products,
+    supports,
+    tiny,
+    twins,
+)
 from benchmarks.cases import CASES, QUICK_CASES, Case
 from benchmarks.goals import Verdict, verdicts
 from benchmarks.imports import time_imports
@@ -49,6 +61,7 @@ QUESTIONS = {
     "tiny": Question(tiny.measure_tiny, tiny.LEGEND),
     "paper": Question(paper.measure_paper, paper.LEGEND),
     "twins": Question(twins.measure_twins, twins.LEGEND),
+    "between": Question(between.measure_between, between.LEGEND),
     "padded": Question(padded.measure_padded, padded.LEGEND),
     "collections": Question(collections.measure_collections, collections.LEGEND),
     "products": Question(products.measure_products, products.LEGEND),

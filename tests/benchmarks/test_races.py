@@ -8,8 +8,10 @@ import torch
 
 from bellnet import Padded
 from bellnet.experiments.twins import kinds_of
-from benchmarks import collections, products
+from bellnet.kernels import kernels
+from benchmarks import between, collections, products
 from benchmarks.__main__ import QUESTIONS, main
+from benchmarks.between import measure_between
 from benchmarks.cases import CASES
 from benchmarks.construction import SPEC
 from benchmarks.goals import GOALS, verdicts
@@ -127,6 +129,17 @@ def test_networks_that_differ_are_not_raced(monkeypatch):
     monkeypatch.setattr("benchmarks.paper.StackedNet", Other)
     with pytest.raises(ValueError, match="the stacked network does not compute what ours computes"):
         measure_paper(QUICK)
+
+
+def test_blocks_at_once_and_apart_are_what_they_are_called(monkeypatch):
+    monkeypatch.setattr("bellnet.execute.between.WORTH", 1)
+    normalised = []
+    real = torch.batch_norm
+    monkeypatch.setattr(torch, "batch_norm", lambda *given: normalised.append(1) or real(*given))
+    monkeypatch.setattr(between, "raced", lambda _, contestants, **__: [run() for run in contestants.values()])
+    with pytest.raises(AttributeError):  # nothing was timed
+        measure_between(QUICK)
+    assert len(normalised) == (1 if kernels() else 2)
 
 
 def test_twins_together_and_apart_are_raced_only_if_they_say_the_same(monkeypatch):

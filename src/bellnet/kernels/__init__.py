@@ -19,6 +19,7 @@ WITHOUT = "BELLNET_WITHOUT_KERNELS"
 """The environment variable that turns kernels off."""
 PROCESSORS = ("AVX512", "AVX2", "DEFAULT")
 """The kinds that kernels are built for, each of which knows all that later ones do."""
+BETWEEN = ("moments", "between", "between_sums", "between_back")
 TYPES = {torch.float32: "f32", torch.float64: "f64"}
 """How the functions for numbers of a type are called."""
 
@@ -54,7 +55,7 @@ def _loaded(place: Path) -> ctypes.CDLL:
     if library.bellnet_sources() != digest(PLACE):
         raise OSError("they were made of other sources than those beside them")
     for kind in TYPES.values():
-        for name in ("forward", "backward", "contract", "pool", "unpool"):
+        for name in ("forward", "backward", "contract", "pool", "unpool", *BETWEEN):
             function = getattr(library, f"bellnet_{name}_{kind}")
             function.restype, function.errcheck = ctypes.c_int64, _check
     return library

@@ -1,4 +1,4 @@
-/* Kernels of bellnet: layers, products and pooling on a CPU, in single and double precision.
+/* Kernels of bellnet: layers, what stands between them, products and pooling on a CPU, in single and double precision.
  *
  * Nothing here knows Python or torch: arguments are pointers, and whole numbers that say how a plan is walked through.
  */

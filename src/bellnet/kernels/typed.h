@@ -7,6 +7,7 @@
 #include "walk.h"
 #include "contract.h"
 #include "pool.h"
+#include "between.h"
 
 #undef NAMED
 #undef MOST_BYTES

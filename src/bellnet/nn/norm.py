@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
-from bellnet.execute import wants_plain
+from bellnet.execute import Moments, can_go_between, moments_of, wants_plain
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
@@ -110,6 +110,17 @@ class EntryNorm(NotScripted, nn.Module):
         centred = values - (sums_by_graph(values, x.support) / count)[graphs]
         variance = sums_by_graph(centred.square(), x.support) / count
         return self._scaled(centred * torch.rsqrt(variance + self.eps)[graphs], x.values.dtype)
+
+    def moments(self, x: Sparse) -> Moments | None:
+        """What kernels normalise listed rows by; None where they do not. Running statistics follow, as in a call."""
+        if self.over != "batch" or self.parts is not None or not can_go_between(x.values, [self.weight, self.bias]):
+            return None
+        check_sparse(self._reception.call, x, self.axes, self.channels)
+        if not self.training:
+            return Moments(self.running_mean.double(), self.running_var.double())
+        found = moments_of(x.values)
+        self._follow(torch.tensor(len(x.values)), *found)
+        return found
 
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
         if self._is_plain_batch(tensor, inside):

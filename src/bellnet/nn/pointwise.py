@@ -5,9 +5,10 @@ from math import isfinite
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
+from torch.nn.modules.module import _global_backward_hooks, _global_forward_hooks, _global_forward_pre_hooks
 
 from bellnet.errors import OptionError
+from bellnet.execute import Dropped
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.one_input import refuse_more
 from bellnet.nn.scripting import NotScripted
@@ -78,6 +79,18 @@ def _keeps_zeros(module: nn.Module) -> bool:
     return is_untouched(module) and isfinite(own.get("negative_slope", own.get("alpha", 1)))
 
 
+def is_rectifying(module: nn.Module) -> bool:
+    """Whether a module rectifies every entry, and nobody looks at it."""
+    if type(module) is not Pointwise or not is_untouched(module):
+        return False
+    return type(module.module) is nn.ReLU and is_untouched(module.module)
+
+
+def nobody_looks() -> bool:
+    """Whether there are no hooks that look at all modules."""
+    return not (_global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks)
+
+
 def is_untouched(module: nn.Module) -> bool:
     """Whether a module does what its class does, nobody looks at it, and it leaves what it is given as it is."""
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
@@ -132,12 +145,17 @@ class ChannelDropout(NotScripted, nn.Module):
 
     def _dropped(self, x: OverNodes, n_axes: int) -> OverNodes:
         if isinstance(x, Sparse):
-            kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
-            return x.with_values(x.values * (kept.index_select(0, x.support.graphs) if len(kept) > 1 else kept))
+            kept, graphs = self.of_listed(x)
+            return x.with_values(x.values * (kept if graphs is None else kept.index_select(0, graphs)))
         values = x.peek()[0] if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - n_axes - 1]
         kept = self._kept(values, (*batch, *[1] * n_axes, values.shape[-1]))
         return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
+
+    def of_listed(self, x: Sparse) -> Dropped:
+        """What channels of every graph of a Sparse are multiplied by, drawn now."""
+        kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
+        return Dropped(kept, x.support.graphs if len(kept) > 1 else None)
 
     def _kept(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:
         """What channels are multiplied by: zero, or what makes up for those."""

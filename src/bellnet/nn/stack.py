@@ -3,16 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 from torch import nn
 
 from bellnet.errors import OptionError, as_written
+from bellnet.execute import can_go_between, go_between
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels_of_all, check_choice
-from bellnet.nn.pointwise import ChannelDropout, Pointwise, is_untouched, make_activation
+from bellnet.nn.pointwise import ChannelDropout, is_rectifying, is_untouched, make_activation, nobody_looks
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Spec, text_of
+from bellnet.tensors import Sparse
 
 Channels = int | tuple[int, ...]
 """Of one tensor, or of each of several."""
@@ -90,17 +93,51 @@ class Block(nn.Module):
     @property
     def ends_rectified(self) -> bool:
         """Whether rectifying is the last that is done."""
-        module = self.activation.module if isinstance(self.activation, Pointwise) else None
-        return type(module) is nn.ReLU and is_untouched(module) and not self.dropout.p and not self.residual
+        return is_rectifying(self.activation) and not self.dropout.p and not self.residual
 
     def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
         """From (*batch, node axes, channels) to the same with other channels."""
-        result: OverNodes | Collection = self.dropout(self.activation(self.norm(self.layer(x))))
+        of_layer = self.layer(x)
+        if isinstance(of_layer, Sparse) and self._is_usual() and (at_once := self._at_once(x, of_layer)) is not None:
+            return at_once
+        result: OverNodes | Collection = self.dropout(self.activation(self.norm(of_layer)))
         if not self.residual:
             return result
         if isinstance(result, tuple):
             return tuple(one + other for one, other in zip(x, result, strict=True))  # type: ignore[arg-type]
         return x + result  # type: ignore[operator]
+
+    def _is_usual(self) -> bool:
+        """Whether all that follows the layer is what kernels do at once, and nobody looks at the parts."""
+        if type(self.norm) is not EntryNorm or not is_rectifying(self.activation) or not nobody_looks():
+            return False
+        return type(self.dropout) is ChannelDropout and is_untouched(self.norm) and is_untouched(self.dropout)
+
+    def _at_once(self, x: OverNodes | Collection, of_layer: Sparse) -> Sparse | None:
+        """Everything after the layer by kernels; None where they do not do it."""
+        before = None
+        if self.residual:
+            if not isinstance(x, Sparse) or x.support is not of_layer.support:
+                return None
+            if not can_go_between(of_layer.values, [x.values]):
+                return None
+            before = x.values
+        norm = cast(EntryNorm, self.norm)
+        moments = norm.moments(of_layer)
+        if moments is None:
+            return None
+        drops = self.dropout.training and self.dropout.p > 0
+        return of_layer.with_values(
+            go_between(
+                of_layer.values,
+                (norm.weight, norm.bias),
+                moments,
+                eps=norm.eps,
+                learned=norm.training,
+                dropped=self.dropout.of_listed(of_layer) if drops else None,
+                before=before,
+            )
+        )
 
 
 def check_stack(call: str, channels: Sequence[Channels], at_least: int, advice: str, spec: Spec) -> list[Channels]:

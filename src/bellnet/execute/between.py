@@ -1,0 +1,182 @@
+"""What stands between two layers on listed rows: normalise over the batch, rectify, drop channels, add what was before.
+
+Operation by operation that takes a dozen passes over the rows, forwards and backwards, and keeps three tensors of their
+size. Kernels take five and keep the rows that came (`kernels/between.h`). Whoever looks at operations is shown them.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bellnet.execute.calling import as_they_are, can_call, n_threads
+from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.kernels import TYPES, kernels
+
+FEW_NUMBERS = 2**16
+"""So many are worth a thread."""
+WORTH = 2**18
+"""From so many numbers on. Of fewer, what is prepared for a kernel takes as long as the passes that it saves."""
+
+
+class Dropped(NamedTuple):
+    """What channels of every graph are multiplied by, and which graph every row is of.
+
+    Attributes:
+        kept: (graphs, channels).
+        graphs: (rows,) int64; None if there is one graph.
+    """
+
+    kept: Tensor
+    graphs: Tensor | None
+
+
+class Moments(NamedTuple):
+    """Mean and variance of every channel, in double precision."""
+
+    mean: Tensor
+    variance: Tensor
+
+
+def can_go_between(rows: Tensor, others: Sequence[Tensor]) -> bool:
+    """Whether kernels do it for (rows, channels) numbers, beside others of the same type."""
+    if wants_plain() or len(rows) < 2 or rows.numel() < WORTH:
+        return False
+    return all(one.dtype == rows.dtype and one.device == rows.device for one in others) and can_call([rows, *others])
+
+
+def moments_of(rows: Tensor) -> Moments:
+    """Those of (rows, channels) numbers, at least one row."""
+    found = Moments(*torch.empty(2, rows.shape[1], dtype=torch.float64).unbind())
+    (lying,) = as_they_are([rows.detach()])
+    _call("moments", lying, (lying, *found))
+    return found
+
+
+def go_between(
+    rows: Tensor,
+    scale: tuple[Tensor, Tensor],
+    moments: Moments,
+    *,
+    eps: float,
+    learned: bool,
+    dropped: Dropped | None,
+    before: Tensor | None,
+) -> Tensor:
+    """Shift and scale to mean zero and variance one, then by learned factors; rectify, drop, add.
+
+    Args:
+        rows: (rows, channels).
+        scale: The learned factor and shift of every channel.
+        moments: Of every channel.
+        eps: Added to the variance.
+        learned: Whether moments are those of the rows, so that the gradient goes through them.
+        dropped: What is dropped; None for nothing.
+        before: (rows, channels) to add to; None for nothing.
+    """
+    result: Tensor = _Between.apply(rows, *scale, before, moments, dropped, eps, learned)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Between(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        before: Tensor | None,
+        moments: Moments,
+        dropped: Dropped | None,
+        eps: float,
+        learned: bool,
+    ) -> Tensor:
+        ctx.save_for_backward(rows, weight, bias, *moments, *(dropped or (None, None)))
+        ctx.eps, ctx.learned, ctx.shape = eps, learned, rows.shape
+        (lying,) = as_they_are([rows])
+        result = torch.empty_like(lying)
+        affine = _affine(weight, bias, moments, eps)
+        _call("between", lying, (_graphs(dropped, lying), lying, *affine, *_kept(dropped), before, result))
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        rows, weight, bias, mean, variance, kept, graphs = ctx.saved_tensors
+        dropped = None if kept is None else Dropped(kept, graphs)
+        of_before = gradient if ctx.needs_input_grad[3] else None
+        nothing = (None, None, None, None)
+        if torch.is_grad_enabled() or is_batched(gradient) or not can_go_between(rows, [gradient, weight, bias]):
+            with torch.enable_grad():
+                own = [one.view_as(one) for one in (rows, weight, bias)]
+                moments = None if ctx.learned else Moments(mean, variance)
+                again = _plainly(own[0], own[1], own[2], moments, ctx.eps, dropped)
+                wanted = [one for one, is_asked in zip(own, ctx.needs_input_grad, strict=False) if is_asked]
+                found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=True) if wanted else ())
+            asked = ctx.needs_input_grad[:3]
+            return (*[next(found) if is_asked else None for is_asked in asked], of_before, *nothing)
+        if rows.shape != ctx.shape:  # hooks of saved tensors may have made something else of it
+            raise RuntimeError(
+                f"what was saved for the gradient had shape {tuple(ctx.shape)}, not {tuple(rows.shape)}."
+            )
+        lying, pulled = as_they_are([rows, gradient])
+        factor, shift = _affine(weight, bias, Moments(mean, variance), ctx.eps)
+        given = (_graphs(dropped, lying), lying, factor, shift, *_kept(dropped), pulled)
+        sums, products = torch.empty(2, rows.shape[1], dtype=torch.float64).unbind()
+        _call("between_sums", lying, (*given, mean.to(rows.dtype), sums, products))
+        inverse = torch.rsqrt(variance + ctx.eps)
+        result = None
+        if ctx.needs_input_grad[0]:
+            result = torch.empty_like(lying)
+            moving: tuple[Tensor | None, Tensor | None] = (None, None)
+            if ctx.learned:  # every row moves the moments
+                slope = -weight.double() * inverse**3 * products / len(rows)
+                offset = -weight.double() * inverse * sums / len(rows) - slope * mean
+                moving = slope.to(rows.dtype), offset.to(rows.dtype)
+            _call("between_back", lying, (*given, *moving, result))
+        return result, (products * inverse).to(weight.dtype), sums.to(bias.dtype), of_before, *nothing
+
+
+def _plainly(
+    rows: Tensor, weight: Tensor, bias: Tensor, moments: Moments | None, eps: float, dropped: Dropped | None
+) -> Tensor:
+    """The same in torch's operations, without adding; moments are those of the rows if None."""
+    if moments is None:
+        mean = rows.mean(0)
+        moments = Moments(mean, (rows - mean).square().mean(0))
+    mean, variance = (one.to(rows.dtype) for one in moments)
+    result = torch.relu((rows - mean) * torch.rsqrt(variance + eps) * weight + bias)
+    if dropped is None:
+        return result
+    return result * (dropped.kept if dropped.graphs is None else dropped.kept.index_select(0, dropped.graphs))
+
+
+def _affine(weight: Tensor, bias: Tensor, moments: Moments, eps: float) -> tuple[Tensor, Tensor]:
+    """Normalising and the learned factors as one factor and one shift of every channel."""
+    factor = weight.detach().double() * torch.rsqrt(moments.variance + eps)
+    return factor.to(weight.dtype), (bias.detach() - moments.mean * factor).to(weight.dtype)
+
+
+def _kept(dropped: Dropped | None) -> tuple[Tensor | None]:
+    return (None if dropped is None else dropped.kept.contiguous(),)
+
+
+def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
+    """The graph of every row, looked at once more: whoever has that memory may have written anything into it."""
+    if dropped is None or dropped.graphs is None:
+        return None
+    least, most = dropped.graphs.aminmax()
+    if len(dropped.graphs) != len(rows) or least < 0 or most >= len(dropped.kept):
+        raise IndexError("the graphs of a support have changed since it was made.")
+    return dropped.graphs.contiguous()
+
+
+def _call(name: str, rows: Tensor, tensors: Sequence[Tensor | None]) -> None:
+    function = getattr(kernels(), f"bellnet_{name}_{TYPES[rows.dtype]}")
+    lying = [None if one is None else as_they_are([one])[0] for one in tensors]
+    function(
+        *(ctypes.c_int64(number) for number in (*rows.shape, n_threads(rows.numel(), FEW_NUMBERS))),
+        *(None if one is None else ctypes.c_void_p(one.data_ptr()) for one in lying),
+    )

@@ -1,0 +1,215 @@
+"""What stands between two layers by compiled kernels, compared with torch's operations, forwards and backwards."""
+
+import copy
+
+import pytest
+import torch
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import bellnet as bn
+from bellnet.execute import between
+from bellnet.kernels import kernels
+from bellnet.nn.stack import Block
+
+pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
+
+
+@pytest.fixture(autouse=True)
+def few_numbers_are_worth_it(monkeypatch):
+    monkeypatch.setattr(between, "WORTH", 1)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def threads(request, monkeypatch):
+    """So many threads, however little there is to do."""
+    monkeypatch.setattr(between, "FEW_NUMBERS", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def graphs_of(channels, *, n_graphs=3, n=9, dtype=torch.float64, seed=0):
+    """A batch of random graphs with values on edges and nodes, or one graph alone."""
+    draw = torch.Generator().manual_seed(seed)
+    several = []
+    for _ in range(n_graphs):
+        index = (torch.rand(n, n, generator=draw) < 0.6).fill_diagonal_(True).nonzero().T
+        several.append(bn.Sparse(index, torch.randn(index.shape[1], channels, generator=draw, dtype=dtype), n))
+    return bn.Sparse.pack(several) if n_graphs > 1 else several[0]
+
+
+def block_of(channels, *, dropout=0.3, residual=True, dtype=torch.float64, **options):
+    """The first block of a network, with factors, shifts and running statistics that are not those of the beginning."""
+    torch.manual_seed(1)
+    net = bn.InvariantNet(
+        "n n", [channels] * 3, 2, norm="batch", dropout=dropout, residual=residual, normalize="listed", **options
+    )
+    block = net.blocks[0].to(dtype)
+    with torch.no_grad():
+        for one in (block.norm.weight, block.norm.bias, block.norm.running_mean):
+            one.normal_()
+        block.norm.running_var.uniform_(0.5, 2)
+    return block
+
+
+def ran(block, x, *, at_once, monkeypatch, pull=None):
+    """What comes of a block, all gradients, and running statistics afterwards."""
+    block = copy.deepcopy(block)
+    calls = []
+    with monkeypatch.context() as patch:
+        if at_once:
+            real = between._call
+            patch.setattr(between, "_call", lambda name, *given: calls.append(name) or real(name, *given))
+        else:
+            patch.setattr(Block, "_is_usual", lambda self: False)
+        torch.manual_seed(7)
+        values = x.values.detach().clone().requires_grad_()
+        found = block(x.with_values(values))
+        pull = torch.randn_like(found.values) if pull is None else pull
+        gradients = torch.autograd.grad(found.values, [values, *block.parameters()], pull)
+    assert not at_once or calls
+    return [found.values, *gradients, block.norm.running_mean, block.norm.running_var]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("n_graphs", [1, 3])
+@pytest.mark.parametrize("channels", [1, 3, 16, 48, 70])
+def test_a_block_is_what_it_is_operation_by_operation(
+    channels, n_graphs, dropout, residual, training, threads, monkeypatch
+):
+    block = block_of(channels, dropout=dropout, residual=residual).train(training)
+    x = graphs_of(channels, n_graphs=n_graphs)
+    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
+    assert_close(found, wanted)
+
+
+def test_single_precision_differs_by_rounding_alone(threads, monkeypatch):
+    x = graphs_of(48, n=60, dtype=torch.float32)
+    block = block_of(48, dtype=torch.float32)
+    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
+    exact = ran(block.double(), x.map(torch.Tensor.double), at_once=False, monkeypatch=monkeypatch)
+    for one, other, right in zip(found, wanted, exact, strict=True):
+        scale = right.abs().max()
+        assert (one - right).abs().max() / scale < 1e-5 + 2 * (other - right).abs().max() / scale
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_moments_far_from_zero_are_exact(dtype, threads):
+    rows = (torch.randn(1000, 5, dtype=torch.float64) * torch.tensor([1, 2, 1e-3, 5, 0]) + 1000).to(dtype)
+    found = between.moments_of(rows)
+    assert_close(found.mean, rows.double().mean(0), rtol=1e-7, atol=0)
+    assert_close(found.variance, rows.double().var(0, correction=0), rtol=1e-4, atol=1e-12)
+
+
+def test_what_is_no_number_stays_so(monkeypatch):
+    x = graphs_of(4)
+    x.values[5, 2] = torch.nan
+    block = block_of(4, dropout=0.0).eval()
+    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
+    assert found[0].isnan().any()
+    assert_close(found, wanted, equal_nan=True)
+
+
+def test_second_derivatives_are_those_of_the_operations(monkeypatch):
+    x, block = graphs_of(2, n=4), block_of(2, dropout=0.0)
+    weight = block.norm.weight
+
+    def run(values, factor):
+        own = copy.copy(block.norm)
+        own._parameters = {**block.norm._parameters, "weight": factor}
+        with monkeypatch.context() as patch:
+            patch.setitem(block._modules, "norm", own)
+            return block(x.with_values(values)).values
+
+    given = (x.values.clone().requires_grad_(), weight.detach().clone().requires_grad_())
+    assert torch.autograd.gradgradcheck(run, given, atol=1e-4)
+
+
+def test_gradients_are_found_only_where_they_are_asked_for(monkeypatch):
+    x, block = graphs_of(3), block_of(3)
+    block.norm.weight.requires_grad_(False)
+    found = block(x).values
+    found.sum().backward()
+    assert block.norm.weight.grad is None
+    assert block.norm.bias.grad is not None
+
+
+def test_whoever_looks_at_a_part_sees_it(monkeypatch):
+    block, x, seen = block_of(3), graphs_of(3), []
+    for part in (block.norm, block.activation, block.activation.module, block.dropout):
+        handle = part.register_forward_hook(lambda module, *_: seen.append(module))
+        block(x)
+        handle.remove()
+        assert seen == [part]
+        seen.clear()
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(module))
+    block(x)
+    handle.remove()
+    assert {block.norm, block.activation, block.dropout} <= set(seen)
+
+
+class Seen(TorchDispatchMode):
+    """Counts batch normalisations."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        self.count += "batch_norm" in str(function)
+        return function(*arguments, **(options or {}))
+
+
+def test_whoever_looks_at_operations_sees_them():
+    block, x = block_of(3), graphs_of(3)
+    with Seen() as seen:
+        block(x)
+    assert seen.count == 1
+
+
+def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
+    monkeypatch.setattr(between, "_call", None)
+    x = graphs_of(3)
+    for options in ({"activation": "gelu"}, {"activation": torch.nn.PReLU}):
+        block_of(3, **options)(x)
+    net = bn.InvariantNet("n n", [3, 3], 2, norm="graph").double()
+    net.blocks[0](x)
+
+
+def test_few_numbers_are_left_to_the_operations(monkeypatch):
+    monkeypatch.setattr(between, "_call", None)
+    monkeypatch.setattr(between, "WORTH", 10**6)
+    block_of(3)(graphs_of(3))
+
+
+def test_graphs_that_were_changed_behind_the_back_of_a_support_are_refused():
+    x, block = graphs_of(3), block_of(3)
+    block(x)
+    x.support.graphs.numpy()[4] = 10**6
+    with pytest.raises(IndexError, match="the graphs of a support have changed"):
+        block(x)
+
+
+def test_a_network_of_blocks_learns_the_same(monkeypatch):
+    x = graphs_of(3, n_graphs=4)
+    losses = []
+    for at_once in (True, False):
+        with monkeypatch.context() as patch:
+            if not at_once:
+                patch.setattr(Block, "_is_usual", lambda self: False)
+            torch.manual_seed(0)
+            options = {"norm": "batch", "dropout": 0.2, "residual": True, "normalize": "listed"}
+            net = bn.InvariantNet(
+                "n n", [3, 8, 8, 8], 2, pool_over="listed", reduce=("mean", "max"), **options
+            ).double()
+            optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+            for _ in range(10):
+                loss = net(x).square().sum()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            losses.append(net.eval()(x).sum().item())
+    assert_close(torch.tensor(losses[:11]), torch.tensor(losses[11:]))
