@@ -152,6 +152,19 @@ def test_whoever_looks_at_a_part_sees_it(monkeypatch):
     assert {block.norm, block.activation, block.dropout} <= set(seen)
 
 
+@pytest.mark.filterwarnings("ignore:For backward hooks to be called:UserWarning")
+@pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
+def test_whoever_looks_at_the_gradients_of_all_modules_sees_them(kind):
+    block, x, seen = block_of(3), graphs_of(3), []
+    register = getattr(torch.nn.modules.module, f"register_module_{kind}")
+    handle = register(lambda module, *_: seen.append(module))
+    try:
+        block(x).values.sum().backward()
+    finally:
+        handle.remove()
+    assert block.activation.module in seen
+
+
 class Seen(TorchDispatchMode):
     """Counts batch normalisations."""
 
@@ -213,3 +226,164 @@ def test_a_network_of_blocks_learns_the_same(monkeypatch):
                 losses.append(loss.item())
             losses.append(net.eval()(x).sum().item())
     assert_close(torch.tensor(losses[:11]), torch.tensor(losses[11:]))
+
+
+def both(monkeypatch, run):
+    """What a function of a block gives, by kernels and operation by operation; the same kernels must have run."""
+    found = []
+    for at_once in (True, False):
+        with monkeypatch.context() as patch:
+            if not at_once:
+                patch.setattr(Block, "_is_usual", lambda self: False)
+            torch.manual_seed(3)
+            found.append(run(block_of(4)))
+    return found
+
+
+def test_parts_in_different_modes_each_keep_theirs(monkeypatch):
+    x = graphs_of(4)
+
+    def run(block, norm, dropout):
+        block.norm.train(norm)
+        block.dropout.train(dropout)
+        values = x.values.clone().requires_grad_()
+        found = block(x.with_values(values)).values
+        found.square().sum().backward()
+        return found, values.grad, block.norm.running_mean
+
+    for norm, dropout in ((True, False), (False, True)):
+        assert_close(*both(monkeypatch, lambda block, n=norm, d=dropout: run(block, n, d)))
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-3, 10.0])
+def test_any_number_may_be_added_to_the_variance(eps, monkeypatch):
+    x = graphs_of(4)
+
+    def run(block):
+        block.norm.eps = eps
+        with torch.no_grad():
+            block.layer.weight[..., 1] = 0  # a channel of one value, whose variance is zero
+        values = x.values.clone().requires_grad_()
+        block(x.with_values(values)).values.square().sum().backward()
+        return values.grad, block.norm.weight.grad, block.norm.bias.grad
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_gradients_may_lie_in_memory_as_they_like(monkeypatch):
+    x = graphs_of(4)
+    wide = torch.randn(4, len(x.values), dtype=torch.float64).T
+
+    def run(block):
+        values = x.values.clone().requires_grad_()
+        found = block(x.with_values(values)).values
+        return [
+            torch.autograd.grad(found, values, pull, retain_graph=True) for pull in (wide, wide[:1].expand_as(wide))
+        ]
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_several_gradients_at_a_time_and_transforms_are_those_of_the_operations(monkeypatch):
+    x = graphs_of(4)
+    several = torch.randn(3, *x.values.shape, dtype=torch.float64)
+
+    def run(block):
+        block.dropout.p = 0.0
+        values = x.values.clone().requires_grad_()
+        found = block(x.with_values(values)).values
+        batched = torch.autograd.grad(found, [values, block.norm.weight], several, is_grads_batched=True)
+        block.eval()
+        slope = torch.func.grad(lambda given: block(x.with_values(given)).values.square().sum())(x.values)
+        _, tangent = torch.func.jvp(lambda given: block(x.with_values(given)).values, (x.values,), (several[0],))
+        return *batched, slope, tangent
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
+    x, block = graphs_of(4), block_of(4, dropout=0.0)
+
+    def gradient(unpack):
+        values = x.values.clone().requires_grad_()
+        with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, unpack):
+            found = between.go_between(
+                values,
+                (block.norm.weight, block.norm.bias),
+                between.moments_of(values),
+                eps=1e-5,
+                learned=True,
+                dropped=None,
+                before=None,
+            )
+        return torch.autograd.grad(found.sum(), values)[0]
+
+    with pytest.raises(RuntimeError):
+        gradient(lambda kept: kept[:3])
+    assert_close(gradient(torch.Tensor.float), gradient(torch.clone), atol=1e-5, rtol=1e-4)
+
+
+def test_a_shift_may_change_before_the_gradient_is_asked_for(monkeypatch):
+    x = graphs_of(4)
+
+    def run(block):
+        block.dropout.p = 0.0
+        found = block(x).values
+        with torch.no_grad():
+            block.norm.bias.add_(100)
+        found.sum().backward()
+        return block.norm.bias.grad
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_supports_made_in_inference_mode_can_be_learned_from(monkeypatch):
+    with torch.inference_mode():
+        made = graphs_of(4)
+
+    def run(block):
+        found = block(bn.Sparse.on(made.support, made.values.clone())).values
+        found.sum().backward()
+        return found, block.norm.weight.grad
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_running_statistics_do_not_depend_on_the_default_type(monkeypatch):
+    x = graphs_of(4, n=200, n_graphs=2)  # more rows than half precision can count
+
+    def run(block):
+        torch.set_default_dtype(torch.float16)
+        try:
+            block(x)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        return block.norm.running_mean, block.norm.running_var
+
+    assert_close(*both(monkeypatch, run))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
+    monkeypatch.setattr(between, "_call", None)
+
+    class Other(bn.ChannelDropout):
+        pass
+
+    x, block = graphs_of(4), block_of(4)
+    block.dropout = Other(0.1, 2)
+    block(x)
+    block = block_of(4)
+    block.norm.running_mean = block.norm.running_var = None
+    block(x)
+    block = block_of(4, dropout=0.0).eval().requires_grad_(False)
+    torch.jit.trace(lambda values: block(x.with_values(values)).values.detach(), x.values, check_trace=False)
+    one = bn.Sparse(torch.tensor([[0], [1]]), torch.ones(1, 4, dtype=torch.float64), 3)
+    block(one)
+
+
+def test_graphs_that_were_made_negative_are_refused():
+    x, block = graphs_of(3), block_of(3)
+    x.support.graphs.numpy()[4] = -1
+    with pytest.raises(IndexError, match="the graphs of a support have changed"):
+        block(x)

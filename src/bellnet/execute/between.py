@@ -42,7 +42,8 @@ class Moments(NamedTuple):
 
 def can_go_between(rows: Tensor, others: Sequence[Tensor]) -> bool:
     """Whether kernels do it for (rows, channels) numbers, beside others of the same type."""
-    if wants_plain() or len(rows) < 2 or rows.numel() < WORTH:
+    is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    if is_traced or wants_plain() or len(rows) < 2 or rows.numel() < WORTH:
         return False
     return all(one.dtype == rows.dtype and one.device == rows.device for one in others) and can_call([rows, *others])
 
@@ -93,7 +94,10 @@ class _Between(torch.autograd.Function):
         eps: float,
         learned: bool,
     ) -> Tensor:
-        ctx.save_for_backward(rows, weight, bias, *moments, *(dropped or (None, None)))
+        ctx.save_for_backward(rows, weight)
+        # Short ones, and one that a support has: whoever looks at what is saved need not see them. A shift may change
+        # before the gradient is asked for, and is not asked for then.
+        ctx.bias, ctx.moments, ctx.dropped = bias.detach().clone(), moments, dropped
         ctx.eps, ctx.learned, ctx.shape = eps, learned, rows.shape
         (lying,) = as_they_are([rows])
         result = torch.empty_like(lying)
@@ -104,31 +108,28 @@ class _Between(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         (gradient,) = gradients
-        rows, weight, bias, mean, variance, kept, graphs = ctx.saved_tensors
-        dropped = None if kept is None else Dropped(kept, graphs)
-        of_before = gradient if ctx.needs_input_grad[3] else None
+        rows, weight = ctx.saved_tensors
+        bias, (mean, variance), dropped = ctx.bias, ctx.moments, ctx.dropped
+        *asked, asks_before = ctx.needs_input_grad[:4]
+        of_before = gradient if asks_before else None
         nothing = (None, None, None, None)
-        if torch.is_grad_enabled() or is_batched(gradient) or not can_go_between(rows, [gradient, weight, bias]):
+        # Somebody may look at this pass, too, or have made something else of what was saved.
+        is_watched = torch.is_grad_enabled() or is_batched(gradient)
+        if is_watched or rows.shape != ctx.shape or not can_go_between(rows, [gradient, weight, bias]):
             with torch.enable_grad():
-                own = [one.view_as(one) for one in (rows, weight, bias)]
-                moments = None if ctx.learned else Moments(mean, variance)
-                again = _plainly(own[0], own[1], own[2], moments, ctx.eps, dropped)
-                wanted = [one for one, is_asked in zip(own, ctx.needs_input_grad, strict=False) if is_asked]
+                own = [rows.view_as(rows), weight.view_as(weight), bias.clone().requires_grad_()]
+                again = _plainly(own[0], own[1], own[2], None if ctx.learned else ctx.moments, ctx.eps, dropped)
+                wanted = [one for one, is_asked in zip(own, asked, strict=True) if is_asked]
                 found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=True) if wanted else ())
-            asked = ctx.needs_input_grad[:3]
             return (*[next(found) if is_asked else None for is_asked in asked], of_before, *nothing)
-        if rows.shape != ctx.shape:  # hooks of saved tensors may have made something else of it
-            raise RuntimeError(
-                f"what was saved for the gradient had shape {tuple(ctx.shape)}, not {tuple(rows.shape)}."
-            )
         lying, pulled = as_they_are([rows, gradient])
-        factor, shift = _affine(weight, bias, Moments(mean, variance), ctx.eps)
+        factor, shift = _affine(weight, bias, ctx.moments, ctx.eps)
         given = (_graphs(dropped, lying), lying, factor, shift, *_kept(dropped), pulled)
         sums, products = torch.empty(2, rows.shape[1], dtype=torch.float64).unbind()
         _call("between_sums", lying, (*given, mean.to(rows.dtype), sums, products))
-        inverse = torch.rsqrt(variance + ctx.eps)
+        inverse = _inverse(variance, ctx.eps)
         result = None
-        if ctx.needs_input_grad[0]:
+        if asked[0]:
             result = torch.empty_like(lying)
             moving: tuple[Tensor | None, Tensor | None] = (None, None)
             if ctx.learned:  # every row moves the moments
@@ -147,7 +148,7 @@ def _plainly(
         mean = rows.mean(0)
         moments = Moments(mean, (rows - mean).square().mean(0))
     mean, variance = (one.to(rows.dtype) for one in moments)
-    result = torch.relu((rows - mean) * torch.rsqrt(variance + eps) * weight + bias)
+    result = torch.relu((rows - mean) * _inverse(variance, eps) * weight + bias)
     if dropped is None:
         return result
     return result * (dropped.kept if dropped.graphs is None else dropped.kept.index_select(0, dropped.graphs))
@@ -155,8 +156,13 @@ def _plainly(
 
 def _affine(weight: Tensor, bias: Tensor, moments: Moments, eps: float) -> tuple[Tensor, Tensor]:
     """Normalising and the learned factors as one factor and one shift of every channel."""
-    factor = weight.detach().double() * torch.rsqrt(moments.variance + eps)
+    factor = weight.detach().double() * _inverse(moments.variance, eps)
     return factor.to(weight.dtype), (bias.detach() - moments.mean * factor).to(weight.dtype)
+
+
+def _inverse(variance: Tensor, eps: float) -> Tensor:
+    """One over the root; of a channel that has one value only, if nothing is added to that, zero."""
+    return torch.where(variance + eps == 0, 0.0, torch.rsqrt(variance + eps))
 
 
 def _kept(dropped: Dropped | None) -> tuple[Tensor | None]:

@@ -113,13 +113,16 @@ class EntryNorm(NotScripted, nn.Module):
 
     def moments(self, x: Sparse) -> Moments | None:
         """What kernels normalise listed rows by; None where they do not. Running statistics follow, as in a call."""
-        if self.over != "batch" or self.parts is not None or not can_go_between(x.values, [self.weight, self.bias]):
+        if self.over != "batch" or self.parts is not None or self.running_mean is None:
             return None
         check_sparse(self._reception.call, x, self.axes, self.channels)
+        own = (self.weight, self.bias, self.running_mean, self.running_var)
+        if any(one.shape != (self.channels,) for one in own) or not can_go_between(x.values, own):
+            return None
         if not self.training:
             return Moments(self.running_mean.double(), self.running_var.double())
         found = moments_of(x.values)
-        self._follow(torch.tensor(len(x.values)), *found)
+        self._follow(torch.tensor(len(x.values), dtype=torch.float64), *found)
         return found
 
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
@@ -169,7 +172,7 @@ class EntryNorm(NotScripted, nn.Module):
     def _follow(self, count: Tensor, mean: Tensor, variance: Tensor) -> None:
         with torch.no_grad():
             unbiased = variance * (count / (count - 1).clamp(min=1))
-            pace = self.momentum * (count > 0).reshape(-1)  # a batch without nodes says nothing
+            pace = self.momentum * (count > 0).to(count.dtype).reshape(-1)  # a batch without nodes says nothing
             self.running_mean += pace * (mean.reshape(-1) - self.running_mean)
             self.running_var += pace * (unbiased.reshape(-1) - self.running_var)
 

@@ -5,7 +5,12 @@ from math import isfinite
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _global_backward_hooks, _global_forward_hooks, _global_forward_pre_hooks
+from torch.nn.modules.module import (
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+)
 
 from bellnet.errors import OptionError
 from bellnet.execute import Dropped
@@ -29,6 +34,8 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
+HOOKS = (_global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks)
+"""Torch's own lists of those that look at all modules."""
 KEEPING_ZEROS = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh})
 """Modules that make new tensors, zero wherever the old ones are."""
 
@@ -88,7 +95,7 @@ def is_rectifying(module: nn.Module) -> bool:
 
 def nobody_looks() -> bool:
     """Whether there are no hooks that look at all modules."""
-    return not (_global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks)
+    return not any(HOOKS)
 
 
 def is_untouched(module: nn.Module) -> bool:
