@@ -187,7 +187,7 @@ def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
     x = graphs_of(3)
     for options in ({"activation": "gelu"}, {"activation": torch.nn.PReLU}):
         block_of(3, **options)(x)
-    net = bn.InvariantNet("n n", [3, 3], 2, norm="graph").double()
+    net = bn.InvariantNet("n n", [3, 3], 2, norm="graph", residual=True).double()
     net.blocks[0](x)
 
 
@@ -197,12 +197,19 @@ def test_few_numbers_are_left_to_the_operations(monkeypatch):
     block_of(3)(graphs_of(3))
 
 
-def test_graphs_that_were_changed_behind_the_back_of_a_support_are_refused():
-    x, block = graphs_of(3), block_of(3)
-    block(x)
-    x.support.graphs.numpy()[4] = 10**6
+@pytest.mark.parametrize("wrong", [-1, 3, 10**6])
+def test_graphs_that_are_not_there_are_refused(wrong):
+    rows, kept = torch.randn(5, 4), torch.ones(3, 4)
+    graphs = torch.tensor([0, 0, 1, wrong, 2])
+    options = {"eps": 1e-5, "learned": True, "before": None}
     with pytest.raises(IndexError, match="the graphs of a support have changed"):
-        block(x)
+        between.go_between(
+            rows,
+            (torch.ones(4), torch.zeros(4)),
+            between.moments_of(rows),
+            dropped=between.Dropped(kept, graphs),
+            **options,
+        )
 
 
 def test_a_network_of_blocks_learns_the_same(monkeypatch):
@@ -380,10 +387,3 @@ def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
     torch.jit.trace(lambda values: block(x.with_values(values)).values.detach(), x.values, check_trace=False)
     one = bn.Sparse(torch.tensor([[0], [1]]), torch.ones(1, 4, dtype=torch.float64), 3)
     block(one)
-
-
-def test_graphs_that_were_made_negative_are_refused():
-    x, block = graphs_of(3), block_of(3)
-    x.support.graphs.numpy()[4] = -1
-    with pytest.raises(IndexError, match="the graphs of a support have changed"):
-        block(x)
