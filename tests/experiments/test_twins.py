@@ -114,9 +114,12 @@ def test_twins_are_taken_together_where_they_save_enough(tmp_path, monkeypatch):
     assert load_set("MUTAG", folder).kinds is None
     found = graph_data.load_graphs("MUTAG", folder).graphs
     saved = sum(graph.n**2 - len(kinds_of(graph)) ** 2 for graph in found) / len(found)
-    assert saved > 0
-    for worth, together in ((saved * 0.99, True), (saved * 1.01, False)):
-        monkeypatch.setattr(graph_data, "WORTH", worth)
+    share = 1 - saved / (sum(graph.n**2 for graph in found) / len(found))
+    assert 0 < share < 1
+    limits = ((0.99, 1.01, True), (1.01, 1.01, False), (0.99, 0.99, False))
+    for worth, most_left, together in limits:
+        monkeypatch.setattr(graph_data, "WORTH", saved * worth)
+        monkeypatch.setattr(graph_data, "MOST_LEFT", share * most_left)
         graph_data._load.cache_clear()
         graphs = load_set("MUTAG", folder)
         assert (graphs.kinds is not None) == together
@@ -128,6 +131,7 @@ def test_a_cell_learns_the_same_with_twins_together(tmp_path, monkeypatch):
     folder = write_set(tmp_path / "data")
     cell = tiny(data=folder, channels=(4, 5, 6))
     found = []
+    monkeypatch.setattr(graph_data, "MOST_LEFT", 1)
     for worth in (0, 1000):
         monkeypatch.setattr(graph_data, "WORTH", worth)
         graph_data._load.cache_clear()

@@ -387,3 +387,50 @@ def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
     torch.jit.trace(lambda values: block(x.with_values(values)).values.detach(), x.values, check_trace=False)
     one = bn.Sparse(torch.tensor([[0], [1]]), torch.ones(1, 4, dtype=torch.float64), 3)
     block(one)
+
+
+def test_nothing_is_passed_back_where_the_number_is_zero(monkeypatch):
+    x = graphs_of(4)
+
+    def run(block):
+        torch.nn.init.zeros_(block.norm.weight)
+        torch.nn.init.zeros_(block.norm.bias)
+        block(x).values.sum().backward()
+        return block.norm.weight.grad, block.norm.bias.grad
+
+    found, wanted = both(monkeypatch, run)
+    assert not found[1].any()
+    assert_close(found, wanted)
+
+
+def test_other_devices_by_default_change_nothing(monkeypatch):
+    x = graphs_of(4)
+
+    def run(block):
+        values = x.values.clone().requires_grad_()
+        with torch.device("meta"):
+            found = block(x.with_values(values)).values
+            gradient = torch.autograd.grad(found, values, torch.ones_like(found))[0]
+        return found, gradient, block.norm.running_mean
+
+    assert_close(*both(monkeypatch, run))
+
+
+def test_running_statistics_may_change_before_the_gradient_is_asked_for():
+    x, block = graphs_of(4), block_of(4).eval()
+    gradients = []
+    for factor in (1, 4):
+        found = block(x).values
+        block.norm.running_var.mul_(factor)
+        gradients.append(torch.autograd.grad(found.square().sum(), block.norm.weight)[0])
+    assert_close(*gradients)
+
+
+def test_gradients_have_a_graph_only_if_that_is_asked_for():
+    x, block = graphs_of(4), block_of(4)
+    found = block(x).values
+    several = torch.ones(2, *found.shape, dtype=found.dtype)
+    (gradient,) = torch.autograd.grad(found, [block.norm.weight], several, is_grads_batched=True, retain_graph=True)
+    assert not gradient.requires_grad
+    (gradient,) = torch.autograd.grad(found, [block.norm.weight], several[0], create_graph=True)
+    assert gradient.requires_grad

@@ -1,7 +1,8 @@
 """What stands between two layers on listed rows: normalise over the batch, rectify, drop channels, add what was before.
 
 Operation by operation that takes a dozen passes over the rows, forwards and backwards, and keeps three tensors of their
-size. Kernels take five and keep the rows that came (`kernels/between.h`). Whoever looks at operations is shown them.
+size. Kernels take four and keep the rows that came (`kernels/between.h`). Whoever traces or transforms operations, or
+dispatches them, is shown them.
 """
 
 import ctypes
@@ -50,7 +51,7 @@ def can_go_between(rows: Tensor, others: Sequence[Tensor]) -> bool:
 
 def moments_of(rows: Tensor) -> Moments:
     """Those of (rows, channels) numbers, at least one row."""
-    found = Moments(*torch.empty(2, rows.shape[1], dtype=torch.float64).unbind())
+    found = Moments(*rows.new_empty(2, rows.shape[1], dtype=torch.float64).unbind())
     (lying,) = as_they_are([rows.detach()])
     _call("moments", lying, (lying, *found))
     return found
@@ -114,18 +115,19 @@ class _Between(torch.autograd.Function):
         of_before = gradient if asks_before else None
         nothing = (None, None, None, None)
         # Somebody may look at this pass, too, or have made something else of what was saved.
-        is_watched = torch.is_grad_enabled() or is_batched(gradient)
+        further = torch.is_grad_enabled()
+        is_watched = further or is_batched(gradient)
         if is_watched or rows.shape != ctx.shape or not can_go_between(rows, [gradient, weight, bias]):
             with torch.enable_grad():
                 own = [rows.view_as(rows), weight.view_as(weight), bias.clone().requires_grad_()]
                 again = _plainly(own[0], own[1], own[2], None if ctx.learned else ctx.moments, ctx.eps, dropped)
                 wanted = [one for one, is_asked in zip(own, asked, strict=True) if is_asked]
-                found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=True) if wanted else ())
+                found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=further) if wanted else ())
             return (*[next(found) if is_asked else None for is_asked in asked], of_before, *nothing)
         lying, pulled = as_they_are([rows, gradient])
         factor, shift = _affine(weight, bias, ctx.moments, ctx.eps)
         given = (_graphs(dropped, lying), lying, factor, shift, *_kept(dropped), pulled)
-        sums, products = torch.empty(2, rows.shape[1], dtype=torch.float64).unbind()
+        sums, products = rows.new_empty(2, rows.shape[1], dtype=torch.float64).unbind()
         _call("between_sums", lying, (*given, mean.to(rows.dtype), sums, products))
         inverse = _inverse(variance, ctx.eps)
         result = None

@@ -22,6 +22,8 @@ Places = tuple[int, ...]
 T = TypeVar("T")
 WORTH = 2000
 """How many pairs of nodes of a graph twins must save, on the average, to be taken together. It has its price."""
+MOST_LEFT = 0.5
+"""The most that may be left of all pairs then: kernels take less time for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,8 @@ def _kinds(graphs: Sequence[data.Graph], encoded: Sequence[Sparse]) -> tuple[Kin
     if pairs <= WORTH * len(graphs):
         return None
     kinds = [kinds_of(graph) for graph in graphs]
-    if pairs - sum(len(some) ** 2 for some in kinds) <= WORTH * len(graphs):
+    left = sum(len(some) ** 2 for some in kinds)
+    if pairs - left <= WORTH * len(graphs) or left > MOST_LEFT * pairs:
         return None
     return tuple(map(Kinds.of, encoded, kinds))
 

@@ -120,9 +120,11 @@ class EntryNorm(NotScripted, nn.Module):
         if any(one.shape != (self.channels,) for one in own) or not can_go_between(x.values, own):
             return None
         if not self.training:
-            return Moments(self.running_mean.double(), self.running_var.double())
+            seen = (self.running_mean, self.running_var)
+            # Copies, since others may follow before a gradient is asked for.
+            return Moments(*(one.detach().to(torch.float64, copy=True) for one in seen))
         found = moments_of(x.values)
-        self._follow(torch.tensor(len(x.values), dtype=torch.float64), *found)
+        self._follow(found.mean.new_tensor(len(x.values)), *found)
         return found
 
     def _normalise(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
