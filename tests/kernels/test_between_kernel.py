@@ -8,6 +8,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
+from bellnet.errors import SupportError
 from bellnet.execute import between
 from bellnet.kernels import kernels
 from bellnet.nn.stack import Block
@@ -202,7 +203,7 @@ def test_graphs_that_are_not_there_are_refused(wrong):
     rows, kept = torch.randn(5, 4), torch.ones(3, 4)
     graphs = torch.tensor([0, 0, 1, wrong, 2])
     options = {"eps": 1e-5, "learned": True, "before": None}
-    with pytest.raises(IndexError, match="the graphs of a support have changed"):
+    with pytest.raises(SupportError, match="was changed after it was made"):
         between.go_between(
             rows,
             (torch.ones(4), torch.zeros(4)),

@@ -4,6 +4,7 @@ import torch
 
 from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse
 from bellnet.errors import DeclarationError, OptionError, ShapeError, SizesError, SupportError, TensorError
+from bellnet.execute import Dropped, Moments, go_between
 from tests.messages.case import Case
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
@@ -19,6 +20,13 @@ def _batch(n_graphs=2):
 
 def _ratings():
     return _sparse(sizes={"u": 3, "i": 4})
+
+
+def _after_a_layer(graphs):
+    """What follows a layer, on four tuples of three graphs."""
+    scale, moments = (torch.ones(2), torch.zeros(2)), Moments(torch.zeros(2), torch.ones(2))
+    dropped = Dropped(torch.ones(3, 2), torch.tensor(graphs))
+    return go_between(torch.ones(4, 2), scale, moments, eps=1e-5, learned=True, dropped=dropped, before=None)
 
 
 def _edges(spec="n n -> n n", **options):
@@ -106,6 +114,15 @@ Sparse(index, values, sizes): values must have one row of channels for each of t
         """\
 Sparse(index, values, sizes): index is on cpu, but values are on meta.
 Move one of them: index.to("meta").""",
+    ),
+    Case(
+        "index was changed",
+        SupportError,
+        lambda: _after_a_layer([0, 1, 7, 2]),
+        """\
+the index of a Sparse was changed after it was made.
+The graphs of its 4 tuples must be from 0 to 2, but 4 are from 0 to 7.
+Leave index as it is, and make another one: Sparse(index, values, sizes).""",
     ),
     Case(
         "index is a list",

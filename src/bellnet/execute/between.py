@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from bellnet.errors import SupportError
 from bellnet.execute.calling import as_they_are, can_call, n_threads
 from bellnet.execute.transforms import is_batched, wants_plain
 from bellnet.kernels import TYPES, kernels
@@ -175,9 +176,14 @@ def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
     """The graph of every row, looked at once more: whoever has that memory may have written anything into it."""
     if dropped is None or dropped.graphs is None:
         return None
-    least, most = dropped.graphs.aminmax()
+    least, most = (int(one) for one in dropped.graphs.aminmax())
     if len(dropped.graphs) != len(rows) or least < 0 or most >= len(dropped.kept):
-        raise IndexError("the graphs of a support have changed since it was made.")
+        raise SupportError(
+            "the index of a Sparse was changed after it was made.\n"
+            f"The graphs of its {len(rows)} tuples must be from 0 to {len(dropped.kept) - 1}, but {len(dropped.graphs)} are "
+            f"from {least} to {most}.\n"
+            "Leave index as it is, and make another one: Sparse(index, values, sizes)."
+        )
     return dropped.graphs.contiguous()
 
 
