@@ -180,8 +180,8 @@ def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
     if len(dropped.graphs) != len(rows) or least < 0 or most >= len(dropped.kept):
         raise SupportError(
             "the index of a Sparse was changed after it was made.\n"
-            f"The graphs of its {len(rows)} tuples must be from 0 to {len(dropped.kept) - 1}, but {len(dropped.graphs)} are "
-            f"from {least} to {most}.\n"
+            f"The graphs of its {len(rows)} tuples must be from 0 to {len(dropped.kept) - 1}, "
+            f"but {len(dropped.graphs)} are from {least} to {most}.\n"
             "Leave index as it is, and make another one: Sparse(index, values, sizes)."
         )
     return dropped.graphs.contiguous()
