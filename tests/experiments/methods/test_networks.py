@@ -133,6 +133,17 @@ def test_nodes_are_sorted_into_a_line_that_most_graphs_fill(task):
     assert method("dgcnn").make(task, 3, options).sort.k == 10, "not fewer than the convolutions need"
 
 
+def test_sums_over_neighbours_are_those_of_messages_along_edges(task):
+    from torch_geometric.nn import GINConv
+
+    together = examples_of(task.graphs).together([3, 8, 1])
+    one_way = together.edge_index[:, :-3]  # directed, as no graph of the data set is
+    twice = torch.cat([one_way, one_way[:, :2]], dim=1)
+    together = replace(together, x=torch.randn(together.x.shape[0], 4, dtype=torch.float64), edge_index=twice)
+    layer = GINConv(torch.nn.Linear(4, 3)).double()
+    torch.testing.assert_close(layer(together.x, together.heard), layer(together.x, together.edge_index))
+
+
 def test_penalties_are_a_part_of_the_loss_of_pooling(task):
     pooling = method("diffpool")
     net = pooling.make(task, 2, _options("diffpool")).eval()

@@ -1,8 +1,9 @@
 """Graphs as message passing networks see them, and some of them side by side."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -27,6 +28,17 @@ class Together:
     def num_graphs(self) -> int:
         """How many there are."""
         return len(self.y)
+
+    @cached_property
+    def heard(self) -> Tensor:
+        """In row i a one for every edge to node i, in the column where it begins.
+
+        By such a matrix PyTorch Geometric's layers multiply where they add up neighbours, without a message an edge.
+        """
+        n, ones = len(self.x), self.x.new_ones(self.edge_index.shape[1])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+            return torch.sparse_coo_tensor(self.edge_index.flip(0), ones, (n, n), check_invariants=True).to_sparse_csr()
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ class _Net(nn.Module):
         x = batch.x
         pooled = [global_add_pool(x, batch.batch, batch.num_graphs)]
         for layer, norm in zip(self.layers, self.norms, strict=True):
-            x = torch.relu(norm(layer(x, batch.edge_index)))
+            x = torch.relu(norm(layer(x, batch.heard)))
             pooled.append(global_add_pool(x, batch.batch, batch.num_graphs))
         said: Tensor = self.head(self.drop(torch.cat(pooled, dim=1)))
         return said
