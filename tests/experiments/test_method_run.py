@@ -1,14 +1,16 @@
 """Running cells of other methods: records, going on after being killed, side by side, one command at a time."""
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from bellnet.cli import main
 from bellnet.errors import DataError
-from bellnet.experiments import MethodCell, Records, cells_of_methods, run_cells, write_report
+from bellnet.experiments import MethodCell, Records, cells_of_methods, run_cells, train, write_report
 from bellnet.experiments.alone import alone
+from bellnet.experiments.methods.gin import Isomorphism
 from tests.experiments.graphs import write_set
 
 
@@ -48,6 +50,22 @@ def test_a_network_is_recorded_epoch_by_epoch_and_a_kernel_at_once(data, tmp_pat
     assert records.path.read_bytes() == before
     write_report(tmp_path)
     assert "| GIN, nested | " in (tmp_path / "report.md").read_text()
+
+
+def test_methods_keep_freed_memory_while_they_compute_as_the_paper_s_network_does(data, tmp_path, monkeypatch):
+    kept = []
+
+    @contextmanager
+    def keeping():
+        kept.append("begun")
+        yield
+        kept.append("given back")
+
+    monkeypatch.setattr(train, "freed_memory_kept", keeping)
+    run = Isomorphism.run
+    monkeypatch.setattr(Isomorphism, "run", lambda *given: (kept.append("run"), run(*given))[1])
+    train.run_cell(_small("gin", data), tmp_path)
+    assert kept == ["begun", "run", "given back"]
 
 
 def test_a_cell_that_was_stopped_starts_again_and_gives_the_same(data, tmp_path):

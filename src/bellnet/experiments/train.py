@@ -54,7 +54,8 @@ def run_cell(
         if report is not None:
             report(cell, line)
 
-    result = cell.compute(record)
+    with freed_memory_kept():
+        result = cell.compute(record)
     if result is None:
         with _quiet():
             result = _learned(cell, records, record, note or (lambda cell, words: None))
