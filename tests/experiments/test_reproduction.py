@@ -7,7 +7,7 @@ import pytest
 from bellnet.experiments import Records, tables_of
 
 ROOT = Path(__file__).parents[2]
-SEEDS = {"table1": 0, "table2": 0, "table3": 100}
+SEEDS = {"table1": {0}, "table2": {0}, "table3": {100, 101, 102}}
 PAGES = {"table1": "reproduction.md", "table2": "reproduction.md", "table3": "table3.md"}
 
 
@@ -26,9 +26,9 @@ def test_every_cell_of_table_1_was_run():
     assert all(cell != "-" for row in table.rows for cell in row)
 
 
-@pytest.mark.parametrize(("name", "seed"), SEEDS.items())
-def test_every_record_says_where_it_comes_from(name, seed):
+@pytest.mark.parametrize(("name", "seeds"), SEEDS.items())
+def test_every_record_says_where_it_comes_from(name, seeds):
     for record in Records(ROOT / "results" / name).finished().values():
         assert record["commit"]
         assert record["versions"]["torch"]
-        assert record["config"]["seed"] == seed
+        assert record["config"]["seed"] in seeds

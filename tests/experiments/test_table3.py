@@ -19,6 +19,7 @@ from bellnet.experiments import (
 from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.graph_cells import SETS
 from bellnet.experiments.methods import NAMES
+from bellnet.experiments.seeds import seeds_table
 from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
 from tests.experiments.graphs import classified
 from tests.experiments.small import finished, small
@@ -180,6 +181,42 @@ def test_other_methods_have_rows_between_ours_and_the_papers_that_say_nested():
     assert _row(table3(records), "WL")[1] == "84.11 ± 1.9", "the paper's own row is another one"
     assert any(note.startswith("Nested: run here, on the same splits;") for note in table3(records).notes)
     assert not any("Nested" in note for note in table3([classified(MUTAG[0], 0.8)]).notes)
+
+
+def _seeded(seed, accuracies):
+    cells = [replace(cell, seed=seed) for cell in GIN[: len(accuracies)]]
+    return [classified(cell, accuracy) for cell, accuracy in zip(cells, accuracies, strict=True)]
+
+
+def test_other_seeds_have_a_table_of_their_own_and_no_say_in_the_others():
+    usual = _seeded(100, [0.8] * 10)
+    more = [*_seeded(102, [0.6, 0.7] * 5), *_seeded(101, [0.9] * 4), *usual]
+    assert table3(more) == table3(usual)
+    assert times_table(more) == times_table(usual)
+    what = ("MUTAG", "GIN, nested")
+    assert seeds_table(more).rows == (
+        (*what, "100", "80.0 ± 0.0"),
+        (*what, "101", "90.0 ± 0.0 (4 of 10 splits)"),
+        (*what, "102", "65.0 ± 5.0"),
+        (*what, "mean of 2", "72.5 ± 7.5"),
+    )
+    assert seeds_table(usual).rows == ()
+
+
+def test_another_seed_with_other_options_is_another_set_up():
+    quick = [classified(replace(quick_method(cell), seed=7), 0.3) for cell in GIN[:2]]
+    table = table3([*_seeded(100, [0.8] * 10), *quick])
+    assert table.notes[-1].startswith("MUTAG, gin, nested: 2 records with epochs=10 instead of 150, seed=7 instead of")
+    assert seeds_table([*_seeded(100, [0.8] * 10), *quick]).rows == ()
+
+
+def test_a_report_tells_of_seeds_only_where_there_are_several(tmp_path):
+    records = Records(tmp_path)
+    for record in _seeded(100, [0.8] * 2):
+        records.append(record)
+    assert [table.title for table in tables_of(tmp_path)][-1] == "Table 3: seconds for a split"
+    records.append(_seeded(101, [0.5])[0])
+    assert [table.title for table in tables_of(tmp_path)][-1] == "Table 3: what the seed changes"
 
 
 def test_every_method_has_a_row_of_its_own():

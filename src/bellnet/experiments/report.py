@@ -10,6 +10,7 @@ from bellnet.experiments.page import Page, png
 from bellnet.experiments.plots import error_against_size, example_outputs, learning_curves
 from bellnet.experiments.records import Records
 from bellnet.experiments.run import check_extra
+from bellnet.experiments.seeds import seeds_table
 from bellnet.experiments.sound import sound_epochs, sound_results
 from bellnet.experiments.table3 import protocols_table, table3, times_table
 from bellnet.experiments.tables import Table, sizes_table, table1, table2
@@ -33,6 +34,7 @@ def tables_of(directory: Path) -> list[Table]:
         found += [table2(finished), sizes_table(finished)]
     if "table3" in present:
         found += [table3(finished), protocols_table(finished, sound_epochs(records)), times_table(finished)]
+        found += [table for table in [seeds_table(finished)] if table.rows]
     return found
 
 

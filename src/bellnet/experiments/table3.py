@@ -62,20 +62,22 @@ def rows_here() -> tuple[str, ...]:
 class Chosen:
     """What a set-up gave: its cell, whatever the split, and the final records of its splits in order.
 
-    `left_out` are the other set-ups for the same data set, row and protocol, and how many records each has.
+    `reseeded` are the final records of the same set-up with other seeds, by seed, in the same order. `left_out` are the
+    other set-ups for the same data set, row and protocol, and how many records each has.
     """
 
     cell: GraphCell | MethodCell
     records: tuple[Mapping[str, Any], ...]
+    reseeded: Mapping[int, tuple[Mapping[str, Any], ...]]
     left_out: Mapping[GraphCell | MethodCell, int]
 
     def of_splits(self) -> str:
         """How many splits there are, where some are missing."""
-        return "" if len(self.records) == len(SPLITS) else f" ({len(self.records)} of {len(SPLITS)} splits)"
+        return _of_splits(self.records)
 
     def accuracy(self) -> str:
         """Mean and standard deviation over the splits, in percent."""
-        return _percent([record["accuracy"] for record in self.records]) + self.of_splits()
+        return over_splits(self.records)
 
     def best_averaged(self, epochs: Epochs) -> str:
         """The same for the epoch whose mean is largest, the first if there are several. This looks at the test sets."""
@@ -87,7 +89,7 @@ class Chosen:
         if not common:
             return MISSING
         best = max(common, key=lambda epoch: fmean(curve[epoch] for curve in curves))
-        return f"{_percent([curve[best] for curve in curves])}, epoch {best + 1}{self.of_splits()}"
+        return f"{percent([curve[best] for curve in curves])}, epoch {best + 1}{self.of_splits()}"
 
     def seconds(self) -> str:
         """The mean time of a split."""
@@ -121,11 +123,13 @@ def choose_setups(finished: Finished) -> dict[Place, Chosen]:
     by_place: dict[Place, list[GraphCell | MethodCell]] = {}
     for cell in sorted(found, key=lambda cell: (*_weight(cell, found[cell]), cell.key), reverse=True):
         by_place.setdefault((cell.name, cell.row, cell.protocol), []).append(cell)
+    in_order = {cell: tuple(splits[split] for split in sorted(splits)) for cell, splits in found.items()}
     return {
         place: Chosen(
             best,
-            tuple(found[best][split] for split in sorted(found[best])),
-            {cell: len(found[cell]) for cell in others},
+            in_order[best],
+            {cell.seed: in_order[cell] for cell in others if _is_reseeded(cell, best)},
+            {cell: len(found[cell]) for cell in others if not _is_reseeded(cell, best)},
         )
         for place, (best, *others) in by_place.items()
     }
@@ -205,6 +209,11 @@ def times_table(finished: Finished) -> Table:
     return Table("Table 3: seconds for a split", ("method", *TITLES), tuple(rows), notes)
 
 
+def _is_reseeded(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> bool:
+    """Whether two set-ups differ in nothing but their seeds."""
+    return replace(cell, seed=other.seed) == other
+
+
 def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, int]:
     return not _changes(cell), cell.epochs, len(splits)
 
@@ -213,7 +222,17 @@ def _accuracy(found: Chosen | None) -> str:
     return MISSING if found is None else found.accuracy()
 
 
-def _percent(parts: Sequence[float]) -> str:
+def over_splits(records: Sequence[Mapping[str, Any]]) -> str:
+    """Mean and standard deviation of the accuracy in percent, and how many splits there are where some are missing."""
+    return percent([record["accuracy"] for record in records]) + _of_splits(records)
+
+
+def _of_splits(records: Sequence[Mapping[str, Any]]) -> str:
+    return "" if len(records) == len(SPLITS) else f" ({len(records)} of {len(SPLITS)} splits)"
+
+
+def percent(parts: Sequence[float]) -> str:
+    """Mean and, of several, population standard deviation."""
     mean = f"{100 * fmean(parts):.1f}"
     return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
 
