@@ -203,11 +203,56 @@ def test_other_seeds_have_a_table_of_their_own_and_no_say_in_the_others():
     assert seeds_table(usual).rows == ()
 
 
-def test_another_seed_with_other_options_is_another_set_up():
-    quick = [classified(replace(quick_method(cell), seed=7), 0.3) for cell in GIN[:2]]
-    table = table3([*_seeded(100, [0.8] * 10), *quick])
-    assert table.notes[-1].startswith("MUTAG, gin, nested: 2 records with epochs=10 instead of 150, seed=7 instead of")
-    assert seeds_table([*_seeded(100, [0.8] * 10), *quick]).rows == ()
+def test_seeds_of_the_paper_s_network_are_compared_on_every_data_set():
+    cells = [*MUTAG, *cells_of_table3(names=["COLLAB"], splits=[2])]
+    table = seeds_table([classified(replace(cell, seed=seed), seed / 200) for cell in cells for seed in (100, 102)])
+    assert (table.title, table.head, table.left) == (
+        *("Table 3: what the seed changes", ("data set", "method", "seed", "accuracy")),
+        3,
+    )
+    assert table.rows == (
+        ("MUTAG", "ours, dense, fixed", "100", "50.0 ± 0.0"),
+        ("MUTAG", "ours, dense, fixed", "102", "51.0 ± 0.0"),
+        ("MUTAG", "ours, dense, fixed", "mean of 2", "50.5 ± 0.5"),
+        ("COLLAB", "ours, dense, fixed", "100", "50.0 (1 of 10 splits)"),
+        ("COLLAB", "ours, dense, fixed", "102", "51.0 (1 of 10 splits)"),
+    )
+    assert table.notes[0].startswith("The other tables show seed 100 where it was run. ")
+
+
+def test_one_seed_with_all_splits_has_no_mean_of_seeds():
+    rows = seeds_table([*_seeded(100, [0.8] * 10), *_seeded(101, [0.9] * 4)]).rows
+    assert [row[2] for row in rows] == ["100", "101"]
+
+
+@pytest.mark.parametrize("changes", [{"epochs": 10}, {"rate": 0.5}])
+def test_another_seed_with_other_options_is_another_set_up(changes):
+    others = [classified(replace(cell.changed(**changes), seed=7), 0.3) for cell in GIN[:2]]
+    table = table3([*_seeded(100, [0.8] * 10), *others])
+    (name,) = changes
+    assert table.notes[-1].startswith(f"MUTAG, gin, nested: 2 records with {name}={changes[name]} instead of ")
+    assert ", seed=7 instead of 100 are not shown" in table.notes[-1]
+    assert seeds_table([*_seeded(100, [0.8] * 10), *others]).rows == ()
+
+
+@pytest.mark.parametrize("change", [quick_method, lambda cell: cell.changed(rate=0.5)], ids=["quick", "rate"])
+def test_where_no_set_up_is_the_usual_one_the_usual_seed_is_shown_all_the_same(change):
+    usual, other = ([classified(replace(change(cell), seed=seed), seed / 200) for cell in GIN] for seed in (100, 101))
+    for records in ([*usual[:3], *other], [*other, *usual[:3]]):
+        assert _row(table3(records), "GIN, nested")[1] == "50.0 ± 0.0 (3 of 10 splits)"
+        assert [row[2] for row in seeds_table(records).rows] == ["100", "101"]
+
+
+def test_what_is_not_shown_is_compared_with_what_is():
+    old = [classified(replace(cell, decay_every=15), 0.8) for cell in MUTAG]
+    new = [classified(replace(cell, seed=101), 0.9) for cell in MUTAG]
+    table = table3([*old, *new])
+    assert _row(table, "ours, dense")[1] == "80.0 ± 0.0"
+    assert table.notes[-2:] == (
+        "MUTAG, dense, fixed: decay_every=15 instead of 16. Not the authors' set-up.",
+        "MUTAG, dense, fixed: 10 records with seed=101 instead of 100, decay_every=16 instead of 15 are not shown; "
+        "run another set-up with another --out.",
+    )
 
 
 def test_a_report_tells_of_seeds_only_where_there_are_several(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import fmean
 
-from bellnet.experiments.graph_cells import PROTOCOLS, SETS, SPLITS
+from bellnet.experiments.graph_cells import PROTOCOLS, SEED, SETS, SPLITS
 from bellnet.experiments.table3 import TITLES, Chosen, choose_setups, over_splits, percent, rows_here
 from bellnet.experiments.tables import Finished, Table
 
@@ -19,9 +19,10 @@ def seeds_table(finished: Finished) -> Table:
         for figures in _by_seed(chosen.get((name, row, protocol)))
     ]
     notes = (
-        "The table of all methods shows one seed. Another draws other initial weights, other batches and other graphs "
-        "to be kept aside. The deviation beside a seed is that over its splits, beside a mean of seeds that over their "
-        "means; seeds of which splits are missing are left out of it.",
+        f"The other tables show seed {SEED} where it was run. A seed decides whatever a method draws: initial weights, "
+        "batches, graphs that are kept aside, parts of a cross-validation. Mean and population standard deviation, "
+        "beside a seed over its splits, beside several over their means; a seed without all splits has no part "
+        "in these.",
     )
     return Table(
         "Table 3: what the seed changes", ("data set", "method", "seed", "accuracy"), tuple(rows), notes, left=3

@@ -102,7 +102,7 @@ class Chosen:
         changes = _changes(self.cell)
         whose = "authors'" if isinstance(self.cell, GraphCell) else "usual"
         return [f"{what}: {changes}. Not the {whose} set-up."] * bool(changes) + [
-            f"{what}: {count} record{'s' * (count > 1)} with {_changes(cell) or 'the usual set-up'} "
+            f"{what}: {count} record{'s' * (count > 1)} with {_differences(cell, self.cell)} "
             f"{'are' if count > 1 else 'is'} not shown; run another set-up with another --out."
             for cell, count in self.left_out.items()
         ]
@@ -112,7 +112,7 @@ def choose_setups(finished: Finished) -> dict[Place, Chosen]:
     """For each data set, row and protocol one set-up; records of different set-ups are never mixed.
 
     It is the usual one (for the paper's network the authors') if there is a record of it, otherwise the one with the
-    most epochs, then the most splits. No figure has a say in this, nor has the order of the records.
+    most epochs, then the usual seed, then the most splits. No figure has a say in this, nor has the order of records.
     """
     found: dict[GraphCell | MethodCell, dict[int, Mapping[str, Any]]] = {}
     for record in finished:
@@ -214,8 +214,8 @@ def _is_reseeded(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) ->
     return replace(cell, seed=other.seed) == other
 
 
-def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, int]:
-    return not _changes(cell), cell.epochs, len(splits)
+def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int]:
+    return not _changes(cell), cell.epochs, cell.seed == cell.usual().seed, len(splits)
 
 
 def _accuracy(found: Chosen | None) -> str:
@@ -239,9 +239,14 @@ def percent(parts: Sequence[float]) -> str:
 
 def _changes(cell: GraphCell | MethodCell) -> str:
     """What differs from the usual set-up, in words."""
-    usual, here = cell.usual().settings(), cell.settings()
+    return _differences(cell, cell.usual())
+
+
+def _differences(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> str:
+    """In what a set-up differs from another, in words."""
+    here, there = cell.settings(), other.settings()
     return ", ".join(
-        f"{name}={here.get(name)} instead of {usual.get(name)}"
-        for name in {**usual, **here}
-        if here.get(name) != usual.get(name)
+        f"{name}={here.get(name)} instead of {there.get(name)}"
+        for name in {**there, **here}
+        if here.get(name) != there.get(name)
     )

@@ -144,6 +144,14 @@ def test_sums_over_neighbours_are_those_of_messages_along_edges(task):
     torch.testing.assert_close(layer(together.x, together.heard), layer(together.x, together.edge_index))
 
 
+def test_gin_forms_no_message_for_an_edge(task, monkeypatch):
+    from torch_geometric.nn import GINConv
+
+    net = method("gin").make(task, 2, _options("gin"))
+    monkeypatch.setattr(GINConv, "message", lambda *given: pytest.fail("a message"))
+    assert net(examples_of(task.graphs).together([3, 8])).shape == (2, 2)
+
+
 def test_penalties_are_a_part_of_the_loss_of_pooling(task):
     pooling = method("diffpool")
     net = pooling.make(task, 2, _options("diffpool")).eval()
