@@ -7,7 +7,7 @@ from bellnet.estimator import GraphClassifier, GraphRegressor
 
 PLAIN = {
     **{"pool": "max", "norm": None, "residual": False, "sizes": False, "degree_knots": 0},
-    **{"layout": "padded", "dropout": 0.0},
+    **{"layout": "padded", "networks": 1, "dropout": 0.0},
 }
 """The paper's network, which learns from few graphs in few steps."""
 TINY = {

@@ -29,11 +29,12 @@ def as_before_checksums(described):
     del described["checksum"], described["options"]["max_gigabytes"]
 
 
-def as_before(version, option):
-    """The form of files of a version that did not know an option."""
+def as_before(version, *options):
+    """The form of files of a version that did not know some options."""
 
     def change(described):
         described["version"] = version
-        del described["options"][option]
+        for option in options:
+            del described["options"][option]
 
     return change

@@ -197,10 +197,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     [
         (
             lambda d: d.update(version=1),
-            r"this file has version 1, but here only versions 2 to 9 can be read; it was written",
+            r"this file has version 1, but here only versions 2 to 10 can be read; it was written",
         ),
-        (lambda d: d.update(version=10), r"this file has version 10, but here only versions 2 to 9 can be read"),
-        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 9 can be read"),
+        (lambda d: d.update(version=11), r"this file has version 11, but here only versions 2 to 10 can be read"),
+        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 10 can be read"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
         (
             lambda d: d.update(instead='{"format": ' + "[" * 10**5),

@@ -14,8 +14,8 @@ from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
 from tests.estimator.small import classifier, leaves, stars_and_paths
 from tests.estimator.stored import as_before, changed
 
-SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "verbose": False}
-"""The usual recipe, but narrow and soon over."""
+SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "networks": 1, "verbose": False}
+"""The usual recipe, but narrow, alone and soon over."""
 
 
 def complete(n):
@@ -136,7 +136,7 @@ def test_a_file_from_before_degrees_had_channels_of_their_own_predicts_what_it_d
     model.save(tmp_path / "model")
 
     def of_version_8(described):
-        as_before(8, "degree_knots")(described)
+        as_before(8, "degree_knots", "networks")(described)
         encoding = json.loads(described["encoding"])
         del encoding["degree_knots"]
         described["encoding"] = json.dumps({**encoding, "version": 4})
@@ -194,6 +194,9 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
         ({"jump": "yes"}, "jump must be True or False, not 'yes'."),
         ({"degree_knots": 1}, "degree_knots must be 0 or a whole number from 2 up, not 1."),
         ({"degree_knots": True}, "degree_knots must be 0 or a whole number from 2 up, not True."),
+        ({"networks": 0}, "networks must be 'auto' or a whole number from 1 up, not 0."),
+        ({"networks": "all"}, "networks must be 'auto' or a whole number from 1 up, not 'all'."),
+        ({"networks": 2**64}, "networks must be at most 2**63 - 1; it is larger."),
         ({"sizes": None}, "sizes must be True or False, not None."),
         ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
         ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),

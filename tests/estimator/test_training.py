@@ -67,6 +67,10 @@ class Scripted(nn.Module):
             self.seen.fill_(self.epoch)
         return super().train(mode)
 
+    @property
+    def members(self):
+        return (self,)
+
     def rates(self, learning_rate):
         return [{"params": [self.weight], "lr": learning_rate}]
 

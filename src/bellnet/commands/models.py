@@ -32,6 +32,9 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--order", type=int, choices=(2, 3), help="3: a network over triples of nodes (default 2, pairs)"
     )
+    parser.add_argument(
+        "--networks", metavar="N", type=count, help="how many networks answer together (default: 3, of much data 1)"
+    )
     parser.add_argument("--epochs", metavar="N", type=count, help="the most epochs")
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate")
     parser.add_argument("--batch", metavar="N", type=count, help="graphs in a batch")
@@ -57,6 +60,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
     asked |= {
         "order": arguments.order,
+        "networks": arguments.networks,
         "layout": arguments.layout,
         "max_gigabytes": arguments.max_gigabytes,
         "device": arguments.device,

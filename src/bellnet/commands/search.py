@@ -9,7 +9,7 @@ from bellnet.commands.runs import check_sets, declare_folder, declare_sets, decl
 SETS = ("MUTAG", "PTC_MR", "PROTEINS", "IMDB-BINARY", "NCI1")
 QUESTIONS = (
     *("jump", "pool", "label_smoothing", "width", "depth", "sizes", "dropout", "learning_rate", "batch_size"),
-    "degree_knots",
+    *("degree_knots", "networks"),
 )
 
 

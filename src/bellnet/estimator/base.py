@@ -19,7 +19,8 @@ from torch import Tensor
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.blueprint import Blueprint
-from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs
+from bellnet.estimator.committee import Committee
+from bellnet.estimator.cost import affordable_epochs, affordable_networks, allowed_bytes, cheaper_layout, most_pairs
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs, warn_of_sizes
 from bellnet.estimator.labels import (
@@ -69,6 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     edge_label: str | Sequence[str] | None
     layout: str
     node_channels: str
+    networks: int | str = 1  # as of a model that was pickled before there could be several
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -84,10 +86,11 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
+    networks_: int = 1
     n_nodes_: tuple[int, int] | None = None  # as of a model from before it was kept
     encoding_: Encoding
     scaling_: FeatureScaling
-    net_: LabelNet
+    net_: LabelNet | Committee
     history_: list[dict[str, Any]]
     kept_epoch_: int
     told_: str
@@ -142,6 +145,8 @@ class GraphEstimator(ABC, BaseEstimator):
         )
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
+        is_given = self.networks != "auto"
+        self.networks_ = int(self.networks) if is_given else affordable_networks(graphs, self.layout_, int(self.order))
         seed, device = self._seed(), self._device()
         blueprint, allowed = self._blueprint(encoding), allowed_bytes(self.max_gigabytes, device)
         net = blueprint.affordable_net(call, allowed)
@@ -180,7 +185,7 @@ class GraphEstimator(ABC, BaseEstimator):
         chance = torch.Generator().manual_seed(seed)
         net = net.to_empty(device="cpu")
         net.reset_parameters(chance)
-        net.scale.copy_(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
+        net.scale_by(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
         after_epoch = None
         if callback is not None:
@@ -314,6 +319,7 @@ class GraphEstimator(ABC, BaseEstimator):
             residual=bool(self.residual),
             dropout=self.dropout,
             layout=self.layout_,
+            networks=self.networks_,
         )
 
     @torch.no_grad()

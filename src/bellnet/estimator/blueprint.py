@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bellnet.estimator.committee import Committee
 from bellnet.estimator.cost import (
     Held,
     check_prediction,
@@ -22,7 +23,7 @@ from bellnet.estimator.nets import LabelNet
 
 @dataclass(frozen=True, kw_only=True)
 class Blueprint:
-    """What `LabelNet` takes."""
+    """What `LabelNet` takes, and how many of them answer together."""
 
     target: str
     given: int | tuple[int, int]
@@ -36,6 +37,7 @@ class Blueprint:
     residual: bool
     dropout: float
     layout: str
+    networks: int
 
     @property
     def widths(self) -> list[int]:
@@ -43,31 +45,34 @@ class Blueprint:
         given = sum(self.given) if isinstance(self.given, tuple) else self.given
         return [given, *self.channels, *self.hidden, self.outputs]
 
-    def net(self, *, former_triples: bool = False) -> LabelNet:
+    def net(self, *, former_triples: bool = False) -> LabelNet | Committee:
         """The network in single precision, without weights: on the meta device, where it takes no memory."""
         with torch.device("meta"):
-            net = LabelNet(
-                self.target,
-                self.given,
-                self.channels,
-                order=self.order,
-                hidden=self.hidden,
-                outputs=self.outputs,
-                pool=self.pool,
-                jump=self.jump,
-                norm=self.norm,
-                residual=self.residual,
-                dropout=self.dropout,
-                layout=self.layout,
-                former_triples=former_triples,
-            )
-        return net.float()
+            members = [self._member(former_triples).float() for _ in range(self.networks)]
+        return members[0] if self.networks == 1 else Committee(members)
 
-    def affordable_net(self, call: str, allowed: int) -> LabelNet:
+    def _member(self, former_triples: bool) -> LabelNet:
+        return LabelNet(
+            self.target,
+            self.given,
+            self.channels,
+            order=self.order,
+            hidden=self.hidden,
+            outputs=self.outputs,
+            pool=self.pool,
+            jump=self.jump,
+            norm=self.norm,
+            residual=self.residual,
+            dropout=self.dropout,
+            layout=self.layout,
+            former_triples=former_triples,
+        )
+
+    def affordable_net(self, call: str, allowed: int) -> LabelNet | Committee:
         """The same, if its weights take no more bytes than allowed; those of too wide layers cannot be described."""
-        check_weights(call, fewest_weights(self.widths), allowed)
+        check_weights(call, self.networks * fewest_weights(self.widths), allowed, networks=self.networks)
         net = self.net()
-        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed)
+        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed, networks=self.networks)
         return net
 
     def check_training(self, call: str, sizes: Sequence[int], *, batch_size: int, allowed: int) -> None:

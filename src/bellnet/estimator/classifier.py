@@ -57,6 +57,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             "auto" takes what is cheaper for the graphs of the fit.
         node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
             "apart", in a tensor of their own that every layer has beside that of the pairs.
+        networks: How many networks learn from the same batches, each with initial weights of its own, and answer
+            together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
+            and nodes (or pairs of nodes).
         dropout: The probability to drop a channel while learning.
         label_smoothing: The share of every label that is spread over all classes while learning.
         learning_rate: Of Adam.
@@ -84,9 +87,10 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         kept_epoch_: The epoch whose weights were kept.
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
+        networks_: How many networks there are.
         n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
         encoding_: How graphs become channels.
-        net_: The network.
+        net_: The network, or the committee of several.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(40)
@@ -119,6 +123,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
         node_channels: str = "diagonal",
+        networks: int | str = "auto",
         dropout: float = 0.1,
         label_smoothing: float = 0.0,
         learning_rate: float = 0.004,
@@ -151,6 +156,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.edge_label = edge_label
         self.layout = layout
         self.node_channels = node_channels
+        self.networks = networks
         self.dropout = dropout
         self.label_smoothing = label_smoothing
         self.learning_rate = learning_rate

@@ -44,6 +44,10 @@ OFTEN_SEEN = 10_000_000
 """So many entries are seen in all of `MOST_EPOCHS`, if their number is not given: of four times as many, half the
 epochs. So the time grows with the root of what there is beyond them. COLLAB, with 22 million, takes 40 epochs; held out
 labels of its first split were right in 71.1 percent after five and in 74.4 after twenty, and the loss still fell."""
+MOST_NETWORKS = 3
+LITTLE = 250_000
+"""Of so many entries several networks learn, if their number is not given; of more, one: time counts there,
+and chance less."""
 WEIGHT_BYTES = 20
 """What a weight takes in training: itself, its gradient, two moments and the copy of the epoch that is kept."""
 
@@ -61,8 +65,17 @@ def cheaper_layout(graphs: Sequence[Graph], order: int) -> str:
 
 def affordable_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
     """How many epochs there are: the more there is to see, the less often it is seen."""
-    entries = sum(graph.n**order if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
+    entries = _n_entries(graphs, layout, order)
     return max(FEWEST_EPOCHS, int(MOST_EPOCHS * min(1, OFTEN_SEEN / max(entries, 1)) ** 0.5))
+
+
+def affordable_networks(graphs: Sequence[Graph], layout: str, order: int) -> int:
+    """How many networks answer together: several where there is little to see, and so much is chance."""
+    return MOST_NETWORKS if _n_entries(graphs, layout, order) <= LITTLE else 1
+
+
+def _n_entries(graphs: Sequence[Graph], layout: str, order: int) -> int:
+    return sum(graph.n**order if layout == "padded" else graph.n + graph.n_edges for graph in graphs)
 
 
 class Held(NamedTuple):
@@ -129,14 +142,16 @@ def fewest_weights(widths: Sequence[int]) -> int:
     return sum(before * after for before, after in pairwise(widths))
 
 
-def check_weights(call: str, n_weights: int, allowed: int) -> None:
-    """Refuse a network of so many weights or more if training them needs more bytes than are allowed."""
+def check_weights(call: str, n_weights: int, allowed: int, *, networks: int) -> None:
+    """Refuse networks of so many weights or more together if training them needs more bytes than are allowed."""
     needed = WEIGHT_BYTES * n_weights
     if needed > allowed:
         raise SizesError(
-            f"{call}: a network of at least {n_weights:,} weights would take about {_gigabytes(needed)} GB of memory "
-            f"to train, but {allowed / 1e9:.3g} GB is the most that it may take.\n"
-            f"Narrower channels and hidden take less, and max_gigabytes={_gigabytes(needed)} allows it."
+            f"{call}: {'a network' if networks == 1 else f'{networks:,} networks'} of at least {n_weights:,} weights "
+            f"would take about {_gigabytes(needed)} GB of memory to train, but {allowed / 1e9:.3g} GB is the most that "
+            f"{'it' if networks == 1 else 'they'} may take.\nNarrower channels and hidden"
+            f"{'' if networks == 1 else ', and fewer networks,'} take less, and max_gigabytes={_gigabytes(needed)} "
+            "allows it."
         )
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 9
-"""With version 8 "auto" became a norm, with version 9 degrees got knots. Earlier files say what they have, and those
-who know no later ones shall say so."""
+VERSION = 10
+"""With version 8 "auto" became a norm, with version 9 degrees got knots, with version 10 several networks may answer
+together. Earlier files say what they have, and those who know no later ones shall say so."""
 WITHOUT_CHECKSUM = 2
 """The earliest version that can still be read; files of that one have no checksum."""
 NEW_OPTIONS: dict[int, dict[str, Any]] = {
@@ -41,12 +41,15 @@ NEW_OPTIONS: dict[int, dict[str, Any]] = {
     5: {"order": 2, "jump": False, "norm": None, "residual": False, "sizes": False, "label_smoothing": 0.0},
     6: {"node_channels": "diagonal"},
     9: {"degree_knots": 0},
+    10: {"networks": 1},
 }
 """The options that came with a version, and what they would have been before."""
 CHOSEN_LAYOUT = 5
 """Since that version "auto" is a layout, and the file says what was taken."""
 BLOCKS_OF_TRIPLES = 7
 """Since that version networks over triples have blocks from pairs to pairs, and the file says which it has."""
+SEVERAL_NETWORKS = 10
+"""Since that version the file says how many networks there are."""
 LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
@@ -70,10 +73,11 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "encoding": estimator.encoding_.to_json(),
         "scaling": estimator.scaling_.to_json(),
         "layout": estimator.layout_,
+        "networks": estimator.networks_,
         "n_nodes": estimator.n_nodes_,
         "history": estimator.history_,
         "kept_epoch": estimator.kept_epoch_,
-        "former_triples": isinstance(estimator.net_.net, FormerTripleNet),
+        "former_triples": isinstance(estimator.net_.members[0].net, FormerTripleNet),
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
@@ -189,6 +193,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator._labels_from_json(described["labels"])
     estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
+    estimator.networks_ = _networks(described, options)
     estimator.encoding_ = Encoding.from_json(described["encoding"])
     estimator.encoding_.check_node_channels(name, estimator.node_channels)
     estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
@@ -196,7 +201,7 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator.history_, estimator.kept_epoch_ = _history(described)
     estimator.n_nodes_ = _n_nodes(described)
     blueprint = estimator._blueprint(estimator.encoding_)
-    _check_extent(blueprint.widths, weights)
+    _check_extent(blueprint.widths, estimator.networks_, weights)
     net = blueprint.net(former_triples=described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"] is True)
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
@@ -218,11 +223,12 @@ def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
         raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
 
 
-def _check_extent(widths: list[int], weights: dict[str, Tensor]) -> None:
-    """Refuse a network of more layers or weights than the file has tensors or numbers, before any of it is made."""
-    if len(weights) < len(widths) - 1:
-        raise DataError(f"it describes {len(widths) - 1} layers but holds {len(weights)} tensors.")
-    needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
+def _check_extent(widths: list[int], networks: int, weights: dict[str, Tensor]) -> None:
+    """Refuse networks of more layers or weights than the file has tensors or numbers, before any of it is made."""
+    layers = networks * (len(widths) - 1)
+    if len(weights) < layers:
+        raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
+    needed, held = networks * fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 
@@ -233,6 +239,14 @@ def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
     if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
         raise DataError(f"its layout must be what its options allow, not {layout!r}.")
     return str(layout)
+
+
+def _networks(described: dict[str, Any], options: dict[str, Any]) -> int:
+    """How many networks there are; the option may leave it open."""
+    networks = described["networks"] if described["version"] >= SEVERAL_NETWORKS else 1
+    if type(networks) is not int or networks < 1 or options["networks"] not in ("auto", networks):
+        raise DataError(f"networks must be what its options allow, not {networks!r}.")
+    return networks
 
 
 def _n_nodes(described: dict[str, Any]) -> tuple[int, int] | None:

@@ -46,7 +46,7 @@ class LabelNet(nn.Module):
         former_triples: Whether triples are what they were in files up to version 6.
 
     Attributes:
-        scale: What every channel of the input is multiplied by: ones, until `channel_scale` says better.
+        scale: What every channel of the input is multiplied by: ones, until `scale_by` says better.
     """
 
     scale: Tensor
@@ -114,6 +114,15 @@ class LabelNet(nn.Module):
                 nn.init.zeros_(module.bias)
         if isinstance(self.net, TripleNet):
             self.net.begin(generator)
+
+    @property
+    def members(self) -> "tuple[LabelNet, ...]":
+        """The networks that learn by themselves: this one alone, see `Committee`."""
+        return (self,)
+
+    def scale_by(self, scale: Tensor) -> None:
+        """Multiply every channel of the input by its factor."""
+        self.scale.copy_(scale)
 
     def rates(self, learning_rate: float) -> list[dict[str, Any]]:
         """The weights in groups, each with its learning rate, as optimisers of torch take them."""

@@ -96,6 +96,7 @@ KINDS = {
     "degree_knots": Kind(
         lambda value: _is_whole(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
     ),
+    "networks": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
@@ -175,6 +176,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any], str | None]] = {
 """Options of which there is more to say than what they must be."""
 NUMBERS = {
     "degree_knots",
+    "networks",
     "batch_size",
     "max_epochs",
     "patience",

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
+from bellnet.estimator.committee import Committee
 from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.progress import Bar
@@ -88,7 +89,7 @@ class Outcome:
 
 
 def train(
-    net: LabelNet,
+    net: LabelNet | Committee,
     lesson: Lesson,
     schedule: Schedule,
     *,
@@ -101,7 +102,8 @@ def train(
     That is the last epoch as good as the best: which is judged by the labels held out to be worse than the best by no
     more than the standard error of that. Of a few labels the best is often luck, and later epochs have learned more,
     with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
-    are run and the last is kept.
+    are run and the last is kept. The members of a committee see the same batches, and each learns from its own losses;
+    they are judged together.
 
     Args:
         net: From a batch and its graphs to a row of outputs for each label.
@@ -120,13 +122,18 @@ def train(
     for epoch in range(schedule.max_epochs):
         total, count, answers = 0.0, 0, []
         net.train()
-        for done, (losses, answer) in enumerate(learned.losses(net), 1):
+        for done, batch in enumerate(learned.batches(), 1):
             optimizer.zero_grad(set_to_none=True)
-            losses.mean().backward()  # type: ignore[no-untyped-call]
+            said = []
+            for member in net.members:  # one after the other, so that the memory of one is enough
+                outputs = batch.outputs(member)
+                losses = batch.losses(outputs)
+                losses.mean().backward()  # type: ignore[no-untyped-call]
+                said.append(outputs.detach())
+                total, count = total + float(losses.detach().sum()), count + len(losses)
             optimizer.step()
             pace.step()
-            total, count = total + float(losses.detach().sum()), count + len(losses)
-            answers.append(answer)
+            answers.append(batch.answers(torch.stack(said).mean(0)))
             bar.batch(epoch, done / learned.n_batches)
         if not math.isfinite(total):
             if epoch == 0:
@@ -177,6 +184,34 @@ def _pace(n_steps: int) -> Callable[[int], float]:
     return pace
 
 
+class _Batch(NamedTuple):
+    """Some graphs, encoded, and of their labels those that are wanted."""
+
+    lesson: Lesson
+    encoded: Any
+    graphs: list[Graph]
+    rows: Tensor
+    wanted: Tensor
+
+    def outputs(self, net: nn.Module) -> Tensor:
+        """What a network says for every label that is wanted."""
+        found: Tensor = net(self.encoded, self.graphs)
+        return found[self.wanted]
+
+    def losses(self, outputs: Tensor) -> Tensor:
+        """The losses of outputs times the weights of their labels.
+
+        They are not divided by the weights of the batch: a batch of light labels shall say little.
+        """
+        answers = self.answers(outputs)
+        return self.lesson.loss(outputs, answers.targets) * answers.weights
+
+    def answers(self, outputs: Tensor) -> Answers:
+        """Outputs beside targets and weights."""
+        rows = self.rows[self.wanted]
+        return Answers(outputs, self.lesson.targets[rows], self.lesson.weights[rows])
+
+
 class _Part:
     """Some of the labels of a lesson, batch by batch of their graphs."""
 
@@ -198,25 +233,23 @@ class _Part:
         )
         self.n_batches = len(self.loader)
 
-    def losses(self, net: nn.Module) -> Iterator[tuple[Tensor, Answers]]:
-        """For every batch the losses of its labels times their weights, and the outputs beside their targets.
-
-        Losses are not divided by the weights of the batch: a batch of light labels shall say little.
-        """
-        for batch, _, within in self.loader:
+    def batches(self) -> Iterator[_Batch]:
+        """All of them, once."""
+        for encoded, _, within in self.loader:
             places: list[int] = self.places[within.numpy()].tolist()
             labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
-            outputs = net(batch, [self.lesson.graphs[place] for place in places])
-            targets, weights, wanted = self.lesson.targets[rows], self.lesson.weights[rows], self.wanted[rows]
-            losses = self.lesson.loss(outputs, targets) * weights
-            yield losses[wanted], Answers(outputs.detach()[wanted], targets[wanted], weights[wanted])
+            yield _Batch(self.lesson, encoded, [self.lesson.graphs[place] for place in places], rows, self.wanted[rows])
 
     @torch.no_grad()
     def judged(self, net: nn.Module) -> tuple[float, float | None, tuple[float, float]]:
         """The mean loss of all labels in evaluation mode, their score, and what they are judged by."""
         net.eval()
-        losses, several = zip(*self.losses(net), strict=True)
+        losses, several = [], []
+        for batch in self.batches():
+            outputs = batch.outputs(net)
+            losses.append(batch.losses(outputs))
+            several.append(batch.answers(outputs))
         answers = Answers.together(several)
         return float(torch.cat(losses).double().mean()), self.lesson.scored(answers), self.lesson.judge(*answers)
 

@@ -48,6 +48,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "learning_rate": (0.004, 0.002, 0.008),
     "batch_size": (32, 64),
     "degree_knots": (0, 16, 32),
+    "networks": (1, 3),
 }
 """The open questions, and for each its answers; the search begins with the first of each. New ones come last: recipes
 that were recorded before have no answer to them, and mean the first."""

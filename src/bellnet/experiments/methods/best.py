@@ -12,7 +12,7 @@ from bellnet.experiments.methods.base import Method, Options, Task
 
 OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
-LATER: dict[str, Any] = {"node_channels": "diagonal", "degree_knots": 0}
+LATER: dict[str, Any] = {"node_channels": "diagonal", "degree_knots": 0, "networks": 1}
 """Arguments that came after records were written, and what was done before: with that value they are no options."""
 MEANT = {"norm": "batch"}
 """Arguments that became "auto" after records were written, and what that stands for here: options say that."""
