@@ -45,7 +45,7 @@ OFTEN_SEEN = 10_000_000
 epochs. So the time grows with the root of what there is beyond them. COLLAB, with 22 million, takes 40 epochs; held out
 labels of its first split were right in 71.1 percent after five and in 74.4 after twenty, and the loss still fell."""
 MOST_NETWORKS = 3
-LITTLE = 250_000
+LITTLE = 500_000
 """Of so many entries several networks learn, if their number is not given; of more, one: time counts there,
 and chance less."""
 WEIGHT_BYTES = 20
