@@ -66,7 +66,8 @@ TOLERANCE, WIDTH = 1e-10, 100
 TRAINED = {"singular": (2, 5, 0.03), "diagonal": (1, 3, 0.01), "symmetric": (1, 3, 0.01), "trace": (1, 2, 0.01)}
 BRIEF = {"train": 60, "validation": 20, "test": 20, "epochs": 1}
 CIRCLES = {"learned": (10, 11, 12, 13), "asked": (14, 15, 16)}
-OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "sizes": False, "layout": "padded"}
+OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "sizes": False}
+OPTIONS |= {"layout": "padded", "networks": 1}
 EPOCHS = 15
 
 
