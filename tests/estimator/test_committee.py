@@ -9,7 +9,9 @@ from sklearn.base import clone
 
 from bellnet.errors import DataError, SizesError
 from bellnet.estimator import cost, load
+from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.committee import Committee
+from bellnet.estimator.nets import LabelNet
 from tests.estimator.small import classifier, leaves, regressor
 from tests.estimator.stored import as_before, changed
 
@@ -43,25 +45,54 @@ def test_what_several_networks_say_is_the_mean_of_what_each_says(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"layout": "sparse", "norm": "batch", "residual": True}, {"weight_decay": 0.1}]
+    "options", [{}, {"layout": "sparse", "norm": "batch"}, {"weight_decay": 0.1}, {"order": 3, "learning_rate": 0.1}]
 )
-def test_a_member_learns_what_it_would_learn_alone(options):
-    graphs, labels = leaves()
-    options = {"max_epochs": 4, "validation_fraction": 0, "batch_size": 7, **options}
-    together = classifier(networks=2, **options).fit(graphs, labels)
-    single = classifier(networks=1, **options).fit(graphs, labels)
-    first, second = map(weights, together.net_.members)
-    # The first begins with the weights of a network alone, and sees the same batches.
-    assert torch.equal(first, weights(single.net_))
-    assert not torch.allclose(first, second)
+def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
+    graphs, labels = leaves(16)
+    options = {"max_epochs": 3, "validation_fraction": 0, "batch_size": 7, **options}
+    drawn, begun = LabelNet.reset_parameters, []
+
+    def remembered(net, chance):
+        drawn(net, chance)
+        begun.append(copy.deepcopy(net.state_dict()))
+
+    monkeypatch.setattr(LabelNet, "reset_parameters", remembered)
+    together = classifier(networks=3, **options).fit(graphs, labels)
+    for first, member in zip(begun, together.net_.members, strict=True):
+        monkeypatch.setattr(LabelNet, "reset_parameters", lambda net, chance, first=first: net.load_state_dict(first))
+        single = classifier(networks=1, **options).fit(graphs, labels)
+        assert torch.equal(weights(member), weights(single.net_))
+        assert not torch.allclose(weights(member), torch.cat([value.flatten() for value in first.values()]))
+    assert not torch.allclose(*map(weights, together.net_.members[:2]))
 
 
-def test_members_drop_channels_independently_and_a_fit_can_be_repeated():
+def test_members_drop_other_channels_and_a_fit_can_be_repeated():
     graphs, labels = leaves()
     model = classifier(networks=2, dropout=0.5, max_epochs=3)
     first = weights(model.fit(graphs, labels).net_)
     assert torch.equal(first, weights(clone(model).fit(graphs, labels).net_))
     assert not torch.equal(first, weights(clone(model).set_params(random_state=1).fit(graphs, labels).net_))
+    one, other = model.net_.members
+    other.load_state_dict(one.state_dict())
+    batch = model.encoding_.encode(graphs)
+    with model.net_.train().dropping_by(torch.Generator().manual_seed(0)):
+        assert not torch.allclose(one(batch, graphs), other(batch, graphs))
+    model.net_.eval()
+    assert torch.equal(one(batch, graphs), other(batch, graphs))
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_one_member_whose_weights_are_no_numbers_ends_the_fit(place):
+    graphs, labels = leaves()
+    model = classifier(networks=3, max_epochs=5, validation_fraction=0)
+
+    def spoil(learning, record):
+        if record["epoch"] == 2:
+            with torch.no_grad():
+                next(learning.net_.members[place].parameters()).fill_(float("nan"))
+
+    model.fit(graphs, labels, callback=spoil)
+    assert len(model.history_) == 3
 
 
 def test_the_history_has_the_mean_loss_of_members_and_the_score_of_all_together():
@@ -101,36 +132,67 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
         assert (one.networks_, len(one.net_.members)) == (1, 1)
         assert torch.equal(weights(one.net_), weights(classifier(networks=1, layout=layout).fit(graphs, labels).net_))
         assert classifier(networks=2, layout=layout).fit(graphs, labels).networks_ == 2
+    triples = sum(graph.n**3 for graph in graphs)
+    for little, count in ((triples, 3), (triples - 1, 1)):
+        monkeypatch.setattr(cost, "LITTLE", little)
+        assert classifier(networks="auto", order=3).fit(graphs, labels).networks_ == count
 
 
-def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_made():
+def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_made(monkeypatch):
     graphs, labels = leaves()
+    monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(SizesError) as caught:
         classifier(networks=10**6, channels=(64, 64), max_gigabytes=1).fit(graphs, labels)
     assert str(caught.value) == (
-        "GraphClassifier.fit(graphs, y): 1,000,000 networks of at least 4,816,000,000 weights would take about 97 GB "
-        "of memory to train, but 1 GB is the most that they may take.\n"
-        "Narrower channels and hidden, and fewer networks, take less, and max_gigabytes=97 allows it."
+        "GraphClassifier.fit(graphs, y): 1,000,000 networks of at least 4,816,000,000 weights together would take "
+        "about 97 GB of memory to train, but 1 GB is the most that they may take.\n"
+        "Narrower channels and hidden, and networks=1, take less, and max_gigabytes=97 allows it."
     )
 
 
-@pytest.mark.parametrize("networks", [1, 3, "auto"])
+def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
+    graphs, labels = leaves()
+    one = sum(value.numel() for value in classifier(networks=1).fit(graphs, labels).net_.parameters())
+    allowed = cost.WEIGHT_BYTES * one * 1e-9
+    options = {"networks": 2, "layout": "sparse"}
+    assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).networks_ == 2
+    with pytest.raises(SizesError, match=f"2 networks of at least {2 * one:,} weights together"):
+        classifier(max_gigabytes=1.99 * allowed, **options).fit(graphs, labels)
+
+
+@pytest.mark.parametrize("networks", [1, 3, "auto", np.int64(2)])
 def test_several_networks_are_stored_and_say_the_same(tmp_path, networks):
     graphs, labels = leaves()
     model = classifier(networks=networks, norm="batch", layout="sparse").fit(graphs, labels)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert (again.networks, again.networks_) == (networks, model.networks_)
+    first, last = model.net_.members[0].scale, model.net_.members[-1].scale
+    assert torch.equal(first, last)
+    assert not torch.equal(last, torch.ones_like(last))
     assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
 
 
-@pytest.mark.parametrize("claimed", [1, 2, 4, 0, -3, 10**15, True, "3", None])
-def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(tmp_path, claimed):
+@pytest.mark.parametrize(
+    ("claimed", "said"),
+    [
+        *((one, f"networks must be what its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
+        (1, "its tensors are not those of the network that it describes."),
+        (2, "its tensors are not those of the network that it describes."),
+        (4, "its tensors are not those of the network that it describes."),
+        (99, "it describes 297 layers but holds"),
+        (10**15, "it describes 3000000000000000 layers but holds"),
+    ],
+)
+def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(tmp_path, monkeypatch, claimed, said):
     graphs, labels = leaves()
     classifier(networks="auto").fit(graphs, labels).save(tmp_path / "model")
     changed(tmp_path / "model", lambda described: described.update(networks=claimed))
-    with pytest.raises(DataError, match=r"not a sound one: (networks must be|it describes|its tensors)"):
+    if claimed in (99, 10**15):
+        monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
+    with pytest.raises(DataError) as caught:
         load(tmp_path / "model")
+    assert f"not a sound one: {said}" in str(caught.value)
 
 
 def test_a_file_whose_networks_contradict_its_options_is_refused(tmp_path):

@@ -135,6 +135,16 @@ def test_a_set_up_is_never_chosen_for_its_figures():
         assert chosen.cell.epochs == 500
 
 
+def test_of_two_unusual_set_ups_the_one_closer_to_the_usual_is_shown_but_never_another_seed_instead():
+    near = replace(MUTAG[0], decay_every=3)
+    far, reseeded = replace(near, rate=0.5), replace(near, seed=1)
+    for cells in ([near, far, reseeded], [reseeded, far, near]):
+        (chosen,) = choose_setups([classified(cell, 0.5) for cell in cells]).values()
+        assert chosen.cell == near
+    (chosen,) = choose_setups([classified(cell, 0.5) for cell in (far, reseeded)]).values()
+    assert chosen.cell == far
+
+
 @pytest.mark.parametrize("names", [["MUTAG"], ["MUTAG", "PTC_MR", "NCI1", "COLLAB", "IMDB-MULTI"]])
 def test_a_report_is_drawn_from_partial_records(tmp_path, names):
     records = Records(tmp_path)

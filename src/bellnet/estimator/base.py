@@ -20,7 +20,7 @@ from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.committee import Committee
-from bellnet.estimator.cost import affordable_epochs, affordable_networks, allowed_bytes, cheaper_layout, most_pairs
+from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs, usual_networks
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs, warn_of_sizes
 from bellnet.estimator.labels import (
@@ -146,7 +146,7 @@ class GraphEstimator(ABC, BaseEstimator):
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
         is_given = self.networks != "auto"
-        self.networks_ = int(self.networks) if is_given else affordable_networks(graphs, self.layout_, int(self.order))
+        self.networks_ = int(self.networks) if is_given else usual_networks(graphs, self.layout_, int(self.order))
         seed, device = self._seed(), self._device()
         blueprint, allowed = self._blueprint(encoding), allowed_bytes(self.max_gigabytes, device)
         net = blueprint.affordable_net(call, allowed)

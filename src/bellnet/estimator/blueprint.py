@@ -1,7 +1,7 @@
 """The network that the options of an estimator ask for, before there is one: how wide it is, and what it would cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -71,9 +71,9 @@ class Blueprint:
     def affordable_net(self, call: str, allowed: int) -> LabelNet | Committee:
         """The same, if its weights take no more bytes than allowed; those of too wide layers cannot be described."""
         check_weights(call, self.networks * fewest_weights(self.widths), allowed, networks=self.networks)
-        net = self.net()
-        check_weights(call, sum(map(Tensor.numel, net.parameters())), allowed, networks=self.networks)
-        return net
+        n_weights = sum(map(Tensor.numel, replace(self, networks=1).net().parameters()))
+        check_weights(call, self.networks * n_weights, allowed, networks=self.networks)
+        return self.net()
 
     def check_training(self, call: str, sizes: Sequence[int], *, batch_size: int, allowed: int) -> None:
         """Refuse to train on graphs of such sizes if that takes more bytes than allowed, before any of it is taken."""

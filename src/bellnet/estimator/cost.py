@@ -69,7 +69,7 @@ def affordable_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
     return max(FEWEST_EPOCHS, int(MOST_EPOCHS * min(1, OFTEN_SEEN / max(entries, 1)) ** 0.5))
 
 
-def affordable_networks(graphs: Sequence[Graph], layout: str, order: int) -> int:
+def usual_networks(graphs: Sequence[Graph], layout: str, order: int) -> int:
     """How many networks answer together: several where there is little to see, and so much is chance."""
     return MOST_NETWORKS if _n_entries(graphs, layout, order) <= LITTLE else 1
 
@@ -147,11 +147,11 @@ def check_weights(call: str, n_weights: int, allowed: int, *, networks: int) -> 
     needed = WEIGHT_BYTES * n_weights
     if needed > allowed:
         raise SizesError(
-            f"{call}: {'a network' if networks == 1 else f'{networks:,} networks'} of at least {n_weights:,} weights "
-            f"would take about {_gigabytes(needed)} GB of memory to train, but {allowed / 1e9:.3g} GB is the most that "
-            f"{'it' if networks == 1 else 'they'} may take.\nNarrower channels and hidden"
-            f"{'' if networks == 1 else ', and fewer networks,'} take less, and max_gigabytes={_gigabytes(needed)} "
-            "allows it."
+            f"{call}: {f'{networks:,} networks' if networks > 1 else 'a network'} of at least {n_weights:,} weights"
+            f"{' together' * (networks > 1)} would take about {_gigabytes(needed)} GB of memory to train, but "
+            f"{allowed / 1e9:.3g} GB is the most that {'they' if networks > 1 else 'it'} may take.\nNarrower channels "
+            f"and hidden{', and networks=1,' * (networks > 1)} take less, and "
+            f"max_gigabytes={_gigabytes(needed)} allows it."
         )
 
 

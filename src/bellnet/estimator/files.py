@@ -228,7 +228,7 @@ def _check_extent(widths: list[int], networks: int, weights: dict[str, Tensor]) 
     layers = networks * (len(widths) - 1)
     if len(weights) < layers:
         raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
-    needed, held = networks * fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
+    needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 

@@ -76,6 +76,9 @@ def _is_real(value: Any) -> bool:
 
 _YES_OR_NO = Kind(lambda value: isinstance(value, bool), "True or False")
 _COUNT = Kind(_is_count, "a whole number from 1 up")
+_AUTO_OR_COUNT = Kind(
+    lambda value: (isinstance(value, str) and value == "auto") or _is_count(value), f"'auto' or {_COUNT.words}"
+)
 _SHARE = Kind(lambda value: _is_real(value) and 0 <= value < 1, "from 0 up and below 1")
 
 
@@ -96,10 +99,9 @@ KINDS = {
     "degree_knots": Kind(
         lambda value: _is_whole(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
     ),
-    "networks": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
+    **dict.fromkeys(("networks", "max_epochs"), _AUTO_OR_COUNT),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
-    "max_epochs": Kind(lambda value: value == "auto" or _is_count(value), f"'auto' or {_COUNT.words}"),
     "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
     "dropout": _SHARE,
     "label_smoothing": _SHARE,

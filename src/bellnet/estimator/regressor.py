@@ -53,7 +53,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
             "apart", in a tensor of their own that every layer has beside that of the pairs.
         networks: How many networks learn from the same batches, each with initial weights of its own, and answer
             together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 500,000 edges
-            and nodes (or pairs of nodes).
+            (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
         dropout: The probability to drop a channel while learning.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.

@@ -62,6 +62,13 @@ class Lesson:
     node_channels: str = "diagonal"
     max_entries: int = MAX_ENTRIES
 
+    def losses(self, answers: "Answers") -> Tensor:
+        """The losses of outputs times the weights of their labels.
+
+        They are not divided by the weights of a batch: a batch of light labels shall say little.
+        """
+        return self.loss(answers.outputs, answers.targets) * answers.weights
+
     def scored(self, answers: "Answers") -> float | None:
         """The score of outputs, every label counting alike."""
         return self.score(answers.outputs, answers.targets)
@@ -126,14 +133,14 @@ def train(
             optimizer.zero_grad(set_to_none=True)
             said = []
             for member in net.members:  # one after the other, so that the memory of one is enough
-                outputs = batch.outputs(member)
-                losses = batch.losses(outputs)
+                answer = batch.answers(member)
+                losses = lesson.losses(answer)
                 losses.mean().backward()  # type: ignore[no-untyped-call]
-                said.append(outputs.detach())
+                said.append(answer.outputs.detach())
                 total, count = total + float(losses.detach().sum()), count + len(losses)
             optimizer.step()
             pace.step()
-            answers.append(batch.answers(torch.stack(said).mean(0)))
+            answers.append(batch.said(torch.stack(said).mean(0)))
             bar.batch(epoch, done / learned.n_batches)
         if not math.isfinite(total):
             if epoch == 0:
@@ -185,31 +192,21 @@ def _pace(n_steps: int) -> Callable[[int], float]:
 
 
 class _Batch(NamedTuple):
-    """Some graphs, encoded, and of their labels those that are wanted."""
+    """Some graphs, encoded; which of their labels are wanted, and the targets and weights of those."""
 
-    lesson: Lesson
     encoded: Any
     graphs: list[Graph]
-    rows: Tensor
     wanted: Tensor
+    targets: Tensor
+    weights: Tensor
 
-    def outputs(self, net: nn.Module) -> Tensor:
+    def answers(self, net: nn.Module) -> Answers:
         """What a network says for every label that is wanted."""
-        found: Tensor = net(self.encoded, self.graphs)
-        return found[self.wanted]
+        return self.said(net(self.encoded, self.graphs)[self.wanted])
 
-    def losses(self, outputs: Tensor) -> Tensor:
-        """The losses of outputs times the weights of their labels.
-
-        They are not divided by the weights of the batch: a batch of light labels shall say little.
-        """
-        answers = self.answers(outputs)
-        return self.lesson.loss(outputs, answers.targets) * answers.weights
-
-    def answers(self, outputs: Tensor) -> Answers:
+    def said(self, outputs: Tensor) -> Answers:
         """Outputs beside targets and weights."""
-        rows = self.rows[self.wanted]
-        return Answers(outputs, self.lesson.targets[rows], self.lesson.weights[rows])
+        return Answers(outputs, self.targets, self.weights)
 
 
 class _Part:
@@ -239,19 +236,17 @@ class _Part:
             places: list[int] = self.places[within.numpy()].tolist()
             labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
             rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
-            yield _Batch(self.lesson, encoded, [self.lesson.graphs[place] for place in places], rows, self.wanted[rows])
+            graphs, wanted = [self.lesson.graphs[place] for place in places], self.wanted[rows]
+            rows = rows[wanted]
+            yield _Batch(encoded, graphs, wanted, self.lesson.targets[rows], self.lesson.weights[rows])
 
     @torch.no_grad()
     def judged(self, net: nn.Module) -> tuple[float, float | None, tuple[float, float]]:
         """The mean loss of all labels in evaluation mode, their score, and what they are judged by."""
         net.eval()
-        losses, several = [], []
-        for batch in self.batches():
-            outputs = batch.outputs(net)
-            losses.append(batch.losses(outputs))
-            several.append(batch.answers(outputs))
-        answers = Answers.together(several)
-        return float(torch.cat(losses).double().mean()), self.lesson.scored(answers), self.lesson.judge(*answers)
+        answers = Answers.together(batch.answers(net) for batch in self.batches())
+        loss = float(self.lesson.losses(answers).double().mean())
+        return loss, self.lesson.scored(answers), self.lesson.judge(*answers)
 
 
 def mean_and_error(values: Tensor) -> tuple[float, float]:

@@ -101,8 +101,8 @@ class Chosen:
         what = f"{self.cell.name}, {layout}, {self.cell.protocol}"
         changes = _changes(self.cell)
         whose = "authors'" if isinstance(self.cell, GraphCell) else "usual"
-        return [f"{what}: {changes}. Not the {whose} set-up."] * bool(changes) + [
-            f"{what}: {count} record{'s' * (count > 1)} with {_differences(cell, self.cell)} "
+        return [f"{what}: {', '.join(changes)}. Not the {whose} set-up."] * bool(changes) + [
+            f"{what}: {count} record{'s' * (count > 1)} with {', '.join(_differences(cell, self.cell))} "
             f"{'are' if count > 1 else 'is'} not shown; run another set-up with another --out."
             for cell, count in self.left_out.items()
         ]
@@ -112,7 +112,8 @@ def choose_setups(finished: Finished) -> dict[Place, Chosen]:
     """For each data set, row and protocol one set-up; records of different set-ups are never mixed.
 
     It is the usual one (for the paper's network the authors') if there is a record of it, otherwise the one with the
-    most epochs, then the usual seed, then the most splits. No figure has a say in this, nor has the order of records.
+    most epochs, then the usual seed, then the fewest other differences from the usual one, then the most splits. No
+    figure has a say in this, nor has the order of records.
     """
     found: dict[GraphCell | MethodCell, dict[int, Mapping[str, Any]]] = {}
     for record in finished:
@@ -214,8 +215,9 @@ def _is_reseeded(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) ->
     return replace(cell, seed=other.seed) == other
 
 
-def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int]:
-    return not _changes(cell), cell.epochs, cell.seed == cell.usual().seed, len(splits)
+def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int, int]:
+    changes = _changes(cell)
+    return not changes, cell.epochs, cell.seed == cell.usual().seed, -len(changes), len(splits)
 
 
 def _accuracy(found: Chosen | None) -> str:
@@ -237,16 +239,16 @@ def percent(parts: Sequence[float]) -> str:
     return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
 
 
-def _changes(cell: GraphCell | MethodCell) -> str:
+def _changes(cell: GraphCell | MethodCell) -> list[str]:
     """What differs from the usual set-up, in words."""
     return _differences(cell, cell.usual())
 
 
-def _differences(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> str:
+def _differences(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> list[str]:
     """In what a set-up differs from another, in words."""
     here, there = cell.settings(), other.settings()
-    return ", ".join(
+    return [
         f"{name}={here.get(name)} instead of {there.get(name)}"
         for name in {**there, **here}
         if here.get(name) != there.get(name)
-    )
+    ]
