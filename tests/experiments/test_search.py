@@ -163,7 +163,7 @@ def test_table_3_knows_how_many_epochs_the_classifier_may_take():
     assert method("best").epochs(method("best").usual()) == cost.MOST_EPOCHS
 
 
-@pytest.mark.parametrize("study", ["search", "search-degrees"])
+@pytest.mark.parametrize("study", ["search", "search-degrees", "search-networks"])
 def test_the_page_shows_the_studies_of_the_repository(study):
     place = Path(__file__).parents[2]
     found = search_table(list(Records(place / "results" / study).finished().values()))
