@@ -44,6 +44,8 @@ def test_a_key_stays_what_it_is():
     assert gin.key == "table3-MUTAG-0-gin-nested-100-903b35d265"
     (best,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
     assert best.key == "table3-MUTAG-0-best-nested-100-da8a4cad2f"
+    (alone,) = cells_of_methods(["best"], names=["COLLAB"], splits=[0])
+    assert alone.key == "table3-COLLAB-0-best-nested-100-8bf2b7db42"
 
 
 def test_a_key_tells_every_field_apart_but_where_the_data_are():

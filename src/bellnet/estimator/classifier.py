@@ -58,7 +58,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
             "apart", in a tensor of their own that every layer has beside that of the pairs.
         networks: How many networks learn from the same batches, each with initial weights of its own, and answer
-            together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 500,000 edges
+            together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
             (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
         dropout: The probability to drop a channel while learning.
         label_smoothing: The share of every label that is spread over all classes while learning.

@@ -146,7 +146,7 @@ class MethodCell(FromDataSet):
 
     def usual(self) -> "MethodCell":
         """The first split with the usual options and seed; the cell itself where these cannot be known."""
-        options = _pairs(self.how.usual()) if self.how.is_available else self.options
+        options = _pairs(self.how.usual_of(self.name)) if self.how.is_available else self.options
         return MethodCell(method=self.method, name=self.name, split=0, options=options)
 
     def settings(self) -> dict[str, Any]:
@@ -193,14 +193,13 @@ def cells_of_methods(
         seed: The seed of every cell.
         data: Where the data sets are, as in `bellnet.data.tu.load`.
     """
-    options = {}
-    for each in dict.fromkeys(methods):
-        method(each).check_extra(f"bellnet table3 --method {each}")
-        options[each] = _pairs(method(each).usual())
+    several = {each: method(each) for each in methods}
+    for each, how in several.items():
+        how.check_extra(f"bellnet table3 --method {each}")
     return [
-        MethodCell(method=each, name=name, split=split, options=options[each], seed=seed, data=data)
+        MethodCell(method=each, name=name, split=split, options=_pairs(how.usual_of(name)), seed=seed, data=data)
         for name in dict.fromkeys(names)
-        for each in options
+        for each, how in several.items()
         for split in dict.fromkeys(splits)
     ]
 

@@ -186,9 +186,9 @@ def protocols_table(finished: Finished, epochs: Epochs) -> Table:
     )
     notes = (
         "Three ways to measure, which cannot be compared: the last epoch, their number being chosen beforehand (the "
-        "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch (best does so "
-        "by itself; for kernels, cross-validation within the training graphs chooses their options); the best averaged "
-        "epoch, which is chosen by the test graphs themselves and therefore too good.",
+        "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch (best keeps a "
+        "tenth by itself; for kernels, cross-validation within the training graphs chooses their options); the best "
+        "averaged epoch, which is chosen by the test graphs themselves and therefore too good.",
     )
     return Table("Table 3: which accuracy is which", head, tuple(rows), notes)
 

@@ -53,6 +53,10 @@ class Method(ABC):
     def usual(self) -> dict[str, Any]:
         """The options with their usual values. Numbers, words, None, and lists of these."""
 
+    def usual_of(self, name: str) -> dict[str, Any]:
+        """The same for a data set, where it makes a difference."""
+        return self.usual()
+
     @abstractmethod
     def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
         """Classify the test graphs: "accuracy", "validation" (that by which was chosen), "seconds" of the processor.
