@@ -12,7 +12,7 @@ BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
 PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
-    "kernels": set(),  # plain C and what loads it
+    "kernels": {"errors", "tensors"},  # plain C, what loads it and what calls it
     "extras": {"errors"},
     "locks": set(),  # the standard library alone
     "files": {"locks"},

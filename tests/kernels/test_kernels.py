@@ -18,8 +18,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.execute import calling, compiled, dense, listed
-from bellnet.kernels import PROCESSORS, WITHOUT, kernels
+from bellnet.execute import compiled, dense, listed
+from bellnet.kernels import PROCESSORS, WITHOUT, calling, kernels
 from tests.execute.subjects import randomise
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def _spreads(layer, sizes, batch, dtype=torch.float64):
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
     """So many threads, however little there is to do."""
-    monkeypatch.setattr(calling, "FEW_MULTIPLICATIONS", 1)
+    monkeypatch.setattr(calling, "MULTIPLICATIONS_PER_THREAD", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
