@@ -257,7 +257,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     def _labels_from_json(self, stored: Any) -> None:
         self.target_scaling_ = Scaling.from_json(stored["scaling"])
-        self.several_outputs_ = bool(stored["several"])
+        if type(stored["several"]) is not bool:
+            raise DataError(f"several must be true or false, not {stored['several']!r}.")
+        self.several_outputs_ = stored["several"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
