@@ -144,6 +144,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "room for a single knot": lambda: Encoding.fit([PATH], degree_knots=1),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
+    "a feature beyond float32": lambda: Encoding(node_features=1).encode(
+        [Graph(2, EDGES, node_features=torch.tensor([[1.0], [1e39]], dtype=torch.float64))]
+    ),
     "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
     "a place for nodes nobody knows": lambda: Encoding().encode([PATH], node_channels="tensor"),
     "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="apart"),
