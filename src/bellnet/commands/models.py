@@ -44,7 +44,14 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
         help="padded: all pairs of nodes; sparse: edges and nodes only; auto: what is cheaper (default auto)",
     )
     parser.add_argument("--max-gigabytes", metavar="G", type=positive, help="the most memory (default: half of it)")
-    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=from_zero,
+        default=0,
+        help="of everything random (default 0); the same seed gives the same model for the same number of torch "
+        "threads (OMP_NUM_THREADS)",
+    )
     _declare_device(parser, "default auto, a GPU if there is one")
     _declare_output(parser)
 

@@ -73,7 +73,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             epochs are run.
         class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
             dict with a weight for every class.
-        random_state: A seed, a random state of numpy, or None for another result each time.
+        random_state: A seed, a random state of numpy, or None for another result each time. The same seed gives the
+            same model for the same number of torch threads, on one kind of device with one version of torch; otherwise
+            sums are taken in another order, and outputs differ slightly, probabilities by about 1e-3.
         device: "auto" takes a GPU if there is one; or a device of torch.
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
