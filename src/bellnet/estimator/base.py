@@ -111,7 +111,7 @@ class GraphEstimator(ABC, BaseEstimator):
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
                 each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
-                what is masked in an array of numpy is not known.
+                what is masked in an array of numpy is not known. Classes are all integers, all strings or all booleans.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
             validation_data: Graphs and their labels, in the form of X and y, that say when to stop and which epoch to

@@ -15,7 +15,16 @@ from torch import Tensor
 
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
+from bellnet.estimator.labels import (
+    Array,
+    check_classes,
+    check_present,
+    flatten,
+    known_labels,
+    one_dimensional,
+    only_known,
+    split_up,
+)
 from bellnet.estimator.plain import classes_from_json, classes_to_json
 from bellnet.estimator.weights import LEAST, flat_weights
 
@@ -203,6 +212,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         outputs, counts = self._outputs(call, X)
         truth = one_dimensional(call, flatten(call, "y", y, counts, self.target))
         known = known_labels(call, truth, self.target)
+        check_classes(call, only_known(truth, known))
         weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
         found = self.classes_[outputs.argmax(1).numpy()[known]]
         return float(accuracy_score(only_known(truth, known), found, sample_weight=weights))
@@ -210,6 +220,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
         flat = one_dimensional(call, flat)
         check_present(call, flat)
+        check_classes(call, flat)
         try:
             check_classification_targets(flat)
             self.classes_ = np.unique(flat)
@@ -222,7 +233,6 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
-
         return self._as_targets(call, flat)
 
     def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
