@@ -533,3 +533,15 @@ def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewher
         "Give a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in the "
         "folder BELLNET_DATA, or of the TU collection, such as MUTAG.\n"
     )
+
+
+def test_numbers_in_place_of_classes_are_refused_with_the_option_for_them(folder, tmp_path, capsys):
+    rows = (folder / "labels.csv").read_text().splitlines()
+    table = tmp_path / "numbers.csv"
+    table.write_text("\n".join([rows[0], *(f"{row.split(',')[0]},{at / 10}" for at, row in enumerate(rows[1:]))]))
+    words = ["fit", folder, "--labels", table, "--out", tmp_path / "m", *QUICK]
+    code, _, complaint = outcome(capsys, *words)
+    assert code == 2
+    assert "--regression" in complaint
+    assert not (tmp_path / "m").exists()
+    assert outcome(capsys, *words, "--regression")[0] == 0

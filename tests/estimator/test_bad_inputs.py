@@ -403,3 +403,36 @@ def test_mixed_labels_are_refused_in_a_score():
     model = classifier().fit(GRAPHS, LABELS)
     with pytest.raises(DataError, match=r"^GraphClassifier\.score\(graphs, y\): y must hold classes of one type"):
         model.score(GRAPHS, [0, "1"] * 6)
+
+
+NUMBERS = {
+    "texts of fractions": [str(number / 10) for number in range(12)],
+    "texts of few fractions": ["0.5", "1"] * 6,
+    "a class for each graph": list(range(12)),
+    "more than ten classes, more than half of the graphs": [*range(11), 0],
+    "names, one for each graph": [f"graph {number}" for number in range(12)],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_labels_that_seem_to_be_targets_of_a_regression_are_refused_with_the_way_out(name):
+    with pytest.raises(DataError, match=r"GraphClassifier\.fit\(graphs, y\): y .*\n.*GraphRegressor.*--regression"):
+        classifier().fit(GRAPHS, NUMBERS[name])
+
+
+@pytest.mark.parametrize(
+    ("labels", "count"),
+    [
+        ([0, 1], 2),
+        ([0, 1, 2, 0], 3),
+        (["1", "2", "3"], 3),
+        (["1.0", "2.0"] * 2, 2),
+        (["v1.5", "0.5"] * 2, 2),
+        (list(range(10)), 10),
+        ([*range(11)] * 2, 11),
+    ],
+    ids=str,
+)
+def test_few_graphs_of_several_classes_can_be_classified(labels, count):
+    graphs = (GRAPHS * 2)[: len(labels)]
+    assert len(classifier(max_epochs=1).fit(graphs, labels).classes_) == count

@@ -27,7 +27,7 @@ from bellnet.errors import OptionError
 def _declare_fit(parser: argparse.ArgumentParser) -> None:
     declare_data(parser, "training")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="the file to write")
-    parser.add_argument("--regression", action="store_true", help="learn numbers instead of classes")
+    parser.add_argument("--regression", action="store_true", help="train on numbers instead of classes")
     parser.add_argument("--balanced", action="store_true", help="weigh classes by the inverse of how frequent they are")
     parser.add_argument(
         "--order", type=int, choices=(2, 3), help="3: a network over triples of nodes (default 2, pairs)"

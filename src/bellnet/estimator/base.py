@@ -111,7 +111,9 @@ class GraphEstimator(ABC, BaseEstimator):
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
                 each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
-                what is masked in an array of numpy is not known. Classes are all integers, all strings or all booleans.
+                what is masked in an array of numpy is not known. Classes are all integers, all strings or all booleans;
+                more than ten are refused where they are more than half as many as the labels, and so are strings that
+                are numbers with fractions: these are for `GraphRegressor`.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
             validation_data: Graphs and their labels, in the form of X and y, that say when to stop and which epoch to

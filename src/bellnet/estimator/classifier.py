@@ -19,6 +19,7 @@ from bellnet.estimator.labels import (
     Array,
     check_classes,
     check_present,
+    check_shared,
     flatten,
     known_labels,
     one_dimensional,
@@ -233,6 +234,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
+        check_shared(call, flat, self.classes_)
         return self._as_targets(call, flat)
 
     def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 Whatever labels belong to, everything behind this module sees flat arrays: the loss, the weights, the part held out.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,8 @@ Array = NDArray[Any]
 TARGETS = ("graph", "node", "edge")
 CLASS_TYPES = (bool, int, float, str)
 """What classes can be; True is also an int. Floats must be integers, which scikit-learn checks."""
+FEW_CLASSES = 10
+"""So many classes are not refused, however few labels there are."""
 PLURAL = {"graph": "graphs", "node": "nodes", "edge": "edges"}
 
 
@@ -180,6 +183,37 @@ def _kind(value: object) -> type:
     if isinstance(value, np.generic):
         value = value.item()
     return next((kind for kind in CLASS_TYPES if isinstance(value, kind)), type(value))
+
+
+def check_shared(call: str, labels: Array, classes: Array) -> None:
+    """Refuse classes that seem to be the targets of a regression.
+
+    These are texts that are all numbers, some of them not integers; and more than `FEW_CLASSES` classes if they are
+    also more than half as many as there are labels.
+    """
+    names = classes.tolist()
+    if len(names) > FEW_CLASSES and 2 * len(names) > len(labels):
+        what = f"holds {len(names)} classes for {len(labels)} labels; expected classes that several labels share."
+        other = "make fewer classes"
+    elif (fraction := _fraction(names)) is not None:
+        what = f"holds numbers in place of classes, such as {fraction!r}; expected integers or names."
+        other = "write classes as names, such as 'class 1.5'"
+    else:
+        return
+    raise DataError(
+        f"{call}: y {what}\nFor numbers use GraphRegressor, on the command line --regression; otherwise {other}."
+    )
+
+
+def _fraction(names: list[Any]) -> str | None:
+    """The first text that is no integer, if all are finite numbers."""
+    try:
+        numbers = [float(name) if isinstance(name, str) else math.nan for name in names]
+    except ValueError:
+        return None
+    if not all(map(math.isfinite, numbers)):
+        return None
+    return next((name for name, number in zip(names, numbers, strict=True) if not number.is_integer()), None)
 
 
 def check_both_directions(call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
