@@ -14,20 +14,21 @@ PARTS = {
     "combinatorics": set(),  # the standard library alone
     "kernels": {"errors", "tensors"},  # plain C, what loads it and what calls it
     "extras": {"errors"},
+    "json_text": {"errors"},
     "locks": set(),  # the standard library alone
     "files": {"locks"},
     "suggest": set(),  # the standard library alone
     "tensors": {*BELOW["tensors"], "memory"},
     "execute": {*BELOW["execute"], "forks"},
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "files", "json_text", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
     "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
-    "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
+    "estimator": {"errors", "extras", "data", "draw", "files", "json_text", "memory", "public names"},
     "commands": {
         "errors",
         "extras",

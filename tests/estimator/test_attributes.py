@@ -119,3 +119,46 @@ def test_edge_labels_that_are_missing_are_said():
 def test_names_that_are_none_are_refused():
     with pytest.raises(OptionError, match=r"node must be the name or names of attributes, or None, not 3\."):
         classifier(node=3).fit(molecules(), ANSWERS)
+
+
+def weighed(unit, count=24):
+    """Paths of two classes, which the mass of their nodes distinguishes."""
+    graphs = []
+    for number in range(count):
+        graph = nx.path_graph(4 + number % 3)
+        for node in graph:
+            graph.nodes[node]["mass"] = unit * (1 + number % 2 + node / 10)
+        graphs.append(graph)
+    return graphs, [number % 2 for number in range(count)]
+
+
+@pytest.mark.parametrize("unit", [2.0**127, 2.0**1021, 2.0**-600])
+def test_the_unit_of_a_feature_changes_nothing(unit):
+    (plain, answers), (graphs, _) = weighed(1.0), weighed(unit)
+    expected = classifier().fit(plain, answers)
+    model = classifier().fit(graphs, answers)
+    assert "node feature mass" in model.encoding_.names
+    assert np.array_equal(model.predict_proba(graphs), expected.predict_proba(plain))
+
+
+def test_a_large_feature_that_is_the_same_everywhere_becomes_zero():
+    graphs, answers = weighed(1.0)
+    for graph in graphs:
+        nx.set_node_attributes(graph, 1e38 / 3, "mass")
+    model = classifier().fit(graphs, answers)
+    scaled = model.scaling_.apply("fit", as_graphs(graphs), model.encoding_)
+    assert max(float(graph.node_features.abs().max()) for graph in scaled) < 1e-6
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_a_feature_that_does_not_fit_after_scaling_is_refused_by_name_and_value(make):
+    graphs, answers = weighed(1.0)
+    model = make().fit(graphs, answers)
+    others, _ = weighed(1.0)
+    others[3].nodes[2]["mass"] = 1e39
+    name = type(model).__name__
+    words = r"node feature 'mass' of node 2 of graphs\[3\] is 1e\+39, which is .* after scaling"
+    with pytest.raises(DataError, match=rf"^{name}\.predict\(graphs\): {words} and does not fit float32\.\n"):
+        model.predict(others)
+    with pytest.raises(DataError, match=rf"^{name}\.fit\(validation_data=\(graphs, y\)\): {words}"):
+        make().fit(graphs, answers, validation_data=(others, answers))

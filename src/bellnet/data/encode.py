@@ -323,6 +323,11 @@ class Encoding:
                 "neither labels nor features.\nLeave it out, or add degrees=True or sizes=True."
             )
 
+    def feature_name(self, owner: Literal["node", "edge"], column: int) -> str:
+        """A feature of nodes or edges as messages name it: by its attribute if that is known, else by its column."""
+        names = self.columns.node if owner == "node" else self.columns.edge
+        return f"{owner} feature {column if names is None else repr(part_names(names)[column])}"
+
     def mismatch(self, graph: Graph) -> tuple[str, str] | None:
         """Which field of a graph is not as in the graphs of the fit, and how it differs; None if all are.
 

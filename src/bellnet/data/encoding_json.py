@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet.data.columns import ROLES, Columns
 from bellnet.errors import DataError
+from bellnet.json_text import read_json
 
 if TYPE_CHECKING:
     from bellnet.data.encode import Encoding
@@ -40,11 +41,9 @@ def fields_from_json(text: str, kind: "type[Encoding]") -> dict[str, Any]:
 
 def _read(text: str) -> dict[str, Any]:
     try:
-        stored = json.loads(text)
-    except (TypeError, ValueError) as reason:
-        raise DataError(f"Encoding.from_json(text): this is not JSON: {reason}.") from reason
-    except RecursionError as reason:
-        raise DataError("Encoding.from_json(text): this is JSON nested too deeply to be read.") from reason
+        stored = read_json(text)
+    except DataError as reason:
+        raise DataError(f"Encoding.from_json(text): {reason}") from reason
     if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
         raise DataError('Encoding.from_json(text): this is no encoding; "format" must be "bellnet encoding".')
     return stored

@@ -10,6 +10,8 @@ import hashlib
 import json
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.options import ROLES, check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
+from bellnet.json_text import read_json
 
 if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
@@ -83,7 +86,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
     described["checksum"] = checksum(described, weights)
     header = json.dumps(described)
     try:
-        _build(json.loads(header), weights)
+        _build(_described(header), weights)
     except UNSOUND as reason:
         raise DataError(
             f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
@@ -150,25 +153,38 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             "Give the file that save(path) wrote; if it was copied, copy it again."
         ) from reason
     try:
-        described = None if header is None else json.loads(header)
-    except ValueError:
-        described = None
-    except RecursionError as reason:
+        described = None if header is None else _described(header)
+    except DataError as reason:
         raise DataError(
-            f"{call}: the JSON in this file is nested too deeply to be read.\nGive the file that save(path) wrote."
+            f"{call}: the description in this file cannot be read: {reason}\nGive the file that save(path) wrote."
         ) from reason
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise DataError(
             f"{call}: this is a safetensors file, but not one of a bellnet estimator.\n"
             "Give the file that save(path) wrote."
         )
-    if described.get("version") not in range(WITHOUT_CHECKSUM, VERSION + 1):
+    version = described.get("version")
+    if type(version) is not int or not WITHOUT_CHECKSUM <= version <= VERSION:
         raise DataError(
-            f"{call}: this file has version {described.get('version')!r}, but here only versions {WITHOUT_CHECKSUM} to "
+            f"{call}: this file has version {version!r}, but here only versions {WITHOUT_CHECKSUM} to "
             f"{VERSION} can be read; it was written by {described.get('written_by')}.\n"
             "Update bellnet, or save the estimator again."
         )
     return described, weights
+
+
+def _described(header: str) -> Any:
+    """The JSON of a header; the losses of a fit that diverged after the epoch that was kept are not finite."""
+    return read_json(header, non_finite="history")
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Errors that name the field that is read."""
+    try:
+        yield
+    except UNSOUND as reason:
+        raise DataError(f"{name}: {_words(reason)}") from reason
 
 
 def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstimator":
@@ -181,7 +197,8 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     name = described["estimator"]
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
-    options = options_from_json(described["options"])
+    with _field("options"):
+        options = options_from_json(described["options"])
     expected = set(kinds[name]().get_params(deep=False))
     for version, new in NEW_OPTIONS.items():
         if described["version"] < version:
@@ -190,19 +207,23 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")
     check_options(name, {**options, "device": "auto"})
     estimator = kinds[name](**options)
-    estimator._labels_from_json(described["labels"])
-    estimator._check_label_options(name)
+    with _field("labels"):
+        estimator._labels_from_json(described["labels"])
+    with _field("options"):
+        estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
     estimator.networks_ = _networks(described, options)
-    estimator.encoding_ = Encoding.from_json(described["encoding"])
-    estimator.encoding_.check_node_channels(name, estimator.node_channels)
-    estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
-    estimator.scaling_.check_fits(estimator.encoding_)
-    estimator.history_, estimator.kept_epoch_ = _history(described)
+    with _field("encoding"):
+        estimator.encoding_ = Encoding.from_json(described["encoding"])
+        estimator.encoding_.check_node_channels(name, estimator.node_channels)
+    with _field("scaling"):
+        estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
+        estimator.scaling_.check_fits(estimator.encoding_)
+    estimator.history_, estimator.kept_epoch_ = _history(described, estimator._measure_name)
     estimator.n_nodes_ = _n_nodes(described)
     blueprint = estimator._blueprint(estimator.encoding_)
     _check_extent(blueprint.widths, estimator.networks_, weights)
-    net = blueprint.net(former_triples=described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"] is True)
+    net = blueprint.net(former_triples=_former_triples(described))
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")
@@ -258,10 +279,33 @@ def _n_nodes(described: dict[str, Any]) -> tuple[int, int] | None:
     return counts[0], counts[1]
 
 
-def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+def _former_triples(described: dict[str, Any]) -> bool:
+    """Whether there are no blocks from pairs to pairs."""
+    former = described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"]
+    if type(former) is not bool:
+        raise DataError(f"former_triples must be true or false, not {former!r}.")
+    return former
+
+
+def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, Any]], int]:
     history, kept = described["history"], described["kept_epoch"]
     if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
         raise DataError("its history must be a list of epochs.")
+    measures = {"validation_loss", measure, f"validation_{measure}"}
+    for epoch, record in enumerate(history):
+        number, loss = record.get("epoch"), record.get("loss")
+        others = [record[name] for name in record.keys() - {"epoch", "loss"}]
+        if (
+            type(number) is not int
+            or number != epoch
+            or type(loss) not in (int, float)
+            or not record.keys() <= {"epoch", "loss", *measures}
+            or not all(value is None or type(value) in (int, float) for value in others)
+        ):
+            raise DataError(
+                f"history[{epoch}] must have epoch {epoch}, a loss, and numbers or null for "
+                f"{', '.join(sorted(measures))}, not {record!r}."
+            )
     if type(kept) is not int or not 0 <= kept < len(history):
         raise DataError(f"kept_epoch must be one of its {len(history)} epochs, not {kept!r}.")
     return history, kept
