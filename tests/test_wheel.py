@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.explorer.build_page import build_page
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -27,6 +29,11 @@ def test_the_wheel_holds_the_files_of_the_library_and_no_others(wheel):
     expected = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     expected = {name for name in expected if "__pycache__" not in name and not name.startswith(".")}
     assert {name for name in wheel if ".dist-info/" not in name} == expected
+
+
+def test_the_wheel_contains_the_page_of_the_explorer_and_not_its_sources(wheel):
+    assert wheel["bellnet/explorer.html"].decode() == build_page()
+    assert not [name for name in wheel if name.endswith((".js", ".css")) or "build_page" in name]
 
 
 def test_types_ship_and_records_of_experiments_do_not(wheel):
