@@ -76,11 +76,18 @@ docs: $(VENV)/.with-docs  ## build the documentation into site/
 dist: $(VENV)/.with-dist  ## build wheel and sdist into dist/, and try the wheel in an environment with torch alone
 	rm -rf dist build/clean
 	$(BIN)/python -m build --no-isolation
+	@# Package indices accept manylinux tags only. Without a C compiler there is nothing to repair: the tag is "any".
+	for wheel in dist/*-linux_*.whl; do \
+	    [ -e "$$wheel" ] || continue; \
+	    PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist "$$wheel" || exit 1; \
+	    rm "$$wheel"; \
+	done
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv build/clean
 	@$(call install,build/clean/bin/python,dist/*.whl)
 	cd build && clean/bin/python -c 'import bellnet as bn; print(bn.EquivariantLinear("n n -> n n", 16, 32))'
 	cd build && clean/bin/bellnet plan "n n -> n n"
+	cd build && clean/bin/bellnet explore --out clean/explorer.html
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
