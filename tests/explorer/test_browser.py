@@ -39,7 +39,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def explorer(browser, tmp_path):
-    """The page, freshly opened; whatever it complains of fails the test."""
+    """The page, reloaded; console messages fail the test."""
     file = tmp_path / "explorer.html"
     file.write_text(build_page().replace("@@spec@@", "n n -&gt; n n"), encoding="utf-8")
     found = Explorer(browser, file.as_uri())
@@ -50,7 +50,7 @@ def explorer(browser, tmp_path):
 
 
 class Explorer:
-    """What one does on the page, and what one sees."""
+    """User actions on the page, and what it shows."""
 
     def __init__(self, driver, address):
         self.driver, self.address = driver, address
@@ -108,7 +108,7 @@ class Explorer:
         )
 
     def table(self):
-        """The rows of the plan, names of folds as lists."""
+        """The rows of the plan; names of contractions and broadcasts are lists."""
         return self.run(
             """return [...document.querySelectorAll("#table tbody tr")].map((row) =>
                  [...row.cells].map((cell) => [...cell.querySelectorAll("span"), cell])
