@@ -24,7 +24,6 @@ PARTS = {
     "data": {*BELOW["execute"], "extras", "files", "json_text", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
-    "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
     "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
@@ -36,7 +35,7 @@ PARTS = {
         "files",
         "estimator",
         "experiments",
-        "explorer",
+        "spec",
         "suggest",
         "public names",
     },

@@ -1,7 +1,7 @@
-// What was asked for: shapes of sources and of targets, and which slots may be exchanged.
+// Specs: the shapes of source and target tensors, and which slots may be exchanged.
 //
-// A spec is { sources, targets, unordered }: a shape is the list of the node sets of its slots, a group in `unordered`
-// lists slots, numbered through all tensors, source slots first.
+// A spec is { sources, targets, unordered }. A shape is the list of the node sets of its slots; a group in `unordered` is a
+// list of slots, numbered across all tensors, source slots first.
 
 const shapesOf = (spec) => [...spec.sources, ...spec.targets];
 const slotsOf = (spec) => shapesOf(spec).flat();
@@ -9,8 +9,8 @@ const nodeSetsOf = (spec) => [...new Set(slotsOf(spec))];
 const isSingle = (spec) => spec.sources.length === 1 && spec.targets.length === 1;
 const orderedSpec = (spec) => ({ ...spec, unordered: [] });
 
-// The maps from one of the sources to one of the targets; of no source, the constants.
-function pairOfSpec(spec, source, target) {
+// The spec of one source and one target; of the biases of the target if the source is null.
+function specOfPair(spec, source, target) {
   const shapes = shapesOf(spec);
   const starts = [0];
   for (const shape of shapes) starts.push(starts[starts.length - 1] + shape.length);
@@ -25,10 +25,10 @@ function pairOfSpec(spec, source, target) {
   };
 }
 
-const constantsOfSpec = (spec, target) => pairOfSpec(spec, null, target);
+const specOfBias = (spec, target) => specOfPair(spec, null, target);
 
-// Shapes as they are written on one side of an arrow; their slots are numbered from `start`.
-function textOfShapes(shapes, unordered = [], start = 0) {
+// The text of one side of the arrow; its slots are numbered from `start`.
+function formatShapes(shapes, unordered = [], start = 0) {
   const first = new Set(unordered.map((group) => group[0]));
   const last = new Set(unordered.map((group) => group[group.length - 1]));
   let slot = start;
@@ -44,14 +44,14 @@ function textOfShapes(shapes, unordered = [], start = 0) {
   return words.join(", ").replace(/^ +| +$/g, "");
 }
 
-function textOfSpec(spec) {
-  const source = textOfShapes(spec.sources, spec.unordered);
-  const target = textOfShapes(spec.targets, spec.unordered, spec.sources.flat().length);
+function formatSpec(spec) {
+  const source = formatShapes(spec.sources, spec.unordered);
+  const target = formatShapes(spec.targets, spec.unordered, spec.sources.flat().length);
   return `${source} -> ${target}`.trim();
 }
 
-function reprOfSpec(spec) {
+function reprSpec(spec) {
   const [source, target] = [spec.sources, spec.targets].map((shapes) => (shapes.length === 1 ? shapes[0] : shapes));
-  const groups = spec.unordered.length ? `, unordered=${repr(spec.unordered)}` : "";
-  return `Spec(source=${repr(source)}, target=${repr(target)}${groups})`;
+  const groups = spec.unordered.length ? `, unordered=${pyRepr(spec.unordered)}` : "";
+  return `Spec(source=${pyRepr(source)}, target=${pyRepr(target)}${groups})`;
 }

@@ -1,13 +1,13 @@
-// Light or dark: as the system has it, unless it was chosen here; known before anything is painted.
+// The colour scheme: that of the system, unless one is selected; set before the first paint.
 {
   const key = "bellnet-theme";
-  let kept = null;
+  let saved = null;
   try {
-    kept = localStorage.getItem(key);
+    saved = localStorage.getItem(key);
   } catch {
-    // Some browsers keep nothing for files; then the system decides each time.
+    // Some browsers have no storage for local files.
   }
-  if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
+  if (saved === "light" || saved === "dark") document.documentElement.dataset.theme = saved;
   document.addEventListener("DOMContentLoaded", () => {
     const choice = document.getElementById("theme");
     const current = document.documentElement.dataset.theme ?? "system";
