@@ -62,7 +62,7 @@ class GraphEstimator(ABC, BaseEstimator):
     residual: bool
     adjacency: str
     degrees: bool
-    degree_knots: int = 0  # as of a model that was pickled before there were knots
+    degree_knots: int
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
@@ -70,7 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     edge_label: str | Sequence[str] | None
     layout: str
     node_channels: str
-    networks: int | str = 1  # as of a model that was pickled before there could be several
+    networks: int | str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -86,8 +86,8 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
-    networks_: int = 1
-    n_nodes_: tuple[int, int] | None = None  # as of a model from before it was kept
+    networks_: int
+    n_nodes_: tuple[int, int]
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet | Committee
