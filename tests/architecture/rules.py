@@ -14,25 +14,24 @@ PARTS = {
     "combinatorics": set(),  # the standard library alone
     "kernels": set(),  # plain C and what loads it
     "extras": {"errors"},
-    "locks": set(),  # the standard library alone
-    "files": {"locks"},
+    "_utils": set(),
     "suggest": set(),  # the standard library alone
     "tensors": {*BELOW["tensors"], "memory"},
-    "execute": {*BELOW["execute"], "forks"},
+    "execute": {*BELOW["execute"], "memory"},
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "_utils", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
-    "draw": {*BELOW["nn"], "extras", "files"},
+    "draw": {*BELOW["nn"], "extras", "_utils"},
     "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
-    "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
+    "experiments": {"errors", "extras", "data", "draw", "estimator", "_utils", "memory", "public names"},
+    "estimator": {"errors", "extras", "data", "draw", "_utils", "memory", "public names"},
     "commands": {
         "errors",
         "extras",
         "data",
-        "files",
+        "_utils",
         "estimator",
         "experiments",
         "explorer",
@@ -41,8 +40,7 @@ PARTS = {
     },
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
-    "forks": set(),  # the standard library alone
-    "memory": {"forks"},
+    "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
 }
 
@@ -50,6 +48,7 @@ PARTS = {
 USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
+    "_utils": {"filelock"},
     "draw": {"matplotlib", "numpy"},
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
@@ -81,7 +80,6 @@ MADE_FOR = {
     "experiments/module.py": {"lightning", "torchmetrics"},
 }
 
-LOCKS_OF_SYSTEMS = {"fcntl", "msvcrt"}
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"
 
@@ -164,8 +162,6 @@ def _judge(found: Import) -> Iterator[str]:
     top, _, rest = found.module.partition(".")
     if top == "bellnet":
         yield from _judge_inside(found, rest)
-    elif top in LOCKS_OF_SYSTEMS and found.part != "locks":
-        yield f"{found.where}: {found.part} must lock by bellnet.locks, not by {top}"
     elif top not in sys.stdlib_module_names:
         at_once = OUTSIDE.get(found.part, set()) | MADE_FOR.get(found.file, set())
         allowed = at_once | (LATE.get(found.part, set()) if found.late else set())
@@ -178,7 +174,7 @@ def _judge_inside(found: Import, rest: str) -> Iterator[str]:
     used = rest.split(".")[0] if rest else "public names"
     if used != found.part and used not in PARTS[found.part]:
         yield f"{found.where}: {found.part} must not import {found.module}"
-    if "public names" in PARTS[found.part] and "." in rest and used != found.part:
+    if "public names" in PARTS[found.part] and "." in rest and used not in (found.part, "_utils"):
         yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
     file = Path(found.file)
     if found.part == "execute" and file.stem in EXECUTORS:

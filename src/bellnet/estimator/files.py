@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bellnet import __version__, files
+from bellnet import __version__
+from bellnet._utils import files
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.cost import fewest_weights

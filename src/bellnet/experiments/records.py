@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bellnet._utils.files import locked
 from bellnet.errors import DataError
-from bellnet.locks import Answer, lock
 
 NAME = "records.jsonl"
+LOCK = ".records.lock"
 EPOCH, FINISHED = "epoch", "cell"
 _BLOCK = 2**16
 
@@ -104,14 +105,15 @@ class Records:
 
     @contextmanager
     def _open(self, flags: int = 0) -> Iterator[tuple[int, bool]]:
-        """The file, open at its end, and whether it is locked, so that no other process writes; its errors in words."""
+        """The file, open at its end, and whether no other process writes to it; its errors in words."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o644)
-            try:
-                yield file, lock(file, wait=True) is Answer.TAKEN
-            finally:
-                os.close(file)
+            with locked(self.directory / LOCK, wait=True) as is_locked:
+                file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o644)
+                try:
+                    yield file, is_locked
+                finally:
+                    os.close(file)
         except OSError as reason:
             raise not_written(self.path, reason) from reason
 

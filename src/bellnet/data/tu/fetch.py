@@ -14,8 +14,8 @@ from typing import IO
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from bellnet._utils.files import words, write_files
 from bellnet.errors import DataError
-from bellnet.files import words, write_files
 from bellnet.suggest import did_you_mean
 
 SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
