@@ -188,9 +188,11 @@ class GraphEstimator(ABC, BaseEstimator):
         net.scale_by(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
         after_epoch = None
+        n_nodes = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
         if callback is not None:
             learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
             learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
+            learning.n_nodes_ = n_nodes
             after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
@@ -201,7 +203,7 @@ class GraphEstimator(ABC, BaseEstimator):
         ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
-        self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
+        self.n_nodes_ = n_nodes
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         seconds = time.perf_counter() - start
         self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
