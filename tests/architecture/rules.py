@@ -67,7 +67,7 @@ LATE = {
     "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
-    "data": {"networkx", "torch_geometric", "numpy", "scipy"},
+    "data": {"networkx", "torch_geometric", "numpy", "pooch", "scipy"},
 }
 OUTSIDE["__main__"] = {"bellnet_command"}
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
