@@ -46,7 +46,7 @@ def names_raised(name: str | None = None) -> set[str]:
     what it says of a library and of memory. The package itself answers as Python wants it where it lacks a name.
     """
     found = set()
-    apart = [LIBRARY / "files.py", LIBRARY / "kernels" / "__init__.py", LIBRARY / "__init__.py"]
+    apart = [LIBRARY / "_utils" / "files.py", LIBRARY / "kernels" / "__init__.py", LIBRARY / "__init__.py"]
     files = [file for file in LIBRARY.rglob("*.py") if file not in apart] if name is None else [LIBRARY / name]
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import IO
 
 Content = bytes | Callable[[IO[bytes]], object]
@@ -107,8 +107,18 @@ def locked(path: Path, *, wait: bool) -> Iterator[bool]:
 @contextmanager
 def _temporary(directory: Path) -> Iterator[Path]:
     """A path for a temporary file, in a directory that only this user can read and that is removed afterwards."""
-    with TemporaryDirectory(prefix=_PREFIX, dir=directory, ignore_cleanup_errors=True) as found:
-        yield Path(found) / _PART
+    found = Path(mkdtemp(prefix=_PREFIX, dir=directory))
+    try:
+        yield found / _PART
+    finally:
+        _remove(found)
+
+
+def _remove(found: Path) -> None:
+    """Remove a temporary directory, unless it holds anything but the temporary file."""
+    with suppress(OSError):
+        (found / _PART).unlink(missing_ok=True)
+        found.rmdir()
 
 
 def _write(part: Path, content: Content, place: Path) -> None:
@@ -141,8 +151,7 @@ def _remove_leftovers(directory: Path) -> None:
     for found in directory.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # not ours, or removed by another process
             if not found.is_symlink() and time.time() - found.stat().st_mtime > _DAY:
-                (found / _PART).unlink(missing_ok=True)
-                found.rmdir()
+                _remove(found)
 
 
 def _resolve(path: Path) -> Path:
