@@ -490,7 +490,7 @@ def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewher
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BELLNET_DATA", str(tu_folder.parent))
-    monkeypatch.setattr("bellnet.data.tu.fetch.urlopen", lambda *asked, **options: pytest.fail("it was asked for"))
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", lambda *asked, **options: pytest.fail("it was asked for"))
     code, _, complaint = outcome(capsys, "fit", name, "--out", tmp_path / "model")
     assert code == 2
     assert complaint == (
