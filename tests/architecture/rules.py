@@ -14,25 +14,23 @@ PARTS = {
     "combinatorics": set(),  # the standard library alone
     "kernels": {"errors", "tensors"},  # plain C, what loads it and what calls it
     "extras": {"errors"},
-    "json_text": {"errors"},
-    "locks": set(),  # the standard library alone
-    "files": {"locks"},
+    "_utils": {"errors"},
     "suggest": set(),  # the standard library alone
     "tensors": {*BELOW["tensors"], "memory"},
-    "execute": {*BELOW["execute"], "forks"},
+    "execute": {*BELOW["execute"], "memory"},
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files", "json_text", "suggest"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "_utils", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
-    "draw": {*BELOW["nn"], "extras", "files"},
+    "draw": {*BELOW["nn"], "extras", "_utils"},
     "verify": {*CORE, "extras", "testing"},
     "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
-    "estimator": {"errors", "extras", "data", "draw", "files", "json_text", "memory", "public names"},
+    "experiments": {"errors", "extras", "data", "draw", "estimator", "_utils", "memory", "public names"},
+    "estimator": {"errors", "extras", "data", "draw", "_utils", "memory", "public names"},
     "commands": {
         "errors",
         "extras",
         "data",
-        "files",
+        "_utils",
         "estimator",
         "experiments",
         "spec",
@@ -41,8 +39,7 @@ PARTS = {
     },
     "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
-    "forks": set(),  # the standard library alone
-    "memory": {"forks"},
+    "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
 }
 
@@ -50,6 +47,7 @@ PARTS = {
 USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
+    "_utils": {"filelock"},
     "draw": {"matplotlib", "numpy"},
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
@@ -68,7 +66,7 @@ LATE = {
     "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
-    "data": {"networkx", "torch_geometric", "numpy", "scipy"},
+    "data": {"networkx", "torch_geometric", "numpy", "pooch", "scipy"},
 }
 OUTSIDE["__main__"] = {"bellnet_command"}
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
@@ -81,7 +79,6 @@ MADE_FOR = {
     "experiments/module.py": {"lightning", "torchmetrics"},
 }
 
-LOCKS_OF_SYSTEMS = {"fcntl", "msvcrt"}
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"
 
@@ -164,8 +161,6 @@ def _judge(found: Import) -> Iterator[str]:
     top, _, rest = found.module.partition(".")
     if top == "bellnet":
         yield from _judge_inside(found, rest)
-    elif top in LOCKS_OF_SYSTEMS and found.part != "locks":
-        yield f"{found.where}: {found.part} must lock by bellnet.locks, not by {top}"
     elif top not in sys.stdlib_module_names:
         at_once = OUTSIDE.get(found.part, set()) | MADE_FOR.get(found.file, set())
         allowed = at_once | (LATE.get(found.part, set()) if found.late else set())
@@ -178,7 +173,7 @@ def _judge_inside(found: Import, rest: str) -> Iterator[str]:
     used = rest.split(".")[0] if rest else "public names"
     if used != found.part and used not in PARTS[found.part]:
         yield f"{found.where}: {found.part} must not import {found.module}"
-    if "public names" in PARTS[found.part] and "." in rest and used != found.part:
+    if "public names" in PARTS[found.part] and "." in rest and used not in (found.part, "_utils"):
         yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
     file = Path(found.file)
     if found.part == "execute" and file.stem in EXECUTORS:

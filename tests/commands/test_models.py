@@ -353,13 +353,10 @@ def test_what_is_not_a_file_is_refused_before_anything_is_computed(
 
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_a_place_that_is_read_only_is_found_before_anything_is_computed(folder, tmp_path, capsys, monkeypatch, command):
-    def forbid(path, flags, *mode, **options):
-        if flags & os.O_CREAT:
-            raise OSError(errno.EROFS, "Read-only file system", str(path))
-        return real(path, flags, *mode, **options)
+    def forbid(path, *mode, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    real = os.open
-    monkeypatch.setattr(os, "open", forbid)
+    monkeypatch.setattr(os, "mkdir", forbid)
     words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
     code, _, complaint = outcome(capsys, *words, "--out", tmp_path / "new")
     assert code == 2
@@ -525,7 +522,7 @@ def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewher
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BELLNET_DATA", str(tu_folder.parent))
-    monkeypatch.setattr("bellnet.data.tu.fetch.urlopen", lambda *asked, **options: pytest.fail("it was asked for"))
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", lambda *asked, **options: pytest.fail("it was asked for"))
     code, _, complaint = outcome(capsys, "fit", name, "--out", tmp_path / "model")
     assert code == 2
     assert complaint == (

@@ -256,14 +256,6 @@ def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_
     torch.testing.assert_close(listed.values, encoding.encode(known).values)
 
 
-def test_an_encoding_from_before_there_were_sizes_is_read():
-    stored = json.loads(Encoding(degrees=(1.0, 2.0)).to_json())
-    del stored["degree_knots"]
-    assert Encoding.from_json(json.dumps({**stored, "version": 4})) == Encoding(degrees=(1.0, 2.0))
-    del stored["sizes"]
-    assert Encoding.from_json(json.dumps({**stored, "version": 3})) == Encoding(degrees=(1.0, 2.0))
-
-
 def test_an_unknown_label_is_no_label_or_an_error():
     strange = replace(MOLECULE, node_labels=torch.tensor([8, 99, 6]))
     values = Encoding.fit([MOLECULE]).encode([strange]).values[0]

@@ -1,8 +1,6 @@
-"""Attributes of graphs of other libraries: the estimators use them, and files of old use what they always used."""
+"""Attributes of graphs of other libraries: the estimators use them."""
 
-import json
 import warnings
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -10,14 +8,44 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bellnet.data import as_graph, as_graphs, graphml
+from bellnet.data import as_graph, as_graphs
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import load
-from tests.estimator.old_graphs import LISTS, clouds, molecules
 from tests.estimator.small import LEARNS, classifier, regressor
 
-OLD = Path(__file__).parent / "old"
 ANSWERS = [number % 2 for number in range(12)]
+
+
+def molecules(count=12):
+    """networkx graphs with texts and numbers on nodes and edges, none of them under a usual name."""
+    graphs = []
+    for number in range(count):
+        graph = nx.cycle_graph(4 + number % 3)
+        for node in graph:
+            graph.nodes[node].update(element="CNO"[(node + number) % 3], charge=0.1 * node - 0.2)
+        for place, edge in enumerate(graph.edges):
+            graph.edges[edge].update(bond=["single", "double"][place % 2], length=1.0 + 0.1 * place)
+        if number % 2:
+            graph.add_edge(0, 2, bond="single", length=1.5)
+        graphs.append(graph)
+    return graphs
+
+
+def clouds(count=12):
+    """`Data` with x, and with positions and numbers of elements besides."""
+    found = []
+    for graph in molecules(count):
+        index = torch.tensor([*graph.edges]).T
+        n = len(graph)
+        found.append(
+            Data(
+                x=torch.arange(2.0 * n).reshape(n, 2) / n,
+                pos=torch.arange(3.0 * n).reshape(n, 3),
+                z=torch.arange(n),
+                edge_index=torch.cat([index, index.flip(0)], 1),
+            )
+        )
+    return found
 
 
 def test_what_only_an_attribute_tells_is_learned():
@@ -77,33 +105,6 @@ def test_the_encoding_of_the_fit_says_what_is_read_when_predicting(tmp_path):
     del graphs[3].nodes[0]["charge"]
     with pytest.raises(DataError, match=r"graphs\[3\]: as_graph\(graph\): node 0 has no attribute 'charge'"):
         again.predict(graphs)
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_a_file_of_old_predicts_what_it_predicted(name):
-    said = json.loads((OLD / "said.json").read_text())[name]
-    model = load(OLD / f"{name}.safetensors")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = model.predict_proba(LISTS[name]())[:, 1]
-    np.testing.assert_allclose(found, said, rtol=1e-6)
-
-
-def test_a_file_of_old_predicts_the_same_for_graphs_that_were_read_with_their_attributes(tmp_path):
-    said = json.loads((OLD / "said.json").read_text())["molecules"]
-    model = load(OLD / "molecules.safetensors")
-    np.testing.assert_allclose(model.predict_proba(as_graphs(molecules()))[:, 1], said, rtol=1e-6)
-    for number, graph in enumerate(molecules()):
-        nx.write_graphml(graph, tmp_path / f"{number:02}.graphml")
-    np.testing.assert_allclose(model.predict_proba(graphml.load(tmp_path).graphs)[:, 1], said, rtol=1e-6)
-
-
-def test_a_file_of_old_can_be_written_anew(tmp_path):
-    model = load(OLD / "usual.safetensors")
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.encoding_ == model.encoding_
-    assert np.array_equal(again.predict_proba(LISTS["usual"]()), model.predict_proba(LISTS["usual"]()))
 
 
 def test_edge_labels_that_are_missing_are_said():

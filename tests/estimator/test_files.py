@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.files import checksum
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor, with_features
-from tests.estimator.stored import as_before_checksums, changed
+from tests.estimator.stored import changed
 
 
 @pytest.fixture(scope="module")
@@ -196,12 +195,17 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     ("change", "said"),
     [
         (
-            lambda d: d.update(version=1),
-            r"this file has version 1, but here only versions 2 to 10 can be read; it was written",
+            lambda d: d.update(version=2),
+            "expected a file of format version 1, got version 2; it was written by bellnet",
         ),
-        (lambda d: d.update(version=11), r"this file has version 11, but here only versions 2 to 10 can be read"),
-        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 10 can be read"),
+        (lambda d: d.update(version=[3]), r"expected a file of format version 1, got version \[3\]"),
+        (lambda d: d.update(version=True), "expected a file of format version 1, got version True"),
+        (lambda d: d.pop("version"), "expected a file of format version 1, got version None"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
+        (lambda d: d.pop("layout"), "it has no 'layout'"),
+        (lambda d: d.pop("networks"), "it has no 'networks'"),
+        (lambda d: d.pop("n_nodes"), "it has no 'n_nodes'"),
+        (lambda d: d.update(n_nodes=None), "n_nodes must be the fewest and the most nodes of a graph, not None"),
         (
             lambda d: d.update(instead='{"format": ' + "[" * 10**5),
             "cannot be read: this is JSON nested too deeply to be read",
@@ -335,15 +339,6 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
         load(file, device="meta")
     with pytest.raises(OptionError, match=r"GraphClassifier\.predict\(graphs\): device is 'cuda:99', but there is no"):
         load(file).set_params(device="cuda:99").predict(featured)
-
-
-def test_a_file_from_before_checksums_is_read_with_a_warning(file, featured, fitted):
-    changed(file, as_before_checksums)
-    with pytest.warns(UserWarning, match=r"has no checksum, so damage would not be seen.*\nSave it again") as caught:
-        model = load(file)
-    assert caught[0].filename == __file__
-    assert np.array_equal(model.predict_proba(featured), fitted.predict_proba(featured))
-    assert model.get_params() == fitted.get_params()
 
 
 def everything(model):
@@ -492,60 +487,3 @@ def test_options_that_a_fit_could_have_are_saved_and_loaded(fitted, tmp_path, op
     model.save(tmp_path / "model")
     found = load(tmp_path / "model", device=model.device if model.device == "auto" else "cpu")
     assert {**found.get_params(), "device": model.device} == model.get_params()
-
-
-def left_by_an_older_version(path, *, hours=2.0):
-    """A part as saves wrote them before parts were locked, killed that long ago."""
-    path.write_bytes(b"half of a model")
-    os.utime(path, (time.time() - 3600 * hours,) * 2)
-    return path
-
-
-def test_what_a_killed_save_of_an_older_version_has_left_goes_with_the_next_save(fitted, tmp_path):
-    for ending in ("0123abcd", "deadbeef", "a0000000"):
-        left_by_an_older_version(tmp_path / f".model.{ending}")
-    fitted.save(tmp_path / "model")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
-def test_it_is_looked_for_where_a_link_leads_as_older_versions_did(fitted, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "model")
-    beside_the_link = left_by_an_older_version(tmp_path / ".link.0123abcd")
-    left_by_an_older_version(tmp_path / "elsewhere" / ".model.0123abcd")
-    fitted.save(tmp_path / "link")
-    assert beside_the_link.exists()
-    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["model"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links, pipes and locks are those of POSIX")
-def test_what_an_older_version_may_be_writing_or_never_wrote_stays(fitted, tmp_path):
-    import fcntl
-
-    left_by_an_older_version(tmp_path / ".model.0123abce", hours=0.5)
-    strangers = ["another.0123abcd", "model.0123abc", "model.0123abcde", "model.0123ABCD", "model.0123abcg"]
-    strangers += ["model.20240101", "model.0123abcd.txt", "model_0123abcd", "model.safetensors.0123abcd"]
-    for name in strangers:
-        left_by_an_older_version(tmp_path / f".{name}", hours=9999)
-    left_by_an_older_version(tmp_path / "model.0123abcd")
-    left_by_an_older_version(tmp_path / "precious")
-    (tmp_path / ".model.aaaaaaaa").symlink_to("precious")
-    (tmp_path / ".model.bbbbbbbb").mkdir()
-    os.mkfifo(tmp_path / ".model.cccccccc")
-    for kind in "bc":
-        os.utime(tmp_path / f".model.{kind * 8}", (0, 0))
-    with left_by_an_older_version(tmp_path / ".model.dddddddd").open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        before = {path.name for path in tmp_path.iterdir()}
-        fitted.save(tmp_path / "model")
-    assert {path.name for path in tmp_path.iterdir()} == before | {"model"}
-    assert (tmp_path / "precious").read_bytes() == b"half of a model"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
-def test_what_a_save_of_another_user_has_left_stays(fitted, tmp_path):
-    left = left_by_an_older_version(tmp_path / ".model.0123abcd")
-    os.chown(left, 1234, 2345)
-    fitted.save(tmp_path / "model")
-    assert left.exists()

@@ -110,7 +110,6 @@ FORGED = [
     ("classifier", ("version",), True, "version"),
     ("classifier", ("kept_epoch",), True, "kept_epoch"),
     ("classifier", ("kept_epoch",), -1, "kept_epoch"),
-    ("classifier", ("former_triples",), 1, "former_triples"),
     ("classifier", ("history", 0, "epoch"), 1, "history[0]"),
     ("classifier", ("history", 1, "epoch"), True, "history[1]"),
     ("classifier", ("history", 1, "epoch"), -1, "history[1]"),

@@ -183,15 +183,12 @@ def test_what_cannot_be_written_in_the_directory_is_found_before_anything_runs(
 
 @pytest.mark.parametrize("command", ["table1", "table2", "table3", "mpnn-demo"])
 def test_a_directory_in_which_nothing_can_be_made_is_found_before_anything_runs(tmp_path, capsys, monkeypatch, command):
-    def forbid(path, flags, *mode, **options):
-        if flags & os.O_CREAT:
-            raise OSError(errno.EROFS, "Read-only file system", str(path))
-        return real(path, flags, *mode, **options)
+    def forbid(path, *mode, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    real = os.open
     for run in ("bellnet.experiments.run_cells", "bellnet.mpnn_demo.run"):
         monkeypatch.setattr(run, lambda *given, **options: pytest.fail("something ran"))
-    monkeypatch.setattr(os, "open", forbid)
+    monkeypatch.setattr(os, "mkdir", forbid)
     assert main([command, "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         f"bellnet {command}: --out {tmp_path} cannot be written: Read-only file system.\nChoose another path.\n"
@@ -207,7 +204,7 @@ def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not
         assert main([*command, "--seed", "1", "--out", str(tmp_path)]) == 2
         said = capsys.readouterr().err
         assert main(["report", str(tmp_path)]) == 0
-    assert said.startswith(f"bellnet table1: {tmp_path} is in use by process {os.getpid()} on ")
+    assert said.startswith(f"bellnet table1: {tmp_path} is in use by another process: ")
     assert Records(tmp_path).path.read_bytes() == before
 
 

@@ -42,12 +42,12 @@ def core_sites() -> list[Site]:
 def names_raised(name: str | None = None) -> set[str]:
     """All class names that are called in a file and end in Error; without one, anywhere but in four modules.
 
-    The module of files reports what the system says of a file, and those who call it say what it means; those of kernels
-    what it says of a library and of memory. The package itself answers as Python wants it where it lacks a name.
+    The module of files reports what the system says of a file, and its callers add what it means; those of kernels
+    what it says of a library and of memory. The package itself raises AttributeError for a missing name.
     """
     found = set()
     apart = [
-        LIBRARY / "files.py",
+        LIBRARY / "_utils" / "files.py",
         LIBRARY / "kernels" / "__init__.py",
         LIBRARY / "kernels" / "calling.py",
         LIBRARY / "__init__.py",

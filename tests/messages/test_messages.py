@@ -78,7 +78,7 @@ def test_the_modules_of_kernels_report_what_the_system_says():
 
 
 def test_the_module_of_files_speaks_of_the_system_alone():
-    assert names_raised("files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
+    assert names_raised("_utils/files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
 
 
 def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):

@@ -158,7 +158,7 @@ class Encoding:
         """Graphs of any kind that `as_graph` takes, with those attributes that this encoding uses, and no others.
 
         Attributes are read by the names of the fit. An encoding without names (fitted to `Graph`s that were made by
-        hand, or stored when there were none) reads the usual ones.
+        hand) reads the usual ones.
         """
         columns, used = self.columns, self._used
         names = {role: getattr(columns, role) for role in ROLES}

@@ -62,7 +62,7 @@ class GraphEstimator(ABC, BaseEstimator):
     residual: bool
     adjacency: str
     degrees: bool
-    degree_knots: int = 0  # as of a model that was pickled before there were knots
+    degree_knots: int
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
@@ -70,7 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     edge_label: str | Sequence[str] | None
     layout: str
     node_channels: str
-    networks: int | str = 1  # as of a model that was pickled before there could be several
+    networks: int | str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -86,8 +86,8 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
-    networks_: int = 1
-    n_nodes_: tuple[int, int] | None = None  # as of a model from before it was kept
+    networks_: int
+    n_nodes_: tuple[int, int]
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet | Committee
@@ -191,9 +191,11 @@ class GraphEstimator(ABC, BaseEstimator):
         net.scale_by(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
         after_epoch = None
+        n_nodes = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
         if callback is not None:
             learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
             learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
+            learning.n_nodes_ = n_nodes
             after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
@@ -204,7 +206,7 @@ class GraphEstimator(ABC, BaseEstimator):
         ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
-        self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
+        self.n_nodes_ = n_nodes
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         seconds = time.perf_counter() - start
         self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)

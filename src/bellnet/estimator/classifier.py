@@ -100,7 +100,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
         networks_: How many networks there are.
-        n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
+        n_nodes_: The fewest and the most nodes of a graph in the training data.
         encoding_: How graphs become channels.
         net_: The network, or the committee of several.
 

@@ -16,10 +16,10 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from bellnet._utils.files import write_files
 from bellnet.experiments.records import NAME as RECORDS
 from bellnet.experiments.records import listed, not_written
 from bellnet.experiments.team import this_team
-from bellnet.files import write_files
 
 Checkpoint = dict[str, Any]
 PARTS = {"epoch", "state_dict", "optimizer_states", "lr_schedulers", "loops", "callbacks"}

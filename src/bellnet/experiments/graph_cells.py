@@ -195,9 +195,8 @@ class GraphCell(FromDataSet):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "GraphCell":
-        """The cell that `to_json` has written; what a later version has added is left out."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in found.items() if name in known})
+        """The cell that `to_json` has written."""
+        return cls(**found)
 
     def _counted(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}

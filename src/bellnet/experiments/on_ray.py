@@ -21,13 +21,13 @@ from typing import Any
 import torch
 
 from bellnet import data
+from bellnet._utils.files import write_files
 from bellnet.errors import DataError, MissingExtraError, OptionError
 from bellnet.experiments.cell import Runnable
 from bellnet.experiments.display import Display
 from bellnet.experiments.machine import circumstances
 from bellnet.experiments.records import Records, not_written
 from bellnet.experiments.train import checkpoints, run_cell
-from bellnet.files import write_files
 
 LOCAL = "local"
 BEGUN, EPOCH, KEPT, NOTE, DONE, FAILED = "begun", "epoch", "kept", "note", "done", "failed"

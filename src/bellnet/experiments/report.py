@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bellnet import files
+from bellnet._utils import files
 from bellnet.errors import DataError
 from bellnet.experiments.accuracy_plots import accuracy_curves
 from bellnet.experiments.page import Page, png

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bellnet import files
+from bellnet._utils import files
 from bellnet.errors import DataError
 from bellnet.experiments.expressive.networks import Model
 from bellnet.experiments.expressive.picture import confused
