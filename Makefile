@@ -41,7 +41,7 @@ endef
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format bench docs dist clean
+.PHONY: help setup demo test sanitize lint typecheck format bench docs dist clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,10 +54,16 @@ demo: $(VENV)/.with-experiments $(VENV)/.with-estimator  ## run the demonstratio
 test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
 	OMP_NUM_THREADS=1 $(BYTECODE) $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-lint: $(VENV)/.with-dev  ## check style, formatting and types
+sanitize: $(VENV)/.with-test  ## run random programs on kernels with AddressSanitizer and UBSan (make sanitize ARGS="--seconds 600")
+	$(BIN)/python build_kernels.py sanitize build/sanitized
+	OMP_NUM_THREADS=2 BELLNET_KERNELS=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" $(BIN)/python -m tests.kernels.fuzz $(ARGS)
+
+lint: $(VENV)/.with-dev  ## check style, formatting and types, and that the kernels compile without warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python build_kernels.py warnings
 
 typecheck: $(VENV)/.with-dev  ## check types only
 	$(BIN)/mypy

@@ -11,24 +11,34 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 KERNELS, BUILT = Path("src/bellnet/kernels"), "built"
 """A folder of their own, which is no package: among modules Python would take libraries for modules."""
 FLAGS = [
-    *("-std=c11", "-O3", "-fPIC", "-w", "-fvisibility=hidden"),
+    *("-std=c11", "-O3", "-fPIC", "-fvisibility=hidden"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
 ]
 OF_GCC = ["-fno-tree-loop-distribute-patterns"]
 """What other compilers do not know: short rows are not worth a call of memcpy."""
+WARNINGS = ["-O1", "-Wall", "-Wextra", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O0"]
 VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAULT": []}
 """What torch calls the abilities of a processor, and what asks a compiler for them."""
 
 
-def compile_kernels(place: Path, into: Path) -> list[Path]:
-    """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can."""
-    into.mkdir(exist_ok=True)
+def compile_kernels(place: Path, into: Path, extra: Sequence[str] = ("-w",)) -> list[Path]:
+    """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can.
+
+    Args:
+        place: The folder of the sources.
+        into: The folder of the libraries.
+        extra: Further options of the compiler, after all others.
+    """
+    into.mkdir(parents=True, exist_ok=True)
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     wanted = {name: flags for name, flags in VARIANTS.items() if is_x86 or not flags}
     compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
@@ -42,7 +52,9 @@ def compile_kernels(place: Path, into: Path) -> list[Path]:
         options += [*OF_GCC, *(["-fopenmp"] if sys.platform == "linux" else [])]
     with ThreadPoolExecutor() as several:
         made = [
-            several.submit(_compile, compiler, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags])
+            several.submit(
+                _compile, compiler, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags, *extra]
+            )
             for name, flags in wanted.items()
         ]
     return [library for one in made if (library := one.result()) is not None]
@@ -62,7 +74,8 @@ def _compile(compiler: list[str], source: Path, library: Path, options: list[str
     part = library.with_suffix(".o")
     try:
         subprocess.run([*compiler, *options, "-c", str(source), "-o", str(part)], check=True)
-        subprocess.run([*compiler, "-shared", str(part), "-o", str(library), "-lm"], check=True)
+        linked = [option for option in options if option.startswith("-fsanitize=")]
+        subprocess.run([*compiler, "-shared", *linked, str(part), "-o", str(library), "-lm"], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"bellnet is built without the kernels {library.name}: {error}", file=sys.stderr)
         library.unlink(missing_ok=True)
@@ -80,3 +93,23 @@ def _digest(place: Path) -> int:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return int(module.digest(place))
+
+
+def main() -> None:
+    """Compile with warnings as errors, or with sanitizers into a folder."""
+    match sys.argv[1:]:
+        case ["warnings"]:
+            with tempfile.TemporaryDirectory() as into:
+                made = compile_kernels(KERNELS, Path(into), WARNINGS)
+                one_thread = compile_kernels(KERNELS, Path(into), [*WARNINGS, "-fno-openmp"])
+            if len(made) < len(VARIANTS) or len(one_thread) < len(VARIANTS):
+                sys.exit("the kernels do not compile without warnings")
+        case ["sanitize", folder]:
+            if not compile_kernels(KERNELS, Path(folder), ["-w", *SANITIZERS]):
+                sys.exit("the kernels do not compile with sanitizers")
+        case _:
+            sys.exit("usage: build_kernels.py warnings | sanitize FOLDER")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,13 @@
 """Settings of the whole test run: one thread, and neither clocks nor chance."""
 
 import os
+from contextlib import nullcontext
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.execute import dense, listed, orbits
-from bellnet.kernels import PLACE, WITHOUT, kernels
+from bellnet.kernels import PLACE, WITHOUT, disabled, kernels
 
 settings.register_profile(
     "repeatable",
@@ -39,19 +39,12 @@ def every_walk(request):
     """Layers are run by compiled kernels, or by torch's operations."""
     if request.param == "compiled" and kernels() is None:
         pytest.skip("bellnet was built without kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param != "compiled":
-            _turn_off(patch)
+    with nullcontext() if request.param == "compiled" else disabled():
         yield
 
 
 @pytest.fixture
-def without_kernels(monkeypatch):
-    """Layers are run by torch's operations."""
-    _turn_off(monkeypatch)
-
-
-def _turn_off(patch):
-    for layout in (dense, listed):
-        patch.setattr(layout, "can_compile", lambda plan, values: False)
-    patch.setattr(orbits, "can_pool", lambda orbits, tensor: False)
+def without_kernels():
+    """Layers are run by torch operations."""
+    with disabled():
+        yield

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
 from math import prod
 
 import pytest
@@ -13,7 +14,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.combinatorics import bell
-from bellnet.execute import dense
+from bellnet.kernels import disabled
 from tests.execute.recording import Recording
 from tests.execute.subjects import sizes_for
 from tests.nn.collections import collections, given_to, layer_of, pair_by_pair, support_over, tensors_of
@@ -42,9 +43,7 @@ def test_a_layer_is_the_sum_of_all_pairs_and_so_are_its_gradients(compiled, data
     normalize, basis = data.draw(st.sampled_from([("mean", "diagram"), ("sum", "diagram"), ("sum", "orbit")]))
     layer = layer_of(spec, normalize=normalize, basis=basis, even=data.draw(st.booleans()), bias=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, sizes, batch=data.draw(st.sampled_from([(), (2,)])))]
-    with pytest.MonkeyPatch.context() as patch:
-        if not compiled:
-            patch.setattr(dense, "can_compile", lambda plan, values: False)
+    with nullcontext() if compiled else disabled():
         found, wanted = given_to(layer, tensors, sizes), pair_by_pair(layer, tensors, sizes)
         close(found, wanted)
         pulled = [torch.randn_like(one) for one in found]
@@ -207,10 +206,8 @@ def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
     assert gradgradcheck(run, given)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_each_result_may_be_changed_in_place_and_used_alone(compiled, monkeypatch):
-    if not compiled:
-        monkeypatch.setattr(dense, "can_compile", lambda plan, values: False)
+@pytest.mark.usefixtures("every_walk")
+def test_each_result_may_be_changed_in_place_and_used_alone():
     layer = layer_of(bn.plan("n n, n -> n n, n, ").spec, even=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,))]
     for number in range(3):

@@ -7,6 +7,9 @@ kind of processor that torch tells apart. Where they are missing torch's operati
 import ctypes
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +27,30 @@ PROCESSORS = ("AVX512", "AVX2", "DEFAULT")
 """The kinds that kernels are built for, each of which knows all that later ones do."""
 TYPES = {torch.float32: "f32", torch.float64: "f64"}
 """How the functions for numbers of a type are called."""
+
+
+_DISABLED: ContextVar[bool] = ContextVar("disabled", default=False)
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Run torch operations in place of kernels inside the block, to compare the two.
+
+    >>> from bellnet import kernels
+    >>> with kernels.disabled():
+    ...     print(kernels.are_disabled())
+    True
+    """
+    token = _DISABLED.set(True)
+    try:
+        yield
+    finally:
+        _DISABLED.reset(token)
+
+
+def are_disabled() -> bool:
+    """Whether this runs inside a block of `disabled`."""
+    return _DISABLED.get()
 
 
 @cache

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from bellnet.errors import SupportError, TensorError
-from bellnet.kernels import TYPES, kernels
+from bellnet.kernels import TYPES, are_disabled, kernels
 from bellnet.kernels.structs import BetweenCall, ContractCall, PoolCall, RunCall
 from bellnet.tensors.keeping import making_constants
 
@@ -37,8 +37,8 @@ def can_call(tensors: Sequence[Tensor]) -> bool:
 
 
 def needs_torch_operations(tensors: Sequence[Tensor]) -> bool:
-    """Whether a dispatch mode is active or a tensor is not a plain one, so that torch's operations have to run."""
-    return bool(torch._C._len_torch_dispatch_stack()) or not all(map(is_plain, tensors))
+    """Whether kernels are disabled, a dispatch mode is active or a tensor is not plain: then torch operations run."""
+    return are_disabled() or bool(torch._C._len_torch_dispatch_stack()) or not all(map(is_plain, tensors))
 
 
 @cache
