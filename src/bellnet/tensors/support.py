@@ -218,7 +218,8 @@ class Support:
             except SupportError:
                 self._is_checked, self._made = False, {}
                 raise
-        if _version(self.index) != self._version:
+        version = _version(self.index)
+        if None not in (version, self._version) and version != self._version:
             raise SupportError(
                 "the index of a Sparse was changed in place after the Sparse was made.\n"
                 "Leave x.support.index as it is, and make another one: Sparse(index, values, sizes)."
