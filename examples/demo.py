@@ -16,11 +16,15 @@ from typing import Any
 
 import torch
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # where the experiments are, which are not installed
+
 import bellnet as bn
 from bellnet.data import Graph, generated
 from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure, save_figures
 from bellnet.estimator import GraphClassifier
-from bellnet.experiments import (
+from bellnet.testing import matrix_of, relabel
+from experiments import (
     Cell,
     Page,
     Table,
@@ -31,9 +35,7 @@ from bellnet.experiments import (
     run_cells,
     tables_of,
 )
-from bellnet.testing import matrix_of, relabel
 
-ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "results" / "table1"
 ABOUT = (
     "bellnet builds linear layers for graphs, hypergraphs and tables that do not care how nodes are numbered. "
@@ -201,7 +203,9 @@ def learn(page: Page, arguments: argparse.Namespace) -> None:
     for name, picture in pictures_of(folder).items():
         page.picture(picture, {"curves.png": "Learning curves"}.get(name, "Inputs, targets and what the networks say"))
     page.heading("The recorded runs")
-    page.words("All cells of Table 1, trained for longer by `bellnet table1`. The records are in `results/table1`.")
+    page.words(
+        "All cells of Table 1, trained for longer: `python -m experiments table1`. Records are in `results/table1`."
+    )
     for whole in tables_of(RECORDED):
         page.table(whole, level=3)
 

@@ -24,22 +24,9 @@ PARTS = {
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "files"},
     "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
-    "verify": {*CORE, "extras", "testing"},
-    "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "draw", "estimator", "files", "locks", "memory", "public names"},
     "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
-    "commands": {
-        "errors",
-        "extras",
-        "data",
-        "files",
-        "estimator",
-        "experiments",
-        "explorer",
-        "suggest",
-        "public names",
-    },
-    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
+    "commands": {"errors", "extras", "data", "files", "estimator", "explorer", "suggest", "public names"},
+    "cli": {"errors", "extras", "commands", "draw", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
     "forks": set(),  # the standard library alone
     "memory": {"forks"},
@@ -47,24 +34,12 @@ PARTS = {
 }
 
 # From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
-USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
+USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "draw", "data")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
     "draw": {"matplotlib", "numpy"},
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
-    "mpnn_demo": {"matplotlib", "torch_geometric"},
-    "experiments": {
-        "grakel",
-        "lightning",
-        "matplotlib",
-        "numpy",
-        "optuna",
-        "ray",
-        "rich",
-        "sklearn",
-        "torch_geometric",
-    },
     "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
@@ -75,11 +50,24 @@ OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there i
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
     "draw/figure.py": {"matplotlib"},
-    "experiments/checkpoints.py": {"lightning"},
-    "experiments/graph_module.py": {"lightning", "torchmetrics"},
-    "experiments/learner.py": {"lightning", "torchmetrics"},
-    "experiments/module.py": {"lightning", "torchmetrics"},
 }
+
+# The experiments are no part of the library: they use what users have, and helpers that write and lock files.
+PUBLIC_MODULES = {
+    "bellnet",
+    "bellnet.data",
+    "bellnet.data.tu",
+    "bellnet.draw",
+    "bellnet.errors",
+    "bellnet.estimator",
+    "bellnet.nn.message_passing",
+    "bellnet.testing",
+}
+HELPERS = {"bellnet.files", "bellnet.locks"}
+AT_ONCE = {"torch"}
+ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
+ONLY_LATE |= {"torch_geometric", "torchmetrics"}
+MADE_FOR_LIGHTNING = {"checkpoints.py", "graph_module.py", "learner.py", "module.py"}
 
 LOCKS_OF_SYSTEMS = {"fcntl", "msvcrt"}
 EXECUTORS = {"dense", "sparse", "reference"}
@@ -104,10 +92,11 @@ class Import(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-def imports(root: Path) -> Iterator[Import]:
-    """Every import of the library whose package is the folder `root`."""
-    for file in sorted(root.rglob("*.py")):
-        name = file.relative_to(root).as_posix()
+def imports(root: Path, files: Path | None = None) -> Iterator[Import]:
+    """Every import of the library whose package is the folder `root`, or of the files of another folder."""
+    folder = root if files is None else files
+    for file in sorted(folder.rglob("*.py")):
+        name = file.relative_to(folder).as_posix()
         for line, module, late in _walk(ast.parse(file.read_text()), root, name):
             yield Import(name, line, module, late)
 
@@ -155,6 +144,22 @@ def _is_for_types(node: ast.AST) -> bool:
 def violations(root: Path) -> list[str]:
     """What breaks the rules in the library whose package is the folder `root`."""
     return [words for found in imports(root) for words in _judge(found)]
+
+
+def violations_of_experiments(root: Path, experiments: Path) -> list[str]:
+    """What breaks the rules in the folder of the experiments."""
+    return [words for found in imports(root, experiments) for words in _judge_experiment(found)]
+
+
+def _judge_experiment(found: Import) -> Iterator[str]:
+    top = found.module.partition(".")[0]
+    if top == "bellnet":
+        if found.module not in PUBLIC_MODULES | HELPERS:
+            yield f"{found.where}: experiments use public names only, not those of {found.module}"
+    elif top != "experiments" and top not in sys.stdlib_module_names:
+        at_once = AT_ONCE | ({"lightning", "torchmetrics"} if found.file in MADE_FOR_LIGHTNING else set())
+        if top not in at_once | (ONLY_LATE if found.late else set()):
+            yield f"{found.where}: experiments must not import {top}{'' if found.late else ' when they are imported'}"
 
 
 def _judge(found: Import) -> Iterator[str]:

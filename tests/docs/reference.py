@@ -25,7 +25,6 @@ PUBLIC = (
     "bellnet.draw",
     "bellnet.errors",
     "bellnet.estimator",
-    "bellnet.experiments",
     "bellnet.nn",
     "bellnet.nn.message_passing",
     "bellnet.testing",

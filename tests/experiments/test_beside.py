@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bellnet.experiments import Page, Records, Table, beside_table, cells_of_table1
+from experiments import Page, Records, Table, beside_table, cells_of_table1
 from tests.experiments.small import finished
 
 CELLS = cells_of_table1(tasks=["symmetric", "trace"], layers=[1], readouts=["mean"])

@@ -3,7 +3,7 @@
 import pytest
 
 from bellnet.errors import OptionError
-from bellnet.experiments import Cell, cells_of_table1, cells_of_table2, quick
+from experiments import Cell, cells_of_table1, cells_of_table2, quick
 from tests.experiments.small import SMALL, small
 
 

@@ -14,8 +14,8 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from bellnet.errors import DataError
-from bellnet.experiments import Records, run_cells
-from bellnet.experiments.train import checkpoints, run_cell
+from experiments import Records, run_cells
+from experiments.train import checkpoints, run_cell
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import ended, run_one, started
 from tests.experiments.small import small
@@ -290,7 +290,7 @@ def test_a_folder_that_was_moved_or_copied_remembers_its_best_epoch(copied, cell
 def test_checkpoints_that_lightning_itself_has_written_are_taken(
     kind, cells, undisturbed, tmp_path, capsys, monkeypatch
 ):
-    from bellnet.experiments.checkpoints import WholeCheckpoints
+    from experiments.checkpoints import WholeCheckpoints
 
     with monkeypatch.context() as patch:
         patch.setattr(WholeCheckpoints, "save_checkpoint", TorchCheckpointIO.save_checkpoint)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bellnet.errors import OptionError
-from bellnet.experiments import GraphCell, cells_of_table3, quick_graphs
-from bellnet.experiments.graph_cells import SETS, TRAINING
+from experiments import GraphCell, cells_of_table3, quick_graphs
+from experiments.graph_cells import SETS, TRAINING
 from tests.experiments.graphs import TINY, tiny
 
 

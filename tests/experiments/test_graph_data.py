@@ -11,9 +11,9 @@ import torch
 from bellnet.data import Graph, tu
 from bellnet.errors import DataError
 from bellnet.estimator import cost
-from bellnet.experiments.graph_cells import SETS, TRAINING
-from bellnet.experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
-from bellnet.experiments.methods.best import ALONE
+from experiments.graph_cells import SETS, TRAINING
+from experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
+from experiments.methods.best import ALONE
 from tests.experiments.graphs import COUNT, TINY, tiny, write_set
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def test_batches_are_of_equal_size_and_hold_every_graph_once(graphs, seed):
 
 
 def test_the_order_depends_on_seed_and_epoch_and_not_on_a_restart(graphs):
-    from bellnet.experiments.graph_module import EqualSizes
+    from experiments.graph_module import EqualSizes
 
     def order(seed, first, *others):
         sampler = EqualSizes(graphs.sizes, range(COUNT), 4, seed=seed, epoch=first)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import bellnet as bn
-from bellnet.experiments import Records, run_cells
-from bellnet.experiments.graph_data import load_set
-from bellnet.experiments.graph_net import graph_net
 from bellnet.testing import relabel
+from experiments import Records, run_cells
+from experiments.graph_data import load_set
+from experiments.graph_net import graph_net
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import killed, run_one, started
 

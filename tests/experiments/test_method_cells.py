@@ -9,10 +9,10 @@ from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
 from bellnet.estimator.cost import MOST_EPOCHS
 from bellnet.estimator.options import AUTO_NORM
-from bellnet.experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
-from bellnet.experiments.graph_data import load_graphs, load_set, parts_of
-from bellnet.experiments.methods import NAMES, method
-from bellnet.experiments.methods.best import LATER, MEANT
+from experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
+from experiments.graph_data import load_graphs, load_set, parts_of
+from experiments.methods import NAMES, method
+from experiments.methods.best import LATER, MEANT
 from tests.experiments.graphs import write_set
 
 CELL = MethodCell(method="gin", name="MUTAG", split=0, options={"epochs": 3, "b": [1, 2], "a": None})
@@ -136,16 +136,16 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
 
 @pytest.mark.parametrize(("name", "package"), [("wl", "grakel"), ("gin", "torch_geometric"), ("best", "sklearn")])
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(name, package, monkeypatch):
-    monkeypatch.setattr("bellnet.experiments.methods.base.find_spec", lambda asked: None if asked == package else asked)
+    monkeypatch.setattr("experiments.methods.base.find_spec", lambda asked: None if asked == package else asked)
     with pytest.raises(MissingExtraError) as caught:
         cells_of_methods([name])
     assert str(caught.value) == (
-        f"bellnet table3 --method {name} needs {package}, which is not installed.\n"
-        "Install it: pip install 'bellnet[compare]'"
+        f"table3 --method {name} needs {package}, which is not installed.\n"
+        "Install it, in the clone of the repository: pip install -e '.[compare]'"
     )
 
 
 def test_records_can_be_read_where_the_packages_are_missing(monkeypatch):
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[4])
-    monkeypatch.setattr("bellnet.experiments.methods.base.find_spec", lambda asked: None)
+    monkeypatch.setattr("experiments.methods.base.find_spec", lambda asked: None)
     assert cell.usual() == replace(cell, split=0)

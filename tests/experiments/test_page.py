@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import Records, run_cells, write_report
+from experiments import Records, run_cells, write_report
 from tests.browser import needs_browser, open_browser
 from tests.experiments.small import SMALL, small
 

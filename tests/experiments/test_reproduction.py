@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bellnet.experiments import Records, tables_of
+from experiments import Records, tables_of
 
 ROOT = Path(__file__).parents[2]
 SEEDS = {"table1": {0}, "table2": {0}, "table3": {100, 101, 102}}

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from bellnet.cli import main
 from bellnet.errors import DataError
-from bellnet.experiments import Records, run_cells, write_report
+from experiments import Records, run_cells, write_report
+from experiments.__main__ import main
 from tests.experiments.graphs import classified, tiny
 from tests.experiments.small import finished, small
 
@@ -65,7 +65,7 @@ def test_a_result_that_is_none_of_a_table_is_named(tmp_path, foreign, capsys):
     records.append(record)
     assert main(["report", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f'bellnet report: {records.path}: lines of the kind "cell" are not results of a table:\n'
+        f'python -m experiments report: {records.path}: lines of the kind "cell" are not results of a table:\n'
         f'  - "{record["key"]}" {words}\n'
         "Delete the lines with these keys and that kind. A command that wants such a cell runs what it lacks.\n"
     )
@@ -173,7 +173,7 @@ def _replaced(value, path, number):
 @pytest.mark.parametrize("kind", RECORDS)
 def test_no_number_whatever_it_is_ends_a_report_without_words(tmp_path, kind, monkeypatch):
     drawn = RECORDS[kind]
-    monkeypatch.setattr("bellnet.experiments.report.png", lambda figure: b"")  # a second for each
+    monkeypatch.setattr("experiments.report.png", lambda figure: b"")  # a second for each
     for which, record in enumerate(drawn):
         for path in _numbers(record):
             if path[:1] == ("said",) and path != ("said", 1, 2):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import (
+from experiments import (
     MethodCell,
     Records,
     accuracy_plots,
@@ -16,11 +16,11 @@ from bellnet.experiments import (
     tables_of,
     write_report,
 )
-from bellnet.experiments.accuracy_plots import accuracy_curves
-from bellnet.experiments.graph_cells import SETS
-from bellnet.experiments.methods import NAMES
-from bellnet.experiments.seeds import seeds_table
-from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
+from experiments.accuracy_plots import accuracy_curves
+from experiments.graph_cells import SETS
+from experiments.methods import NAMES
+from experiments.seeds import seeds_table
+from experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
 from tests.experiments.graphs import classified
 from tests.experiments.small import finished, small
 

@@ -16,13 +16,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, run_cells, side_by_side, worker
-from bellnet.experiments.display import Display
-from bellnet.experiments.team import membership, this_team
-from bellnet.experiments.train import run_cell
-from bellnet.experiments.worker import FAILED
+from experiments import Records, run_cells, side_by_side, worker
+from experiments.__main__ import main
+from experiments.display import Display
+from experiments.team import membership, this_team
+from experiments.train import run_cell
+from experiments.worker import FAILED
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -167,7 +167,7 @@ AND_THREADS = """if True:
     import runpy, sys
     from pathlib import Path
     try:
-        runpy.run_module("bellnet.cli", run_name="__main__")
+        runpy.run_module("experiments", run_name="__main__")
     finally:
         names = [name.read_text() for name in Path("/proc/self/task").glob("*/comm")]
         print("left over:", sum("gloo" in name for name in names), file=sys.stderr)

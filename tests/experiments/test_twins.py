@@ -7,10 +7,10 @@ import torch
 
 from bellnet import Sparse
 from bellnet.data import Graph
-from bellnet.experiments import Records, graph_data, kinds_net, run_cells
-from bellnet.experiments.graph_data import encoding_of, load_set
-from bellnet.experiments.graph_net import graph_net, said_of
-from bellnet.experiments.twins import Kinds, KindsBatch, kinds_of
+from experiments import Records, graph_data, kinds_net, run_cells
+from experiments.graph_data import encoding_of, load_set
+from experiments.graph_net import graph_net, said_of
+from experiments.twins import Kinds, KindsBatch, kinds_of
 from tests.experiments.graphs import tiny, write_set
 
 

@@ -9,18 +9,18 @@ import pytest
 import torch
 from torch import nn
 
-from bellnet.cli import main
 from bellnet.data import families, generated, graph6, refinement, undirected
 from bellnet.data.families.cfi import cfi, cycle
 from bellnet.errors import EquivarianceError
-from bellnet.experiments import run_expressive
-from bellnet.experiments.expressive import run as running
-from bellnet.experiments.expressive.networks import matrices, of_order, with_products
-from bellnet.experiments.expressive.picture import two_rings, values
-from bellnet.experiments.expressive.show import learned_table, lines, told_table
-from bellnet.experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
-from bellnet.experiments.expressive.suite import Family, ask, from_pairs, models
-from bellnet.experiments.expressive.telling import Asked, Group, Kinds
+from experiments import run_expressive
+from experiments.__main__ import main
+from experiments.expressive import run as running
+from experiments.expressive.networks import matrices, of_order, with_products
+from experiments.expressive.picture import two_rings, values
+from experiments.expressive.show import learned_table, lines, told_table
+from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
+from experiments.expressive.suite import Family, ask, from_pairs, models
+from experiments.expressive.telling import Asked, Group, Kinds
 
 RESULTS = Path(__file__).parents[3] / "results" / "expressive"
 SIXTEEN = "strongly regular (16, 6, 2, 2)"

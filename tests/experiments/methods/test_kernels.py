@@ -8,10 +8,10 @@ import torch
 
 from bellnet.data import Graph, generated
 from bellnet.errors import DataError
-from bellnet.experiments.graph_data import GraphSet, Parts
-from bellnet.experiments.methods import kernel, method
-from bellnet.experiments.methods.base import Task
-from bellnet.experiments.methods.node_labels import labels_of
+from experiments.graph_data import GraphSet, Parts
+from experiments.methods import kernel, method
+from experiments.methods.base import Task
+from experiments.methods.node_labels import labels_of
 
 KERNELS = ("wl", "graphlet", "random-walk", "propagation")
 QUICK = {"C": [1.0, 100.0], "chosen_by": 3, "samples": 40}

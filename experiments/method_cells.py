@@ -1,0 +1,233 @@
+"""One cell of Table 3 for any method but the paper's network: a frozen value with a lasting key.
+
+What is chosen is chosen within the training graphs: the protocol is "nested". The graphs that are kept aside are those
+of a nested `GraphCell` of the same seed.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bellnet.errors import OptionError
+from experiments.cell import Record, digest, seed_mistakes
+from experiments.from_data_set import FromDataSet
+from experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
+from experiments.graph_data import GraphSet, load_graphs, parts_of
+from experiments.methods import NAMES, method
+from experiments.methods.base import Method, Task
+
+if TYPE_CHECKING:
+    from experiments.learner import Learner
+
+Pairs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodCell(FromDataSet):
+    """What one split adds to a figure of Table 3, by some method.
+
+    Attributes:
+        method: One of `methods.NAMES`.
+        name: The data set, as its files are called.
+        split: Which of its published splits.
+        options: Those of the method, by name; a mapping becomes pairs in order of the names.
+        seed: Of everything random, and of which graphs are kept aside.
+        held_out: One of so many training graphs is kept aside, of every class alike.
+        protocol: Always "nested".
+        table: Always "table3".
+        data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
+        max_unpacked: How much a file in a zip may unpack to, as there; None for what is usual. No part of them either.
+        max_ratio: The same, for each byte in the zip.
+    """
+
+    method: str
+    name: str
+    split: int
+    options: Pairs
+    seed: int = SEED
+    held_out: int = 9
+    protocol: str = "nested"
+    table: str = "table3"
+    data: Path | None = field(default=None, compare=False)
+    max_unpacked: float | None = field(default=None, compare=False)
+    max_ratio: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        given: Any = self.options
+        pairs = given.items() if isinstance(given, Mapping) else given
+        object.__setattr__(self, "options", tuple(sorted((name, _frozen(value)) for name, value in pairs)))
+        mistakes = [
+            f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
+            for name, value, known in (
+                ("table", self.table, ("table3",)),
+                ("method", self.method, NAMES),
+                ("protocol", self.protocol, ("nested",)),
+            )
+            if value not in known
+        ]
+        named: object = self.name
+        if not isinstance(named, str):
+            mistakes.append(f"name must be the name of a data set, not {self.name!r}")
+        for name, start in {"split": 0, "held_out": 2}.items():
+            value = getattr(self, name)
+            if type(value) is not int or value < start:
+                mistakes.append(f"{name} must be a whole number from {start} up, not {value!r}")
+        mistakes += seed_mistakes(self.seed)
+        how = method(self.method) if self.method in NAMES else None
+        if how is not None and how.epochs_option is not None:
+            value = dict(self.options).get(how.epochs_option)
+            if not how.takes_epochs(value):
+                mistakes.append(f"the option {how.epochs_option} must be a whole number from 1 up, not {value!r}")
+        if mistakes:
+            raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
+
+    @property
+    def key(self) -> str:
+        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
+
+        >>> cells_of_methods(["gin"], names=["MUTAG"], splits=[3])[0].key.rpartition("-")[0]
+        'table3-MUTAG-3-gin-nested-100'
+        """
+        words = (self.table, self.name, self.split, self.method, self.protocol, self.seed)
+        return "-".join([*map(str, words), digest(self._counted(), fields(self))])
+
+    @property
+    def title(self) -> str:
+        """A name for people."""
+        return f"{self.name}, split {self.split}, {self.method}"
+
+    @property
+    def row(self) -> str:
+        """What a table calls the row that it belongs to."""
+        return self.how.title
+
+    @property
+    def how(self) -> Method:
+        """The method itself."""
+        return method(self.method)
+
+    @property
+    def epochs(self) -> int:
+        """The most passes over the graphs; one bar of progress for methods that have none."""
+        return self.how.epochs(dict(self.options))
+
+    @property
+    def is_learned(self) -> bool:
+        """Always: there is no trivial predictor here."""
+        return True
+
+    def compute(self, record: Record) -> dict[str, Any]:
+        """What the method gives. It keeps nothing between epochs: a cell that was stopped starts again."""
+        how = self.how
+        how.check_extra(f"table3 --method {self.method}")
+        where = os.environ.get("BELLNET_DATA")
+        graphs = _load(self.name, self.data, where, max_unpacked=self.max_unpacked, max_ratio=self.max_ratio)
+        parts = parts_of(self, graphs)
+        found = how.run(Task(graphs, parts, self.seed), dict(self.options), record)
+        return {
+            "best_epoch": None,
+            **found,
+            "graphs": {name: len(getattr(parts, name)) for name in ("train", "validation", "test")},
+            "packages": {package: _version(package) for package in how.packages},
+        }
+
+    def learner(self) -> "Learner":
+        """There is none: methods compute."""
+        raise NotImplementedError(f"{self.title} is not trained by Lightning")
+
+    def say(self, record: Mapping[str, Any]) -> str:
+        """The accuracy: in the end on the test graphs, before that on those kept aside."""
+        found = record.get("accuracy", record.get("validation"))
+        return "" if found is None else f"accuracy {100 * found:.1f} %"
+
+    def usual(self) -> "MethodCell":
+        """The first split with the usual options and seed; the cell itself where these cannot be known."""
+        options = _pairs(self.how.usual_of(self.name)) if self.how.is_available else self.options
+        return MethodCell(method=self.method, name=self.name, split=0, options=options)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that can be set, by name, apart from data set and split."""
+        return {**self.how.unsaid, **dict(self.options), "seed": self.seed, "held_out": self.held_out}
+
+    def changed(self, *, epochs: int | None = None, rate: float | None = None) -> "MethodCell":
+        """The same with other epochs or another rate, where the method has such."""
+        changes = {self.how.epochs_option: epochs, self.how.rate_option: rate}
+        named = {name: value for name, value in changes.items() if name is not None and value is not None}
+        return replace(self, options=_pairs({**dict(self.options), **named}))
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that count, as JSON has them."""
+        return {**self._counted(), "options": {name: _thawed(value) for name, value in self.options}}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "MethodCell":
+        """The cell that `to_json` has written; what a later version has added is left out."""
+        known = {field.name for field in fields(cls)}
+        given = {name: value for name, value in found.items() if name in known}
+        if not isinstance(given.get("options"), Mapping):
+            raise OptionError("This cell cannot be run: its options are no mapping.")
+        return cls(**given)
+
+    def _counted(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+
+
+def cells_of_methods(
+    methods: Sequence[str],
+    *,
+    names: Sequence[str] = SETS,
+    splits: Sequence[int] = SPLITS,
+    seed: int = SEED,
+    data: Path | None = None,
+) -> list[MethodCell]:
+    """Cells of Table 3 with the usual options, one data set after the other, one method after the other.
+
+    Args:
+        methods: Some of `methods.NAMES`.
+        names: Some of `SETS`.
+        splits: Some of the ten published splits.
+        seed: The seed of every cell.
+        data: Where the data sets are, as in `bellnet.data.tu.load`.
+    """
+    several = {each: method(each) for each in methods}
+    for each, how in several.items():
+        how.check_extra(f"table3 --method {each}")
+    return [
+        MethodCell(method=each, name=name, split=split, options=_pairs(how.usual_of(name)), seed=seed, data=data)
+        for name in dict.fromkeys(names)
+        for each, how in several.items()
+        for split in dict.fromkeys(splits)
+    ]
+
+
+def quick_method(cell: MethodCell) -> MethodCell:
+    """The same cell with few epochs, where there are any: seconds instead of minutes, and less accurate."""
+    return cell.changed(epochs=min(cell.epochs, QUICK_EPOCHS))
+
+
+@lru_cache(maxsize=1)
+def _load(
+    name: str, folder: Path | None, usual: str | None, *, max_unpacked: float | None, max_ratio: float | None
+) -> GraphSet:
+    """The last data set is kept, since many cells share it; `usual` is where it is looked for if no folder is named."""
+    return load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
+
+
+def _version(package: str) -> str:
+    return metadata.version({"sklearn": "scikit-learn"}.get(package, package))
+
+
+def _pairs(options: Mapping[str, Any]) -> Pairs:
+    return tuple(options.items())
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _thawed(value: Any) -> Any:
+    return [*map(_thawed, value)] if isinstance(value, tuple) else value
