@@ -28,7 +28,6 @@ from experiments import (
     check_extra,
     check_report,
     config,
-    counting,
     counting_table,
     graph_cells,
     is_first,
@@ -49,6 +48,7 @@ from experiments import (
     verify,
     write_report,
 )
+from experiments.data.patterns import PATTERNS
 from experiments.machine import require
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -458,7 +458,7 @@ def _run_search(arguments: argparse.Namespace) -> int:
 
 
 def _declare_counting(parser: argparse.ArgumentParser) -> None:
-    patterns = tuple(counting.PATTERNS)
+    patterns = tuple(PATTERNS)
     parser.add_argument(
         "--pattern",
         dest="patterns",

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 
 from bellnet import EquivariantLinear, EquivariantNet, Padded, Pointwise, PPGNet, data
 from bellnet.errors import OptionError
+from experiments.data.patterns import PATTERNS, count_pattern
 from experiments.machine import circumstances
 from experiments.records import FINISHED, Records
 from experiments.tables import Table
-
-PATTERNS = data.patterns.PATTERNS
 
 NETWORKS = ("order 2", "products")
 """The kinds of networks: linear layers of order two, and those with products."""
@@ -206,4 +205,4 @@ def _counted(plan: Counting, count: int, pattern: str, seed: int) -> _Counted:
     matrices = torch.zeros(count, plan.nodes[1], plan.nodes[1], 1)
     for matrix, graph in zip(matrices, drawn, strict=True):
         matrix[: graph.n, : graph.n, 0] = data.to_dense(graph)
-    return _Counted(matrices, sizes, data.patterns.count_pattern(matrices[..., 0], pattern).float())
+    return _Counted(matrices, sizes, count_pattern(matrices[..., 0], pattern).float())

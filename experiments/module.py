@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 from torchmetrics import MeanMetric
 
-from bellnet import data
 from experiments.config import Cell
+from experiments.data import synthetic
 from experiments.learner import Learner, Loaders
 from experiments.nets import CellNet, examples, mean_error, unseen
 from experiments.team import this_team
@@ -29,7 +29,7 @@ class CellModule(Learner):
     def __init__(self, cell: Cell) -> None:
         super().__init__()
         self.cell = cell
-        self.task = data.synthetic.get(cell.task)
+        self.task = synthetic.get(cell.task)
         self.net = CellNet(cell)
         self.validation_error = MeanMetric()
 

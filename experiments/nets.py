@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, EquivariantNet, InvariantNet, data
+from bellnet import EquivariantLinear, EquivariantNet, InvariantNet
 from experiments.config import Cell
+from experiments.data import synthetic
 
 MEAN, DEVIATION = 5.0, 10 / 12**0.5
 SOURCES = {"ours": "n n", "hartford": "u i"}
@@ -44,7 +45,7 @@ class CellNet(nn.Module):
     def __init__(self, cell: Cell) -> None:
         super().__init__()
         source = SOURCES[cell.method]
-        slots = len(data.synthetic.get(cell.task).target)
+        slots = len(synthetic.get(cell.task).target)
         channels = [1, *[cell.channels] * cell.layers]
         self.units = units(cell)
         self.grows_from = cell.n if cell.per_node else None
@@ -81,14 +82,14 @@ class CellNet(nn.Module):
 
 def examples(cell: Cell) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """What is learned from and what validates: the training side of the data, in two parts."""
-    inputs, targets = data.synthetic.make(cell.task, cell.train, cell.n, seed=2 * cell.seed)
+    inputs, targets = synthetic.make(cell.task, cell.train, cell.n, seed=2 * cell.seed)
     kept = cell.train - cell.validation
     return (inputs[:kept], targets[:kept]), (inputs[kept:], targets[kept:])
 
 
 def unseen(cell: Cell, n: int) -> tuple[Tensor, Tensor]:
     """What the error is measured on, with n nodes."""
-    return data.synthetic.make(cell.task, cell.test, n, seed=seed_of_unseen(cell))
+    return synthetic.make(cell.task, cell.test, n, seed=seed_of_unseen(cell))
 
 
 def seed_of_unseen(cell: Cell) -> int:
@@ -99,7 +100,7 @@ def seed_of_unseen(cell: Cell) -> int:
 @torch.no_grad()
 def mean_error(cell: Cell, net: nn.Module, inputs: Tensor, targets: Tensor) -> float:
     """The error in the paper's units over all examples, some at a time."""
-    error = data.synthetic.get(cell.task).error
+    error = synthetic.get(cell.task).error
     total = 0.0
     for start in range(0, len(inputs), 100):
         some, wanted = inputs[start : start + 100], targets[start : start + 100]
@@ -111,6 +112,6 @@ def trivial_errors(cell: Cell) -> dict[str, float]:
     """The error of saying the mean of the training targets, by the number of nodes."""
     errors = {}
     for n in cell.sizes:
-        seen = data.synthetic.make(cell.task, cell.train, n, seed=2 * cell.seed)[1]
-        errors[str(n)] = data.synthetic.trivial_error(cell.task, seen, unseen(cell, n)[1])
+        seen = synthetic.make(cell.task, cell.train, n, seed=2 * cell.seed)[1]
+        errors[str(n)] = synthetic.trivial_error(cell.task, seen, unseen(cell, n)[1])
     return errors

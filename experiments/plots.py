@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bellnet import data
 from bellnet.draw import Panels, colour_of, new_figure
 from experiments.config import LAYERS, METHODS, TABLES, TASKS, Cell
+from experiments.data import synthetic
 from experiments.nets import seed_of_unseen
 from experiments.tables import PAPER1, PAPER2, PAPER_SETUP, Finished, choose
 
@@ -88,9 +88,7 @@ def example_outputs(finished: Finished) -> "Figure | None":
     grid = figure.subplots(len(found), 2 + len(methods), squeeze=False)
     for row, (task, networks) in zip(grid, found.items(), strict=True):
         cell = next(iter(networks.values()))[0]
-        given, target = (
-            first[0].squeeze(-1) for first in data.synthetic.make(task, 1, cell.n, seed=seed_of_unseen(cell))
-        )
+        given, target = (first[0].squeeze(-1) for first in synthetic.make(task, 1, cell.n, seed=seed_of_unseen(cell)))
         _show(row[0], f"{task}: input", given, None)
         _show(row[1], "target", target, target)
         for axes, method in zip(row[2:], methods, strict=True):

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from bellnet import data
+from experiments.data import families, graph6, refinement
 from experiments.expressive.networks import Model, message_passing, of_order, with_products
 from experiments.expressive.telling import Asked, Group, Kinds
 
@@ -69,25 +70,25 @@ def made_here(*, quick: bool = False, seed: int = 0) -> Iterator[Family]:
     yield Family("circular skip links", (Group("skip links", tuple(data.generated.skip_links(10, seed=seed)[0])),))
     for parameters in ((16, 6, 2, 2), (25, 12, 5, 6)):
         name = f"strongly regular {parameters}"
-        yield Family(name, (Group(name, tuple(data.families.strongly_regular(*parameters))),))
-    yield from_pairs("regular graphs", data.families.regular_pairs(count, seed=seed))
-    yield from_pairs("double covers", data.families.cover_pairs(count, seed=seed))
-    yield from_pairs("Cai, Fürer, Immerman", data.families.cfi_pairs())
+        yield Family(name, (Group(name, tuple(families.strongly_regular(*parameters))),))
+    yield from_pairs("regular graphs", families.regular_pairs(count, seed=seed))
+    yield from_pairs("double covers", families.cover_pairs(count, seed=seed))
+    yield from_pairs("Cai, Fürer, Immerman", families.cfi_pairs())
 
 
 def from_graph6(path: str | os.PathLike[str]) -> Family:
     """The graphs of a file, those of one number of nodes in one group."""
-    by_size = groupby(sorted(data.graph6.load(path), key=lambda graph: graph.n), key=lambda graph: graph.n)
+    by_size = groupby(sorted(graph6.load(path), key=lambda graph: graph.n), key=lambda graph: graph.n)
     groups = (Group(f"{n} nodes of {Path(path).name}", tuple(graphs)) for n, graphs in by_size)
     return Family(Path(path).name, tuple(groups))
 
 
 def from_brec(folder: str | os.PathLike[str]) -> list[Family]:
     """The categories of BREC of which the folder has files."""
-    return [from_pairs(f"BREC, {category}", pairs) for category, pairs in data.brec.load(folder).items()]
+    return [from_pairs(f"BREC, {category}", pairs) for category, pairs in graph6.load_brec(folder).items()]
 
 
-def from_pairs(name: str, pairs: Sequence[data.families.Pair]) -> Family:
+def from_pairs(name: str, pairs: Sequence[families.Pair]) -> Family:
     """A family of pairs, each a group of its own."""
     return Family(name, tuple(Group(pair.name, (pair.first, pair.second)) for pair in pairs))
 
@@ -107,8 +108,7 @@ def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Call
     for number, group in enumerate(family.groups, 1):
         able = [model for model in asked if group.n <= model.largest]
         refined = {
-            dimension: data.refinement.refine(group.graphs, dimension)
-            for dimension in {model.dimension for model in able}
+            dimension: refinement.refine(group.graphs, dimension) for dimension in {model.dimension for model in able}
         }
         expected = {dimension: Kinds.of(found.kinds) for dimension, found in refined.items()}
         for dimension, kinds in expected.items():

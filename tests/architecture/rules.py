@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.docs.reference import PUBLIC
+
 # Downwards only: a part may import the parts that stand before it, and no others.
 CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "execute", "nn")
 BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
@@ -53,16 +55,6 @@ MADE_FOR = {
 }
 
 # The experiments are no part of the library: they use what users have, and helpers that write and lock files.
-PUBLIC_MODULES = {
-    "bellnet",
-    "bellnet.data",
-    "bellnet.data.tu",
-    "bellnet.draw",
-    "bellnet.errors",
-    "bellnet.estimator",
-    "bellnet.nn.message_passing",
-    "bellnet.testing",
-}
 HELPERS = {"bellnet.files", "bellnet.locks"}
 AT_ONCE = {"torch"}
 ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
@@ -154,7 +146,7 @@ def violations_of_experiments(root: Path, experiments: Path) -> list[str]:
 def _judge_experiment(found: Import) -> Iterator[str]:
     top = found.module.partition(".")[0]
     if top == "bellnet":
-        if found.module not in PUBLIC_MODULES | HELPERS:
+        if found.module not in {*PUBLIC, *HELPERS}:
             yield f"{found.where}: experiments use public names only, not those of {found.module}"
     elif top != "experiments" and top not in sys.stdlib_module_names:
         at_once = AT_ONCE | ({"lightning", "torchmetrics"} if found.file in MADE_FOR_LIGHTNING else set())

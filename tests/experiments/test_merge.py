@@ -81,5 +81,5 @@ def test_a_directory_without_records_is_named(here, tmp_path):
         merge_records([tmp_path / "nowhere"], here)
     assert str(caught.value) == (
         f"{tmp_path / 'nowhere'}: there is no records.jsonl.\n"
-        "Name directories that python -m experiments table1, table2 or table3 has written with --out."
+        "Name directories that table1, table2 or table3 has written with --out."
     )

@@ -136,7 +136,7 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
 
 @pytest.mark.parametrize(("name", "package"), [("wl", "grakel"), ("gin", "torch_geometric"), ("best", "sklearn")])
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(name, package, monkeypatch):
-    monkeypatch.setattr("experiments.methods.base.find_spec", lambda asked: None if asked == package else asked)
+    monkeypatch.setattr("importlib.util.find_spec", lambda asked: None if asked == package else asked)
     with pytest.raises(MissingExtraError) as caught:
         cells_of_methods([name])
     assert str(caught.value) == (

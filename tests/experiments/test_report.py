@@ -60,7 +60,7 @@ def test_a_directory_without_records_is_refused(tmp_path):
         write_report(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path} has no finished cell to report.\n"
-        "Name a directory that python -m experiments table1, table2 or table3 has written with --out."
+        "Name a directory that table1, table2 or table3 has written with --out."
     )
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bellnet import cli
 from bellnet.estimator import GraphClassifier, cost
 from experiments import Records
+from experiments.__main__ import main
 from experiments.methods import method
 from experiments.run import run_cells
 from experiments.search import (
@@ -122,12 +122,12 @@ def test_without_a_number_all_recipes_that_change_one_answer_are_tried(computed,
 
 def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
     plans = []
-    monkeypatch.setattr("experiments.run_search", lambda directory, plan, **options: plans.append(plan))
+    monkeypatch.setattr("experiments.__main__.run_search", lambda directory, plan, **options: plans.append(plan))
     folder = tmp_path / "data"
     folder.mkdir()
     arguments = ["search", "--data", str(folder), "--out", str(tmp_path / "out"), "--repeats", "2"]
-    assert cli.main([*arguments, "--question", "degree_knots"]) == 0
-    assert cli.main([*arguments, "--trials", "3"]) == 0
+    assert main([*arguments, "--question", "degree_knots"]) == 0
+    assert main([*arguments, "--trials", "3"]) == 0
     assert [(plan.questions, plan.trials, plan.repeats) for plan in plans] == [
         (("degree_knots",), None, 2),
         (tuple(SPACE), 3, 2),

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from bellnet.data import families, generated, graph6, refinement, undirected
-from bellnet.data.families.cfi import cfi, cycle
+from bellnet.data import generated, undirected
 from bellnet.errors import EquivarianceError
 from experiments import run_expressive
 from experiments.__main__ import main
+from experiments.data import families, refinement
+from experiments.data.families import cfi, cycle
 from experiments.expressive import run as running
 from experiments.expressive.networks import matrices, of_order, with_products
 from experiments.expressive.picture import two_rings, values
@@ -21,6 +22,7 @@ from experiments.expressive.show import learned_table, lines, told_table
 from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
 from experiments.expressive.suite import Family, ask, from_pairs, models
 from experiments.expressive.telling import Asked, Group, Kinds
+from tests.experiments.data.lines import as_graph6
 
 RESULTS = Path(__file__).parents[3] / "results" / "expressive"
 SIXTEEN = "strongly regular (16, 6, 2, 2)"
@@ -117,8 +119,8 @@ def test_a_run_writes_a_page_that_stands_alone_and_a_record(monkeypatch, tmp_pat
     monkeypatch.setattr(running, "models", lambda quick: asked)
     monkeypatch.setattr(running, "made_here", lambda quick, seed: [from_pairs("regular", families.regular_pairs(2))])
     extra = tmp_path / "mine.g6"
-    extra.write_text("\n".join(graph6.write(graph) for graph in families.strongly_regular(16, 6, 2, 2)))
-    np.save(tmp_path / "cfi.npy", np.array([[graph6.write(cfi(cycle(9), twisted=twisted)) for twisted in (0, 1)]]))
+    extra.write_text("\n".join(as_graph6(graph) for graph in families.strongly_regular(16, 6, 2, 2)))
+    np.save(tmp_path / "cfi.npy", np.array([[as_graph6(cfi(cycle(9), twisted=twisted)) for twisted in (0, 1)]]))
     out = tmp_path / "out"
     out.mkdir()
     options = {"graph6": [extra], "brec": tmp_path, "train": False, "progress": lambda text: None}

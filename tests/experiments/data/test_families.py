@@ -4,9 +4,10 @@ import networkx as nx
 import pytest
 import torch
 
-from bellnet.data import families, refinement, to_dense, to_networkx
-from bellnet.data.families.cfi import BASES, cycle
+from bellnet.data import to_dense, to_networkx
 from bellnet.errors import OptionError
+from experiments.data import families, refinement
+from experiments.data.families import BASES, cycle
 
 PARAMETERS = [(16, 6, 2, 2), (25, 12, 5, 6)]
 
@@ -39,7 +40,7 @@ def test_other_parameters_are_refused_with_a_way_out():
         families.strongly_regular(10, 3, 0, 1)
     assert str(caught.value) == (
         "strongly_regular: the parameters must be (16, 6, 2, 2) or (25, 12, 5, 6), not (10, 3, 0, 1).\n"
-        "Graphs with others can be read from files: bellnet.data.graph6.load."
+        "Graphs with others can be read from files of graph6."
     )
 
 

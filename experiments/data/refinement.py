@@ -17,9 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.data.graph import Graph
+from bellnet.data import Graph
 from bellnet.errors import DataError, OptionError
-from bellnet.tensors.room import check_room_for
 
 DIMENSIONS = (1, 2, 3)
 
@@ -139,7 +138,6 @@ def _adjacency(call: str, graphs: Sequence[Graph], dimension: int) -> Tensor:
     if len(sizes) > 1:
         raise DataError(f"{call}: the graphs must have equally many nodes, but they have {sorted(sizes)}.")
     n = max(sizes, default=0)
-    check_room_for(call, (2 * len(graphs), *[n] * (dimension + 1)), torch.int64, None)
     adjacency = torch.zeros(len(graphs), n, n, dtype=torch.int64)
     for place, graph in enumerate(graphs):
         adjacency[place, graph.edge_index[0], graph.edge_index[1]] = 1

@@ -1,18 +1,19 @@
-"""BREC, 400 pairs of graphs in six categories (Wang and Zhang, 2023), read from the files that its authors publish.
+"""Graphs in the format graph6: a file with a graph on each line, and BREC.
 
-Either `brec_v3.npy`: all pairs one after the other, 32 renumbered copies of both graphs by turns, then copies of one
-graph each for a test of reliability, which are not needed here. Or the files that one is made from, with every graph
-once: `basic.npy` and others. All are arrays of graph6.
+BREC is 400 pairs of graphs in six categories (Wang and Zhang, 2023), in the files that its authors publish: either
+`brec_v3.npy`, all pairs one after the other, 32 permuted copies of both graphs by turns, then copies of one graph each
+for a test of reliability, which are not needed here; or the files that one is made from, with every graph once:
+`basic.npy` and others. All are arrays of graph6.
 """
 
 import os
 from pathlib import Path
 from typing import Any
 
-from bellnet.data.families.pair import Pair
-from bellnet.data.graph6 import read
+from bellnet.data import Graph, as_graph
 from bellnet.errors import DataError
-from bellnet.extras import require
+from experiments.data.families import Pair
+from experiments.machine import require
 
 WHOLE = "brec_v3.npy"
 COPIES = 32
@@ -35,14 +36,38 @@ FILES = {
 }
 
 
-def load(folder: str | os.PathLike[str]) -> dict[str, list[Pair]]:
-    """The pairs of each category. Needs the extra `graphs`.
+def load(path: str | os.PathLike[str]) -> list[Graph]:
+    """The graphs of a file, one for each line.
+
+    Args:
+        path: The file.
+    """
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as reason:
+        raise DataError(f"graph6.load: {os.fspath(path)} cannot be read: {reason.strerror}.") from reason
+    place = f"of {os.fspath(path)}"
+    return [_graph(line, f"graph6.load: line {number} {place}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _graph(text: str | bytes, where: str) -> Graph:
+    """The graph that a line of graph6 stands for; an error names where it comes from."""
+    require("networkx", extra="experiments", call="graph6")
+    import networkx
+
+    try:
+        return as_graph(networkx.from_graph6_bytes((text.encode() if isinstance(text, str) else text).strip()))
+    except (networkx.NetworkXError, ValueError, IndexError) as reason:
+        raise DataError(f"{where} is not graph6: {reason}.") from reason
+
+
+def load_brec(folder: str | os.PathLike[str]) -> dict[str, list[Pair]]:
+    """The pairs of each category.
 
     Args:
         folder: Where `brec_v3.npy` is, or some of the files it is made from; they may be in folders inside, such as
             `Data/raw`.
     """
-    require("numpy", extra="graphs", call="brec.load")
     place = Path(folder)
     whole = _find(place, WHOLE)
     if whole is not None:
@@ -51,7 +76,7 @@ def load(folder: str | os.PathLike[str]) -> dict[str, list[Pair]]:
     pairs = {category: _from_parts(category, paths) for category, paths in found.items() if paths}
     if not pairs:
         names = ", ".join(name for names in FILES.values() for name in names)
-        raise DataError(f"brec.load: {place} has none of BREC's files.\nIt must hold {WHOLE}, or some of {names}.")
+        raise DataError(f"load_brec: {place} has none of BREC's files.\nIt must hold {WHOLE}, or some of {names}.")
     return pairs
 
 
@@ -64,7 +89,7 @@ def _from_whole(path: Path) -> dict[str, list[Pair]]:
     total = sum(CATEGORIES.values())
     if len(records) not in (wanted := (2 * COPIES * total, 4 * COPIES * total)):
         raise DataError(
-            f"brec.load: {path} must hold {wanted[1]:,} graphs, or {wanted[0]:,} without the test of reliability, "
+            f"load_brec: {path} must hold {wanted[1]:,} graphs, or {wanted[0]:,} without the test of reliability, "
             f"but it holds {len(records):,}."
         )
     pairs, start = {}, 0
@@ -83,14 +108,14 @@ def _from_parts(category: str, paths: list[Path]) -> list[Pair]:
     for path in paths:
         records = _array(path).reshape(-1)
         if len(records) % 2:
-            raise DataError(f"brec.load: {path} must hold pairs of graphs, but it holds {len(records)} graphs.")
+            raise DataError(f"load_brec: {path} must hold pairs of graphs, but it holds {len(records)} graphs.")
         for number in range(0, len(records), 2):
             pairs.append(_pair(f"{path.stem} {number // 2}", records[number : number + 2], path))
     return pairs
 
 
 def _pair(name: str, records: Any, path: Path) -> Pair:
-    first, second = (read(record, where=f"brec.load: a graph of {name} in {path}") for record in records.tolist())
+    first, second = (_graph(record, f"load_brec: a graph of {name} in {path}") for record in records.tolist())
     return Pair(name, first, second)
 
 
@@ -100,7 +125,7 @@ def _array(path: Path) -> Any:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as reason:
-        raise DataError(f"brec.load: {path} cannot be read as an array of numpy: {reason}.") from reason
+        raise DataError(f"load_brec: {path} cannot be read as an array of numpy: {reason}.") from reason
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "SU":
-        raise DataError(f"brec.load: {path} must be an array of graph6, which are bytes or text.")
+        raise DataError(f"load_brec: {path} must be an array of graph6, which are bytes or text.")
     return array

@@ -6,10 +6,10 @@ import networkx as nx
 import pytest
 import torch
 
-from bellnet.data import Graph, as_graph, refinement, undirected
-from bellnet.data.families import cfi
-from bellnet.data.families.cfi import complete, cycle
+from bellnet.data import Graph, as_graph, undirected
 from bellnet.errors import DataError, OptionError
+from experiments.data import refinement
+from experiments.data.families import cfi, complete, cycle
 
 
 def small_graphs(n):

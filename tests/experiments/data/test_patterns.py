@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import GraphMatcher
 
 from bellnet.data import generated, to_dense
-from bellnet.data.patterns import PATTERNS, count_pattern
 from bellnet.errors import OptionError
+from experiments.data.patterns import PATTERNS, count_pattern
 
 
 def copies(graph: nx.Graph, pattern: str) -> set[frozenset]:

@@ -1,11 +1,10 @@
 """The paper's synthetic tasks: functions of matrices that networks are asked to learn.
 
 Three equivariant tasks (the symmetric part, the diagonal, the maximal right singular vector) and an invariant one (the
-trace). Inputs and targets are functions of a seed: nothing is stored, any number of nodes and of examples can be had,
-and a batch of a stream is what it would be in memory.
+trace). Inputs and targets are functions of a seed: nothing is stored.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -37,11 +36,6 @@ class Task:
     loss: Callable[[Tensor, Tensor], Tensor]
     error: Callable[[Tensor, Tensor], Tensor]
 
-    @property
-    def is_equivariant(self) -> bool:
-        """Whether the target has nodes."""
-        return bool(self.target)
-
 
 def make(task: str, count: int, n: int = 40, *, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Inputs (count, n, n, 1) and targets of a task, in memory.
@@ -61,31 +55,6 @@ def make(task: str, count: int, n: int = 40, *, seed: int = 0) -> tuple[Tensor, 
     blocks = range(0, max(count, 1), STREAM_BLOCK)
     inputs = torch.cat([_block(the_task, n, seed, start // STREAM_BLOCK) for start in blocks])[:count]
     return inputs, the_task.solve(inputs)
-
-
-def stream(task: str, count: int, n: int = 40, *, batch: int = 32, seed: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
-    """The same examples as `make`, batch after batch, holding only some of them at a time.
-
-    Args:
-        task: One of `TASKS`.
-        count: The number of examples.
-        n: The number of rows and columns.
-        batch: The number of examples in a batch; the last one may be smaller.
-        seed: Where the random numbers come from.
-    """
-    the_task = get(task)
-    _check(task, count, n)
-    if batch < 1:
-        raise OptionError(f'synthetic.stream("{task}"): batch must be a whole number from 1 up, not {batch!r}.')
-    held = torch.zeros(0, n, n, 1)
-    block = 0
-    while count > 0:
-        while len(held) < min(batch, count):
-            held = torch.cat([held, _block(the_task, n, seed, block)])
-            block += 1
-        inputs, held = held[: min(batch, count)], held[min(batch, count) :]
-        count -= len(inputs)
-        yield inputs, the_task.solve(inputs)
 
 
 def get(task: str) -> Task:

@@ -6,18 +6,17 @@ products; those that send no two nodes to one are an alternating sum of such num
 pattern's nodes, with the Moebius function of the lattice as signs.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from itertools import permutations
+from math import factorial, prod
 from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
-from bellnet.combinatorics import Partition, moebius, partitions
 from bellnet.errors import OptionError
-
-__all__ = ["PATTERNS", "count_pattern"]
 
 Edges = tuple[tuple[int, int], ...]
 
@@ -83,16 +82,24 @@ def _check_adjacency(adjacency: Tensor) -> None:
 def _rooted_terms(pattern: Edges) -> dict[Edges, int]:
     """The patterns whose maps are counted, with their factors; node 0 is the one whose image is asked for."""
     n_nodes = 1 + max(max(edge) for edge in pattern)
-    apart: Partition = tuple(range(n_nodes))
     factors: dict[Edges, int] = {}
-    for partition in partitions("n" * n_nodes):
+    for partition in _partitions(n_nodes):
         merged = {(partition[a], partition[b]) for a, b in pattern}
         if any(a == b for a, b in merged):  # no node of a graph is its own neighbour
             continue
+        sign = prod((-1) ** (size - 1) * factorial(size - 1) for size in Counter(partition).values())
         for role in range(n_nodes):
             edges = _first_numbering(merged, partition[role])
-            factors[edges] = factors.get(edges, 0) + moebius(apart, partition)
+            factors[edges] = factors.get(edges, 0) + sign
     return factors
+
+
+def _partitions(n_nodes: int) -> list[tuple[int, ...]]:
+    """All set partitions, as restricted growth strings."""
+    found: list[tuple[int, ...]] = [()]
+    for _ in range(n_nodes):
+        found = [(*start, block) for start in found for block in range(max(start, default=-1) + 2)]
+    return found
 
 
 def _first_numbering(edges: set[tuple[int, int]], root: int) -> Edges:

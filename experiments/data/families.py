@@ -1,0 +1,288 @@
+"""Pairs of graphs that are hard to distinguish, made without any download; `refinement` says how hard.
+
+- Strongly regular graphs: nodes have equally many neighbours, adjacent ones equally many in common, and others too.
+  2-FWL leaves two of them with the same parameters alike, and so do networks of order 3.
+- Random regular graphs and random double covers, which 1-WL leaves alike whatever is drawn.
+- Graphs of Cai, Fürer and Immerman (1992): every node of a base graph becomes a cloud, with a node for each even set of
+  its edges. Where nodes of the base are linked, those nodes of their clouds are that agree about the edge: both
+  sets have it or neither. In the twisted graph they must disagree about one edge. The two are not isomorphic if the
+  base is connected, and k-FWL distinguishes them if and only if the base has a tree-width of at most k.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import torch
+from torch import Tensor
+
+from bellnet.data import Graph, undirected
+from bellnet.errors import OptionError
+from experiments.data.refinement import are_isomorphic, refine_colours
+
+Draw = Callable[[torch.Generator], tuple[str, Graph, Graph]]
+Edges = list[tuple[int, int]]
+
+LATIN_SQUARES = ("01234 12340 23401 34012 40123", "01234 10342 24013 32401 43120")
+"""One of each of the two kinds of Latin squares with five symbols."""
+SIGNS = "++++++-+-++--"
+"""The first row of a matrix of thirteen rows that is the same after a shift of both; see `_of_circulants`."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two graphs that are not isomorphic, and what they are called together."""
+
+    name: str
+    first: Graph
+    second: Graph
+
+
+def strongly_regular(n: int, degree: int, common: int, other: int) -> list[Graph]:
+    """All strongly regular graphs with these parameters, none of them twice.
+
+    Two kinds are made here. (16, 6, 2, 2) has two graphs: where a rook can go on a board of 4 x 4, and Shrikhande's.
+    (25, 12, 5, 6) has fifteen (Paulus, 1973), in four classes that switching leads through: those of the two kinds of
+    Latin squares, the first of which is Paley's graph, that of two circulant matrices, and one that comes from there by
+    switching four nodes. Colour refinement that knows the cliques of four tells all fifteen apart.
+
+    Args:
+        n: The number of nodes.
+        degree: The number of neighbours of a node.
+        common: The number of common neighbours of two nodes that are linked.
+        other: The number of common neighbours of two that are not.
+    """
+    wanted = (n, degree, common, other)
+    if wanted not in MADE:
+        raise OptionError(
+            f"strongly_regular: the parameters must be {' or '.join(map(str, MADE))}, not {wanted}.\n"
+            "Graphs with others can be read from files of graph6."
+        )
+    return [undirected(n, matrix.triu().nonzero()) for matrix in MADE[wanted]()]
+
+
+def _of_sixteen() -> list[Tensor]:
+    places = torch.tensor(list(product(range(4), repeat=2)))
+    apart = (places[:, None] - places) % 4
+    rook = (apart == 0).sum(-1) == 1
+    steps = torch.tensor([(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)])
+    shrikhande = (apart[:, :, None] == steps).all(-1).any(-1)
+    return [rook, shrikhande]
+
+
+def _of_twenty_five() -> list[Tensor]:
+    circulant = _of_circulants()
+    starts = [*map(_of_latin_square, LATIN_SQUARES), circulant, _with_four_switched(circulant)]
+    found = torch.stack([matrix for start in starts for matrix in (start, *_descendants(start))])
+    kinds = refine_colours(_by_cliques(found)).kinds
+    return [found[kinds.index(kind)] for kind in sorted(set(kinds))]
+
+
+def _of_latin_square(rows: str) -> Tensor:
+    """Fields of a square are linked if they share row, column or symbol."""
+    lines = enumerate(rows.split())
+    fields = torch.tensor([(row, column, int(symbol)) for row, line in lines for column, symbol in enumerate(line)])
+    return (fields[:, None] == fields).sum(-1) == 1
+
+
+def _of_circulants() -> Tensor:
+    """What is left of a symmetric conference matrix of two circulant ones when a node is isolated and removed.
+
+    Of the matrix [A B; B^T -A] any two rows are orthogonal. A says which differences are squares modulo 13.
+    """
+    squares = {number * number % 13 for number in range(1, 13)}
+    symbols = torch.tensor([0, *(1 if number in squares else -1 for number in range(1, 13))])
+    signs = torch.tensor([1 if sign == "+" else -1 for sign in SIGNS])
+    apart = (torch.arange(13) - torch.arange(13)[:, None]) % 13
+    a, b = symbols[apart], signs[apart]
+    matrix = torch.cat([torch.cat([a, b], 1), torch.cat([b.T, -a], 1)])
+    first = matrix[0, 1:]
+    return matrix[1:, 1:] * first * first[:, None] == -1
+
+
+def _descendants(matrix: Tensor) -> list[Tensor]:
+    """What is left when a node without links is added, then links are switched so that another has none and goes.
+
+    To switch nodes is to exchange links and gaps between them and the rest. These graphs stay strongly regular then,
+    with the same parameters, since matrices of the signs of links and gaps keep their spectrum.
+    """
+    found = []
+    for node, near in enumerate(matrix):
+        switched = torch.zeros(len(matrix) + 1, len(matrix) + 1, dtype=torch.bool)
+        switched[:-1, :-1] = matrix ^ near ^ near[:, None]
+        switched[-1, :-1] = switched[:-1, -1] = near
+        kept = torch.arange(len(matrix) + 1) != node
+        found.append(switched[kept][:, kept])
+    return found
+
+
+def _with_four_switched(matrix: Tensor) -> Tensor:
+    """The graph after the switching of Godsil and McKay (1982), which keeps the spectrum.
+
+    It takes four nodes with equally many links among themselves, such that any other node is linked with none, two or
+    all of them; those with two get the other two.
+    """
+    fours = torch.combinations(torch.arange(len(matrix)), 4)
+    links = matrix.long()[:, fours].sum(-1)
+    inside = links.gather(0, fours.T)
+    outside = links.scatter(0, fours.T, 0)
+    fits = (inside == inside[0]).all(0) & (outside % 2 == 0).all(0) & (outside == 2).any(0)
+    four, half = fours[fits][0], outside[:, fits][:, 0] == 2
+    switched = matrix.clone()
+    switched[half.nonzero(), four] ^= True
+    switched[four[:, None], half.nonzero().T] ^= True
+    return switched
+
+
+def _by_cliques(matrices: Tensor) -> Tensor:
+    """Pairs coloured by whether they are linked and how many links there are among their common neighbours."""
+    links = matrices.long()
+    shared = links[:, :, None] * links[:, None]
+    among = ((shared @ links[:, None]) * shared).sum(-1)
+    return torch.where(torch.eye(links.shape[1], dtype=torch.bool), 0, 2 * among + links + 1)
+
+
+MADE: dict[tuple[int, int, int, int], Callable[[], list[Tensor]]] = {
+    (16, 6, 2, 2): _of_sixteen,
+    (25, 12, 5, 6): _of_twenty_five,
+}
+
+
+def regular_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
+    """Two graphs of 8 to 16 nodes in which every node has three or four neighbours.
+
+    Args:
+        count: The number of pairs.
+        seed: Where the random numbers come from.
+    """
+
+    def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
+        n, degree = 2 * _between(4, 9, generator), _between(3, 5, generator)
+        return f"{n} nodes of degree {degree}", _regular(n, degree, generator), _regular(n, degree, generator)
+
+    return _not_isomorphic("regular_pairs", draw, count, seed)
+
+
+def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
+    """Two double covers of one graph, so that nodes have the neighbours that nodes of that graph have.
+
+    Of a connected graph of 5 to 8 nodes with two to four edges more than a tree, every node is taken twice and every
+    edge as well, each time at random straight or crosswise. Colours of a cover are those of what it covers.
+
+    Args:
+        count: The number of pairs.
+        seed: Where the random numbers come from.
+    """
+
+    def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
+        n = _between(5, 9, generator)
+        edges = _connected(n, _between(2, 5, generator), generator)
+        return f"over {n} nodes", _cover(n, edges, generator), _cover(n, edges, generator)
+
+    return _not_isomorphic("cover_pairs", draw, count, seed)
+
+
+def _not_isomorphic(name: str, draw: Draw, count: int, seed: int) -> list[Pair]:
+    if type(count) is not int or count < 0:
+        raise OptionError(f"families.{name}: count must be a whole number from 0 up, not {count!r}.")
+    generator = torch.Generator().manual_seed(seed)
+    pairs: list[Pair] = []
+    while len(pairs) < count:
+        kind, first, second = draw(generator)
+        if not are_isomorphic(first, second):
+            pairs.append(Pair(f"number {len(pairs)}, {kind}", first, second))
+    return pairs
+
+
+def _between(least: int, beyond: int, generator: torch.Generator) -> int:
+    return int(torch.randint(least, beyond, (), generator=generator))
+
+
+def _regular(n: int, degree: int, generator: torch.Generator) -> Graph:
+    """Ends of edges are paired at random until no edge is a loop and none occurs twice."""
+    ends = torch.arange(n).repeat(degree)
+    while True:
+        pairs = ends[torch.randperm(n * degree, generator=generator)].reshape(-1, 2).sort(1).values
+        if not bool((pairs[:, 0] == pairs[:, 1]).any()) and len(torch.unique(pairs, dim=0)) == len(pairs):
+            return undirected(n, pairs)
+
+
+def _connected(n: int, more: int, generator: torch.Generator) -> Tensor:
+    """The edges of a random tree, and some more."""
+    tree = torch.tensor([(_between(0, node, generator), node) for node in range(1, n)])
+    pairs = torch.combinations(torch.arange(n))
+    free = pairs[~(pairs[:, None] == tree).all(-1).any(1)]
+    return torch.cat([tree, free[torch.randperm(len(free), generator=generator)[:more]]])
+
+
+def _cover(n: int, edges: Tensor, generator: torch.Generator) -> Graph:
+    crossed = torch.randint(2, (len(edges),), generator=generator) * n
+    first = torch.stack([edges[:, 0], edges[:, 1] + crossed], 1)
+    second = torch.stack([edges[:, 0] + n, edges[:, 1] + n - crossed], 1)
+    return undirected(2 * n, torch.cat([first, second]))
+
+
+def cycle(n: int) -> Edges:
+    """The edges of a cycle, whose tree-width is 2."""
+    return [(node, (node + 1) % n) for node in range(n)]
+
+
+def ladder(rungs: int) -> Edges:
+    """The edges of two paths side by side, linked by rungs; the tree-width is 2."""
+    sides = [(side + step, side + step + 2) for step in range(0, 2 * rungs - 2, 2) for side in (0, 1)]
+    return sides + [(step, step + 1) for step in range(0, 2 * rungs, 2)]
+
+
+def complete(n: int) -> Edges:
+    """The edges between any two of n nodes, whose tree-width is n - 1."""
+    return list(combinations(range(n), 2))
+
+
+def prism(sides: int) -> Edges:
+    """The edges of a ladder whose ends are linked; the tree-width is 3, and 4 for more than four sides."""
+    return [*ladder(sides), (0, 2 * sides - 2), (1, 2 * sides - 1)]
+
+
+BASES: dict[str, Edges] = {
+    **{f"cycle of {n}": cycle(n) for n in (4, 8, 16)},
+    **{f"ladder of {rungs}": ladder(rungs) for rungs in (2, 3, 7)},
+    "complete graph of 4": complete(4),
+    "prism of 3": prism(3),
+    "complete graph of 5": complete(5),
+}
+"""Bases of tree-width 2, then 3, then 4."""
+
+
+def cfi(base: Sequence[tuple[int, int]], *, twisted: bool = False) -> Graph:
+    """The graph over a base, or its twisted form.
+
+    Args:
+        base: The edges of the base, each once.
+        twisted: Whether clouds must disagree about the first edge.
+
+    >>> cfi(complete(4)), cfi(complete(4), twisted=True)
+    (Graph(n=16, edges=96), Graph(n=16, edges=96))
+    """
+    at: dict[int, list[int]] = defaultdict(list)
+    for number, ends in enumerate(base):
+        for end in ends:
+            at[end].append(number)
+    clouds = {
+        node: [frozenset(some) for size in range(0, len(edges) + 1, 2) for some in combinations(edges, size)]
+        for node, edges in at.items()
+    }
+    places = {key: place for place, key in enumerate((node, some) for node in clouds for some in clouds[node])}
+    linked = [
+        (places[one, first], places[other, second])
+        for number, (one, other) in enumerate(base)
+        for first in clouds[one]
+        for second in clouds[other]
+        if ((number in first) == (number in second)) != (twisted and number == 0)
+    ]
+    return undirected(len(places), linked)
+
+
+def cfi_pairs() -> list[Pair]:
+    """The graph over each of `BASES`, beside its twisted form."""
+    return [Pair(f"over a {name}", cfi(base), cfi(base, twisted=True)) for name, base in BASES.items()]
