@@ -15,11 +15,7 @@ NAME = ".lock"
 
 @contextmanager
 def alone(directory: Path) -> Iterator[bool]:
-    """Keep other runs out of a directory, which is made; whether that is so, for not every file system has locks.
-
-    Args:
-        directory: Where records and checkpoints go.
-    """
+    """Keep other runs out of a directory, which is made; whether that is so, for not every file system has locks."""
     make_usable(directory)
     path = directory / NAME
     try:

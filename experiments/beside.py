@@ -20,12 +20,7 @@ NAMES = {"ours": "ours, 15 maps", "hartford": "Hartford et al., 4 maps", "trivia
 
 
 def beside_table(directory: Path, recorded: Path) -> Table:
-    """A row for each cell of Table 1 that was run, with the paper's figure and that of a recorded run.
-
-    Args:
-        directory: Where the records of the run are.
-        recorded: Where those of earlier runs are; of several of a cell, validation chooses.
-    """
+    """A row for each cell of Table 1 that was run, with the paper's figure and that of a recorded run."""
     now, before = (choose(sound_results(Records(place)), "table1") for place in (directory, recorded))
     cells = [Cell.from_json(record["config"]) for records in now.values() for record in records]
     is_comparable = all(cell.n == PAPER_SETUP[0] for cell in cells)

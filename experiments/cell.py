@@ -54,9 +54,6 @@ class Runnable(Protocol):
         """The result of a cell that needs no training by Lightning; None if it does.
 
         Such a cell that was stopped starts again.
-
-        Args:
-            record: Called after every epoch, if there are any.
         """
 
     def learner(self) -> "Learner":
@@ -83,10 +80,6 @@ def digest(values: Mapping[str, Any], fields: "tuple[Field[Any], ...]") -> str:
     """Ten letters and digits that differ whenever a field does.
 
     They are made of what differs from the defaults, so a field that is added later does not change them.
-
-    Args:
-        values: Every field that counts, by name.
-        fields: The fields of the class.
     """
     usual = {field.name: field.default for field in fields}
     chosen = {name: value for name, value in values.items() if value != usual[name]}

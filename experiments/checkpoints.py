@@ -85,12 +85,6 @@ def find_start(place: Path, learner: LightningModule, best: ModelCheckpoint | No
     """The latest epoch after which a cell can go on and end with the figures it would have had.
 
     That takes a sound checkpoint, the records of all epochs before it and, where the best epoch counts, that one too.
-
-    Args:
-        place: Where the checkpoints of the cell are.
-        learner: What goes on, new.
-        best: What keeps the best epoch, if that counts.
-        recorded: The epochs of which there are records.
     """
     wrong = []
     kept = {name: _read(place / f"{name}.ckpt", learner) for name in (["last"] if best is None else ["last", "best"])}

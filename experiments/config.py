@@ -208,10 +208,6 @@ def quick(cell: Cell, *, keep_rate: bool = False) -> Cell:
     """The same cell with a fifth of the examples and few epochs: seconds instead of minutes, too few for a decay.
 
     Smaller batches make up for a part of the steps.
-
-    Args:
-        cell: A cell of a full run.
-        keep_rate: Whether its learning rate was asked for, and stays.
     """
     rate = cell.rate if keep_rate else QUICK_RATES.get((cell.task, cell.layers), cell.rate)
     return replace(cell, train=2_000, validation=200, test=200, epochs=5, batch=4, rate=rate, decay=0.0)
@@ -226,16 +222,7 @@ def cells_of_table1(
     rates: Sequence[float] = (),
     readouts: Sequence[str] = READOUTS[:1],
 ) -> list[Cell]:
-    """The cells of Table 1, or some of them; with several rates or readouts, each cell once for each.
-
-    Args:
-        tasks: Some of `TASKS`.
-        layers: Numbers of layers; all that the paper has if left out.
-        methods: Some of `METHODS`.
-        seed: The seed of every cell.
-        rates: Learning rates to choose from by validation; the default of the task if left out.
-        readouts: Readouts of the trace to choose from by validation.
-    """
+    """The cells of Table 1, or some of them; with several rates or readouts, each cell once for each."""
     wanted = None if layers is None else set(layers)
     return _nonempty(
         cell

@@ -92,13 +92,6 @@ def run_counting(
 ) -> list[dict[str, Any]]:
     """Train every network on every pattern, and write a record for each; those that are there are not trained again.
 
-    Args:
-        out: The directory of the records.
-        plan: How to train.
-        patterns: Some of `PATTERNS`.
-        networks: Some of `NETWORKS`.
-        tell: Called with a line after every fifth epoch.
-
     Returns:
         The records of these patterns and networks.
     """

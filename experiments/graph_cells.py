@@ -212,16 +212,7 @@ def cells_of_table3(
     seed: int = SEED,
     data: Path | None = None,
 ) -> list[GraphCell]:
-    """The cells of Table 3, or some of them, one data set after the other.
-
-    Args:
-        names: Some of `SETS`.
-        splits: Some of the ten published splits.
-        layouts: Some of `LAYOUTS`.
-        protocols: Some of `PROTOCOLS`.
-        seed: The seed of every cell.
-        data: Where the data sets are, as in `bellnet.data.tu.load`.
-    """
+    """The cells of Table 3, or some of them, one data set after the other."""
     unknown = [name for name in names if name not in TRAINING]
     if unknown:
         raise OptionError(

@@ -72,14 +72,7 @@ def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
 def load_set(
     name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
 ) -> EncodedSet:
-    """A data set, loaded and encoded; the last one is kept, since many cells share it.
-
-    Args:
-        name: As its files are called.
-        folder: Where it is, as `data` in `bellnet.data.tu.load`.
-        max_unpacked: How much a file in a zip may unpack to, as there; None for what is usual.
-        max_ratio: The same, for each byte in the zip.
-    """
+    """A data set, loaded and encoded; the last one is kept, since many cells share it."""
     return _load(name, folder, os.environ.get("BELLNET_DATA"), max_unpacked=max_unpacked, max_ratio=max_ratio)
 
 
@@ -203,14 +196,7 @@ def parts_of(cell: Divided, graphs: EncodedSet | GraphSet) -> Parts:
 def equal_batches(
     sizes: Sequence[int], places: Sequence[int], batch: int, *, generator: torch.Generator | None = None
 ) -> list[list[int]]:
-    """Every place once, in batches of at most so many graphs of equal size.
-
-    Args:
-        sizes: The number of nodes of every graph of the set.
-        places: Which graphs.
-        batch: The most graphs in a batch.
-        generator: Where the order comes from, of the graphs of a size and of the batches; as they are if None.
-    """
+    """Every place once, in batches of at most so many graphs of equal size."""
     by_size: dict[int, list[int]] = {}
     for place in _shuffled(places, generator):
         by_size.setdefault(sizes[place], []).append(place)

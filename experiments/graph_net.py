@@ -14,13 +14,7 @@ from experiments.twins import KindsBatch
 
 
 def graph_net(cell: GraphCell, in_channels: int, n_classes: int) -> InvariantNet:
-    """The network of a cell, with its initial weights drawn.
-
-    Args:
-        cell: What it is for.
-        in_channels: The channels of a graph.
-        n_classes: The classes to tell apart.
-    """
+    """The network of a cell, with its initial weights drawn."""
     net = InvariantNet(
         "n n",
         [in_channels, *cell.channels],

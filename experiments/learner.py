@@ -46,11 +46,7 @@ class Learner(LightningModule, ABC):
 
     @abstractmethod
     def result(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The final figures, with the weights of the epoch that counts.
-
-        Args:
-            epochs: The records of all epochs.
-        """
+        """The final figures, with the weights of the epoch that counts."""
 
     def on_train_epoch_start(self) -> None:
         """Forgets the losses of the last epoch."""
@@ -65,10 +61,6 @@ class Learner(LightningModule, ABC):
         """The loss to learn from, such that a team learns the mean over its joint batch, whatever the shares.
 
         Gradients are averaged over processes, each of which may have another number of examples.
-
-        Args:
-            losses: The mean loss of this process's share of a batch.
-            count: The examples of that share.
         """
         team = this_team()
         return losses if team.size == 1 else losses * (count * team.size / team.total(count))

@@ -15,13 +15,7 @@ from bellnet.errors import MissingExtraError
 
 
 def require(*packages: str, extra: str, call: str) -> None:
-    """Raise `MissingExtraError`, with how to install it, if a package is missing.
-
-    Args:
-        packages: The names under which they are imported.
-        extra: The extra of bellnet that installs them.
-        call: What needs them.
-    """
+    """Raise `MissingExtraError`, with how to install it, if a package is missing."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(

@@ -13,10 +13,6 @@ def merge_records(sources: Sequence[Path], directory: Path) -> dict[Path, int]:
 
     A cell that is finished here already stays as it is, and one that is not finished there is not taken: its checkpoint
     is there. Nothing is written twice, so merging again changes nothing.
-
-    Args:
-        sources: Directories with `records.jsonl`; these may be in use.
-        directory: Where the cells go. No run may be under way there.
     """
     missing = [source for source in sources if not Records(source).path.is_file()]
     if missing:

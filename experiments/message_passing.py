@@ -66,13 +66,7 @@ class Outcome:
 
 
 def run(*, seed: int = 0, n_graphs: int = 300, epochs: int = 200) -> Outcome:
-    """Train, convert and measure.
-
-    Args:
-        seed: Where all random numbers come from.
-        n_graphs: How many graphs to learn from; half as many are for testing.
-        epochs: How often the model sees all of them.
-    """
+    """Train, convert and measure."""
     require("torch_geometric", extra="pyg", call="message-passing")
     from torch_geometric.data import Batch
     from torch_geometric.nn import global_mean_pool

@@ -184,15 +184,7 @@ def cells_of_methods(
     seed: int = SEED,
     data: Path | None = None,
 ) -> list[MethodCell]:
-    """Cells of Table 3 with the usual options, one data set after the other, one method after the other.
-
-    Args:
-        methods: Some of `methods.NAMES`.
-        names: Some of `SETS`.
-        splits: Some of the ten published splits.
-        seed: The seed of every cell.
-        data: Where the data sets are, as in `bellnet.data.tu.load`.
-    """
+    """Cells of Table 3 with the usual options, one data set after the other, one method after the other."""
     several = {each: method(each) for each in methods}
     for each, how in several.items():
         how.check_extra(f"table3 --method {each}")

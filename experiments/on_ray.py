@@ -79,12 +79,7 @@ class Luggage:
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """A connection to a Ray cluster, for as long as the context lasts; one that is open already is used as it is.
-
-    Args:
-        address: "local" starts a cluster on this machine, for this process alone, on the loopback interface; anything
-            else is the address of one that runs, "auto" where this machine belongs to it.
-    """
+    """A connection to a Ray cluster, for as long as the context lasts; one that is open already is used as it is."""
     if address.startswith("ray://"):
         raise OptionError(
             f"--ray {address}: a Ray client cannot stream records back.\n"
@@ -120,14 +115,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *, jobs: int | None = None) -> None:
-    """Run cells on the cluster that this process is connected to, and record what they give.
-
-    Args:
-        cells: What to run; none of them is finished.
-        records: Where records go, and beside them checkpoints.
-        display: What shows it.
-        jobs: How many cells run at a time; None for as many as the cluster has processors.
-    """
+    """Run cells on the cluster that this process is connected to, and record what they give."""
     import ray
 
     resources: Callable[[], dict[str, float]] = ray.cluster_resources

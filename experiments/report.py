@@ -67,11 +67,7 @@ def pictures_of(directory: Path) -> dict[str, bytes]:
 
 
 def write_report(directory: Path) -> list[Path]:
-    """Write `report.md`, `report.html` and their pictures; the files written.
-
-    Args:
-        directory: Where the records of a run are.
-    """
+    """Write `report.md`, `report.html` and their pictures; the files written."""
     check_extra("report")
     directory = Path(directory)
     finished = sound_results(Records(directory))

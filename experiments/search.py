@@ -230,15 +230,7 @@ class SearchPlan:
 def run_search(
     directory: Path, plan: SearchPlan, *, jobs: int | None = None, ray: str | None = None, show: bool = True
 ) -> "Study":
-    """Run a study until it has so many trials, from where it was stopped.
-
-    Args:
-        directory: Where the study and the records are.
-        plan: What is compared.
-        jobs: How many trainings run at a time, as in `run_cells`.
-        ray: The address of a Ray cluster on which they run, or "local" for one of this process.
-        show: Whether to show what is running.
-    """
+    """Run a study until it has so many trials, from where it was stopped."""
     study = _study(directory, plan)
     with nullcontext() if ray is None else connected(ray):  # once for all trials
         while len(_done(study)) < plan.n_recipes:

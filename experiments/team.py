@@ -111,11 +111,7 @@ def membership(rank: int, size: int) -> dict[str, str]:
 
 @contextmanager
 def joined(store: Path | None = None) -> Iterator[Team]:
-    """The team of this process, its members connected for as long as the context lasts.
-
-    Args:
-        store: A file through which they find each other; as torchrun has it if None.
-    """
+    """The team of this process, its members connected for as long as the context lasts."""
     team = this_team()
     if team.size == 1:
         yield team

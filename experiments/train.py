@@ -35,14 +35,7 @@ def checkpoints(directory: Path, cell: Runnable) -> Path:
 def run_cell(
     cell: Runnable, directory: Path, report: Report | None = None, *, note: Note | None = None
 ) -> dict[str, Any]:
-    """Run a cell unless it is finished, and return its final record.
-
-    Args:
-        cell: What to run.
-        directory: Where records and checkpoints go.
-        report: Called after every epoch with its record.
-        note: Called with words where something was lost that the cell has to run again.
-    """
+    """Run a cell unless it is finished, and return its final record."""
     records = Records(directory)
     done = records.finished().get(cell.key)
     if done is not None:

@@ -33,9 +33,6 @@ class Row:
 def verify(*, seed: int = 0) -> list[Row]:
     """Check the paper's statements on the layers as they are installed, which takes some seconds.
 
-    Args:
-        seed: Where the random layers and inputs come from.
-
     Returns:
         One row for each statement.
     """

@@ -46,12 +46,6 @@ def strongly_regular(n: int, degree: int, common: int, other: int) -> list[Graph
     (25, 12, 5, 6) has fifteen (Paulus, 1973), in four classes that switching leads through: those of the two kinds of
     Latin squares, the first of which is Paley's graph, that of two circulant matrices, and one that comes from there by
     switching four nodes. Colour refinement that knows the cliques of four tells all fifteen apart.
-
-    Args:
-        n: The number of nodes.
-        degree: The number of neighbours of a node.
-        common: The number of common neighbours of two nodes that are linked.
-        other: The number of common neighbours of two that are not.
     """
     wanted = (n, degree, common, other)
     if wanted not in MADE:
@@ -150,12 +144,7 @@ MADE: dict[tuple[int, int, int, int], Callable[[], list[Tensor]]] = {
 
 
 def regular_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
-    """Two graphs of 8 to 16 nodes in which every node has three or four neighbours.
-
-    Args:
-        count: The number of pairs.
-        seed: Where the random numbers come from.
-    """
+    """Two graphs of 8 to 16 nodes in which every node has three or four neighbours."""
 
     def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
         n, degree = 2 * _between(4, 9, generator), _between(3, 5, generator)
@@ -169,10 +158,6 @@ def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
 
     Of a connected graph of 5 to 8 nodes with two to four edges more than a tree, every node is taken twice and every
     edge as well, each time at random straight or crosswise. Colours of a cover are those of what it covers.
-
-    Args:
-        count: The number of pairs.
-        seed: Where the random numbers come from.
     """
 
     def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
@@ -256,10 +241,6 @@ BASES: dict[str, Edges] = {
 
 def cfi(base: Sequence[tuple[int, int]], *, twisted: bool = False) -> Graph:
     """The graph over a base, or its twisted form.
-
-    Args:
-        base: The edges of the base, each once.
-        twisted: Whether clouds must disagree about the first edge.
 
     >>> cfi(complete(4)), cfi(complete(4), twisted=True)
     (Graph(n=16, edges=96), Graph(n=16, edges=96))

@@ -37,11 +37,7 @@ FILES = {
 
 
 def load(path: str | os.PathLike[str]) -> list[Graph]:
-    """The graphs of a file, one for each line.
-
-    Args:
-        path: The file.
-    """
+    """The graphs of a file, one for each line."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as reason:
@@ -62,12 +58,7 @@ def _graph(text: str | bytes, where: str) -> Graph:
 
 
 def load_brec(folder: str | os.PathLike[str]) -> dict[str, list[Pair]]:
-    """The pairs of each category.
-
-    Args:
-        folder: Where `brec_v3.npy` is, or some of the files it is made from; they may be in folders inside, such as
-            `Data/raw`.
-    """
+    """The pairs of each category."""
     place = Path(folder)
     whole = _find(place, WHOLE)
     if whole is not None:

@@ -43,11 +43,6 @@ def count_pattern(adjacency: Tensor, pattern: str) -> Tensor:
 
     Summed over the nodes and divided by the number of nodes of the pattern this is how often it occurs in the graph.
 
-    Args:
-        adjacency: Symmetric matrices of zeros and ones with a zero diagonal, (..., n, n). Nodes without edges take part
-            in nothing, so padding changes nothing.
-        pattern: One of `PATTERNS`.
-
     Returns:
         Whole numbers as float64, (..., n).
 

@@ -28,11 +28,6 @@ def rounds_apart(first: Graph, second: Graph, dimension: int = 1) -> int | None:
 
     Nodes and edges alone count, not their features and labels. Dimension k takes n^(k + 1) whole numbers a graph.
 
-    Args:
-        first: A graph.
-        second: Another.
-        dimension: How many nodes the tuples have that are coloured: 1, 2 or 3.
-
     >>> from bellnet.data import undirected
     >>> hexagon = undirected(6, [(node, (node + 1) % 6) for node in range(6)])
     >>> triangles = undirected(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
@@ -56,10 +51,6 @@ def are_isomorphic(first: Graph, second: Graph) -> bool:
 
     Colours are refined; where several nodes share one, a node of the first graph is marked, and each of that colour in
     the second in turn. That is quick where few marks leave no two nodes alike.
-
-    Args:
-        first: A graph.
-        second: Another.
     """
     if first.n != second.n or first.n_edges != second.n_edges:
         return False
@@ -82,10 +73,6 @@ class Refined(NamedTuple):
 def refine(graphs: Sequence[Graph], dimension: int = 1) -> Refined:
     """Refine the colours of all graphs together until they change no more.
 
-    Args:
-        graphs: Graphs of one number of nodes.
-        dimension: How many nodes the tuples have that are coloured: 1, 2 or 3.
-
     >>> from bellnet.data import undirected
     >>> path, star = undirected(4, [(0, 1), (1, 2), (2, 3)]), undirected(4, [(0, 1), (0, 2), (0, 3)])
     >>> refine([path, star, path])
@@ -96,12 +83,7 @@ def refine(graphs: Sequence[Graph], dimension: int = 1) -> Refined:
 
 
 def refine_colours(colours: Tensor, adjacency: Tensor | None = None) -> Refined:
-    """The same, from first colours of one's own.
-
-    Args:
-        colours: (graphs, n, ..., n), whole numbers from 0 up; those of pairs know which nodes are equal and linked.
-        adjacency: (graphs, n, n), which colours of nodes need.
-    """
+    """The same, from first colours of one's own."""
     rounds = 0
     while _count(finer := _refined(colours, adjacency)) > _count(colours):
         colours, rounds = finer, rounds + 1

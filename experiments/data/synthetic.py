@@ -40,12 +40,6 @@ class Task:
 def make(task: str, count: int, n: int = 40, *, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Inputs (count, n, n, 1) and targets of a task, in memory.
 
-    Args:
-        task: One of `TASKS`.
-        count: The number of examples.
-        n: The number of rows and columns.
-        seed: Where the random numbers come from; the first examples do not depend on how many follow.
-
     >>> inputs, targets = make("diagonal", 3, n=5)
     >>> inputs.shape, targets.shape
     (torch.Size([3, 5, 5, 1]), torch.Size([3, 5, 5, 1]))

@@ -38,15 +38,7 @@ CRITERION = (
 def write(
     directory: Path, rows: Sequence[Row], asked: Sequence[Model], learned: Sequence[Learned], *, setup: dict[str, Any]
 ) -> list[Path]:
-    """Write the report; the files written.
-
-    Args:
-        directory: Where it goes.
-        rows: What was told apart.
-        asked: The networks that were asked.
-        learned: What was learned.
-        setup: What the run was asked for.
-    """
+    """Write the report; the files written."""
     tables = [told_table(rows, asked), *([learned_table(learned)] if learned else [])]
     picture = png(confused(seed=setup["seed"]))
     about = [*(f"{key}: {value}" for key, value in setup.items()), *_about()]

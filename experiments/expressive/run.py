@@ -24,18 +24,7 @@ def run_expressive(
     say: Callable[[str], None] = print,
     progress: Callable[[str], None] = print,
 ) -> bool:
-    """Compare networks with theory, train some on circular skip links, write the report; whether all is as expected.
-
-    Args:
-        directory: Where the report goes.
-        quick: Fewer pairs, smaller graphs for order 4, one test set, and order 3 is not trained.
-        seed: Where everything random comes from.
-        graph6: Files with more graphs.
-        brec: The folder with BREC's files.
-        train: Whether to train.
-        say: Given the tables.
-        progress: Given a line whenever something begins.
-    """
+    """Compare networks with theory, train some on circular skip links, write the report; whether all is as expected."""
     given = [*map(from_graph6, graph6), *(() if brec is None else from_brec(brec))]  # what cannot be read is said first
     asked, rows = models(quick=quick), []
     for family in (*made_here(quick=quick, seed=seed), *given):

@@ -129,14 +129,7 @@ NETWORKS: dict[str, Callable[[], Classifier]] = {
 
 
 def learn(name: str, *, splits: int = SPLITS, steps: int = STEPS, seed: int = 0) -> Learned:
-    """Train a network on nine tenths of the graphs and test it on the rest, for each tenth in turn.
-
-    Args:
-        name: One of `NETWORKS`.
-        splits: How many of the ten tenths are tested.
-        steps: How many batches are learned from, each with one graph of every class.
-        seed: Where renumberings, tenths and weights come from.
-    """
+    """Train a network on nine tenths of the graphs and test it on the rest, for each tenth in turn."""
     start = perf_counter()
     graphs, labels = data.generated.skip_links(CLASSES * COPIES, seed=seed)
     inputs = torch.stack([matrices(graph) for graph in graphs]).float()

@@ -94,14 +94,7 @@ def from_pairs(name: str, pairs: Sequence[families.Pair]) -> Family:
 
 
 def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Callable[[str], None] | None = None) -> Row:
-    """Have networks tell the graphs of a family apart, and compare with theory.
-
-    Args:
-        family: The graphs.
-        asked: The kinds of networks. Each leaves out groups with more nodes than it can take.
-        seed: Where weights come from.
-        progress: Given a line after every ten groups.
-    """
+    """Have networks tell the graphs of a family apart, and compare with theory."""
     theory = {model.dimension: _Sum() for model in asked}
     scores = {model.name: _Sum() for model in asked}
     made = _Made(seed)

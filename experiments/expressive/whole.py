@@ -46,13 +46,7 @@ def prime_for(terms: int) -> int:
 
 
 def whole(net: nn.Module, prime: int, seed: int) -> nn.Module:
-    """The network in float64, with whole numbers for weights and remainders after every layer.
-
-    Args:
-        net: The network, its activations `Cube`.
-        prime: Weights are from 0 to prime - 1.
-        seed: Weights depend on it alone.
-    """
+    """The network in float64, with whole numbers for weights and remainders after every layer."""
     generator = torch.Generator().manual_seed(seed)
     net = net.double()
     with torch.no_grad():

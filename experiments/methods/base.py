@@ -58,14 +58,7 @@ class Method(ABC):
 
     @abstractmethod
     def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
-        """Classify the test graphs: "accuracy", "validation" (that by which was chosen), "seconds" of the processor.
-
-        Args:
-            task: What to learn.
-            options: A value for each name of `usual`.
-            record: Takes what was measured after every epoch: "epoch", "loss", "validation", "test", "seconds". The
-                accuracy on the test graphs must have no influence on anything.
-        """
+        """Classify the test graphs: "accuracy", "validation" (that by which was chosen), "seconds" of the processor."""
 
     def epochs(self, options: Options) -> int:
         """The most epochs that there can be."""

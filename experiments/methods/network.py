@@ -26,13 +26,7 @@ class Network(Method):
 
     @abstractmethod
     def make(self, task: Task, channels: int, options: Options) -> nn.Module:
-        """The network, from graphs that are `Together` to a row of numbers for each.
-
-        Args:
-            task: What will be learned; the network may depend on the sizes of its training graphs.
-            channels: Of the nodes.
-            options: Those of the method.
-        """
+        """The network, from graphs that are `Together` to a row of numbers for each."""
 
     def loss(self, net: nn.Module, batch: Together) -> Tensor:
         """The mean loss of a batch."""
