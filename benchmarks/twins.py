@@ -11,8 +11,7 @@ from bellnet.data import Graph
 from benchmarks.paper import HIDDEN, training_step
 from benchmarks.races import Effort, Section, raced
 from experiments.graph_data import encoding_of
-from experiments.graph_net import said_of
-from experiments.twins import Kinds, KindsBatch, kinds_of
+from experiments.graph_net import Kinds, KindsBatch, kinds_of, said_of
 
 TOGETHER, APART = "together", "apart"
 CHANNELS, N_CLASSES, BATCH = (1, 16, 32, 256), 3, 5

@@ -12,44 +12,21 @@ from typing import Any
 from bellnet.draw import check_path, save_figures
 from bellnet.errors import BellnetError, OptionError
 from bellnet.files import check_directory, words
-from experiments import (
-    QUICK_COUNTING,
-    Cell,
-    Counting,
-    GraphCell,
-    MethodCell,
-    Records,
-    Runnable,
-    SearchPlan,
-    cells_of_methods,
-    cells_of_table1,
-    cells_of_table2,
-    cells_of_table3,
-    check_extra,
-    check_report,
-    config,
-    counting_table,
-    graph_cells,
-    is_first,
-    merge_records,
-    message_passing,
-    methods,
-    print_table,
-    print_tables,
-    quick,
-    quick_graphs,
-    quick_method,
-    run_cells,
-    run_counting,
-    run_expressive,
-    run_search,
-    search,
-    search_table,
-    verify,
-    write_report,
-)
+from experiments import config, graph_cells, message_passing, methods, search, verify
+from experiments.cell import Runnable
+from experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from experiments.counting import QUICK as QUICK_COUNTING
+from experiments.counting import Counting, counting_table, run_counting
 from experiments.data.patterns import PATTERNS
+from experiments.expressive.report import run_expressive
+from experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from experiments.machine import require
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.records import Records
+from experiments.report import check_report, print_table, print_tables, write_report
+from experiments.run import check_extra, merge_records, run_cells
+from experiments.search import SearchPlan, run_search, search_table
+from experiments.team import is_first
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import Field
+from dataclasses import Field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from bellnet import data as sets
 
 if TYPE_CHECKING:
-    from bellnet import data
     from experiments.learner import Learner
 
 
@@ -62,7 +63,7 @@ class Runnable(Protocol):
     def say(self, record: Mapping[str, Any]) -> str:
         """The record of an epoch, or the final one, in a word or two."""
 
-    def parcel(self) -> "data.tu.Parcel | None":
+    def parcel(self) -> "sets.tu.Parcel | None":
         """Its data set, for a machine that has no such folder; None if it makes its examples itself."""
 
     def sent(self, folder: Path | None) -> "Runnable":
@@ -84,3 +85,25 @@ def digest(values: Mapping[str, Any], fields: "tuple[Field[Any], ...]") -> str:
     usual = {field.name: field.default for field in fields}
     chosen = {name: value for name, value in values.items() if value != usual[name]}
     return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]
+
+
+class FromDataSet:
+    """A frozen dataclass with the name of a data set, and where that is: on another machine it is elsewhere.
+
+    Attributes:
+        name: The data set, as its files are called.
+        data: Where it is, as in `bellnet.data.tu.load`.
+    """
+
+    name: str
+    data: Path | None
+
+    def parcel(self) -> sets.tu.Parcel:
+        """Its data set, for a machine that has no such folder."""
+        return sets.tu.pack(self.name, self.data)
+
+    def sent(self, folder: Path | None) -> Self:
+        """The same cell on another machine, where its data set is in that folder."""
+        cell: Any = self
+        found: Self = replace(cell, data=folder)
+        return found

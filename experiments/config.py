@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 TASKS = ("symmetric", "diagonal", "singular", "trace")
 METHODS = ("ours", "hartford", "trivial")
-SCHEDULES = ("cosine", "step")
 LAYERS = {"symmetric": (1, 2, 3), "diagonal": (1, 2, 3), "singular": (1, 2, 3, 4), "trace": (1, 2, 3)}
 TABLES = ("table1", "table2")
 SIZES = {"table1": (20, 30, 40, 50, 60), "table2": tuple(range(10, 101, 10))}
@@ -80,8 +79,7 @@ class Cell:
         per_node: Whether the network says its answer for one node, to be multiplied by their number. Its sums are
             means, so what it says does not grow with the matrix; a trace does.
         rate: The learning rate that Adam begins with.
-        schedule: How the rate falls: "cosine", or "step", by one factor after each epoch. Both end at `last_rate`.
-        last_rate: The learning rate at the end, as a fraction of the first.
+        last_rate: The learning rate at the end of its cosine, as a fraction of the first.
         decay: How strongly Adam pulls weights to zero at first; this falls with the square of the rate.
     """
 
@@ -102,7 +100,6 @@ class Cell:
     readout: str = "max"
     per_node: bool = False
     rate: float = 0.01
-    schedule: str = "cosine"
     last_rate: float = 1e-4
     decay: float = 0.0
 
@@ -114,7 +111,6 @@ class Cell:
                 ("table", self.table, TABLES),
                 ("task", self.task, TASKS),
                 ("method", self.method, METHODS),
-                ("schedule", self.schedule, SCHEDULES),
                 ("readout", self.readout, READOUTS),
             )
             if value not in known

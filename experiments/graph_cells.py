@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import Record, digest, seed_mistakes
-from experiments.from_data_set import FromDataSet
+from experiments.cell import FromDataSet, Record, digest, seed_mistakes
 
 if TYPE_CHECKING:
     from experiments.learner import Learner
@@ -19,7 +18,6 @@ SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-BINARY"
 SPLITS = tuple(range(10))
 LAYOUTS = ("dense", "sparse")
 PROTOCOLS = ("fixed", "nested")
-INITIAL = ("xavier", "library")
 SEED = 100
 
 
@@ -66,8 +64,6 @@ class GraphCell(FromDataSet):
         seed: Of the initial weights, the order of the graphs, and which graphs are kept aside.
         channels: Of the equivariant layers, each followed by ReLU.
         hidden: The widths of the fully connected layers, each followed by ReLU.
-        initial: Where the weights begin: "xavier", variance 2 / (in + out) for every map and every fully connected
-            layer, or as the "library" draws them.
         batch: The most graphs in a step; all have the same number of nodes.
         decay_every: Epochs with the same learning rate.
         last_rate: The learning rate does not fall below this.
@@ -88,7 +84,6 @@ class GraphCell(FromDataSet):
     seed: int = SEED
     channels: tuple[int, ...] = (16, 32, 256)
     hidden: tuple[int, ...] = (512, 256)
-    initial: str = "xavier"
     batch: int = 5
     decay_every: int = 15
     last_rate: float = 1e-5
@@ -107,7 +102,6 @@ class GraphCell(FromDataSet):
                 ("table", self.table, ("table3",)),
                 ("layout", self.layout, LAYOUTS),
                 ("protocol", self.protocol, PROTOCOLS),
-                ("initial", self.initial, INITIAL),
             )
             if value not in known
         ]
@@ -220,13 +214,7 @@ def cells_of_table3(
         )
     return [
         GraphCell(
-            name=name,
-            split=split,
-            layout=layout,
-            protocol=protocol,
-            seed=seed,
-            data=data,
-            **asdict(TRAINING[name]),
+            name=name, split=split, layout=layout, protocol=protocol, seed=seed, data=data, **asdict(TRAINING[name])
         )
         for name in dict.fromkeys(names)
         for protocol in dict.fromkeys(protocols)

@@ -9,14 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
 from bellnet import Sparse, data
 from bellnet.errors import DataError
-from experiments.twins import Kinds, KindsBatch, kinds_of
+from experiments.graph_net import Kinds, KindsBatch, kinds_of
+
+if TYPE_CHECKING:
+    from experiments.graph_cells import GraphCell
+    from experiments.method_cells import MethodCell
 
 Places = tuple[int, ...]
 T = TypeVar("T")
@@ -72,19 +76,16 @@ def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
 def load_set(
     name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
 ) -> EncodedSet:
-    """A data set, loaded and encoded; the last one is kept, since many cells share it."""
-    return _load(name, folder, os.environ.get("BELLNET_DATA"), max_unpacked=max_unpacked, max_ratio=max_ratio)
+    """A data set, loaded and encoded."""
+    return _encoded(load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio))
 
 
 @lru_cache(maxsize=1)
-def _load(
-    name: str, folder: Path | None, usual: str | None, *, max_unpacked: float | None, max_ratio: float | None
-) -> EncodedSet:
-    """The same; `usual` is where `tu.load` looks if no folder is named, and so a part of the question."""
-    found = load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
+def _encoded(found: "GraphSet") -> EncodedSet:
+    """The last data set is cached, since many cells share it."""
     encoded = tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack())
     return EncodedSet(
-        name=name,
+        name=found.name,
         graphs=encoded,
         sizes=tuple(graph.n for graph in found.graphs),
         labels=found.labels,
@@ -120,7 +121,15 @@ class GraphSet:
 def load_graphs(
     name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
 ) -> GraphSet:
-    """A data set, loaded; refused if there are no classes or no splits. The arguments are those of `load_set`."""
+    """A data set, loaded as by `bellnet.data.tu.load`; an error if there are no classes or no splits."""
+    return _load(name, folder, os.environ.get("BELLNET_DATA"), max_unpacked, max_ratio)
+
+
+@lru_cache(maxsize=1)
+def _load(
+    name: str, folder: Path | None, default: str | None, max_unpacked: float | None, max_ratio: float | None
+) -> GraphSet:
+    """The last data set is cached, since many cells share it; `default` is where `tu.load` looks without a folder."""
     found = data.tu.load(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
     if found.labels is None:
         raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
@@ -148,27 +157,7 @@ class Parts:
     test: Places
 
 
-class Divided(Protocol):
-    """What of a cell says which graphs are learned from: a `GraphCell` or a `MethodCell`."""
-
-    @property
-    def split(self) -> int:
-        """Which of the published splits."""
-
-    @property
-    def protocol(self) -> str:
-        """Whether training graphs are kept aside."""
-
-    @property
-    def seed(self) -> int:
-        """Of which these are."""
-
-    @property
-    def held_out(self) -> int:
-        """Of how many one is."""
-
-
-def parts_of(cell: Divided, graphs: EncodedSet | GraphSet) -> Parts:
+def parts_of(cell: "GraphCell | MethodCell", graphs: EncodedSet | GraphSet) -> Parts:
     """The split of a cell; with "nested", one of `held_out` training graphs of every class is kept aside."""
     if cell.split >= len(graphs.splits):
         raise DataError(
@@ -194,7 +183,7 @@ def parts_of(cell: Divided, graphs: EncodedSet | GraphSet) -> Parts:
 
 
 def equal_batches(
-    sizes: Sequence[int], places: Sequence[int], batch: int, *, generator: torch.Generator | None = None
+    sizes: Sequence[int], places: Sequence[int], batch: int, generator: torch.Generator | None = None
 ) -> list[list[int]]:
     """Every place once, in batches of at most so many graphs of equal size."""
     by_size: dict[int, list[int]] = {}

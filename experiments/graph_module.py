@@ -3,22 +3,22 @@
 This file needs lightning and torchmetrics, which take seconds to import; a `GraphCell` imports it when it runs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric
 
 from bellnet import InvariantNet, Sparse
 from experiments.graph_cells import GraphCell
 from experiments.graph_data import EncodedSet, Parts, equal_batches, load_set, parts_of
-from experiments.graph_net import graph_net, said_of
-from experiments.learner import Learner, Loaders
+from experiments.graph_net import KindsBatch, graph_net, said_of
+from experiments.learner import Learner, Loaders, Shuffled
 from experiments.team import this_team
-from experiments.twins import KindsBatch
 
 Batch = tuple[Tensor | Sparse | KindsBatch, Tensor]
 
@@ -49,7 +49,8 @@ class GraphModule(Learner):
     def loaders(self, *, epoch: int) -> Loaders:
         """Batches of the graphs to learn from, and of those that are measured after every epoch."""
         cell, sizes = self.cell, self.graphs.sizes
-        shuffled = EqualSizes(sizes, self.parts.train, cell.batch, seed=cell.seed, epoch=epoch)
+        batches_of = partial(equal_batches, sizes, self.parts.train, cell.batch)
+        shuffled = Shuffled(batches_of, seed=cell.seed, epoch=epoch)
         measured = self.parts.validation if cell.protocol == "nested" else self.parts.test
         in_order = [this_team().share(some) for some in equal_batches(sizes, measured, cell.batch)]
         batches = Batches(self.graphs, cell.layout)
@@ -139,32 +140,3 @@ class Batches(Dataset[Batch]):
     def __getitem__(self, places: list[int]) -> Batch:
         none = self.graphs.labels[:0]
         return self.graphs.batch(places, self.layout) if places else (none, none)
-
-
-class EqualSizes(Sampler[list[int]]):
-    """Batches of places of graphs of equal size. The order depends on the seed and the epoch alone.
-
-    Of every batch a process of a team takes its share.
-
-    Args:
-        sizes: The number of nodes of every graph of the set.
-        places: The graphs to learn from.
-        batch: The most graphs in a batch.
-        seed: Of the order.
-        epoch: The first epoch. Lightning names the others, but asks for the batches of the first before it does.
-    """
-
-    def __init__(self, sizes: Sequence[int], places: Sequence[int], batch: int, *, seed: int, epoch: int) -> None:
-        self.sizes, self.places, self.batch, self.seed, self.epoch = sizes, places, batch, seed, epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Lightning says which epoch begins."""
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return len(equal_batches(self.sizes, self.places, self.batch))
-
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        batches = equal_batches(self.sizes, self.places, self.batch, generator=generator)
-        return map(this_team().share, batches)

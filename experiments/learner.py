@@ -5,13 +5,13 @@ This file needs lightning and torchmetrics, which take seconds to import; cells 
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Sampler
 from torchmetrics import MeanMetric
 
 from experiments.team import this_team
@@ -93,3 +93,29 @@ class Epochs(Callback):
                 "seconds": round(time.perf_counter() - self.began, 3),
             }
         )
+
+
+class Shuffled(Sampler[list[int]]):
+    """Batches in an order that depends on the seed and the epoch alone, so a restart does not change it.
+
+    Of every batch a process of a team takes its share.
+
+    Args:
+        batches: Makes all batches of an epoch, each a list of indices, from a generator.
+        seed: Of the order.
+        epoch: The first epoch. Lightning names the others, but asks for the batches of the first before it does.
+    """
+
+    def __init__(self, batches: Callable[[torch.Generator], list[list[int]]], *, seed: int, epoch: int) -> None:
+        self.batches, self.seed, self.epoch = batches, seed, epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Lightning says which epoch begins."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.batches(torch.Generator()))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        return map(this_team().share, self.batches(generator))

@@ -4,19 +4,16 @@ What is chosen is chosen within the training graphs: the protocol is "nested". T
 of a nested `GraphCell` of the same seed.
 """
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import Record, digest, seed_mistakes
-from experiments.from_data_set import FromDataSet
+from experiments.cell import FromDataSet, Record, digest, seed_mistakes
 from experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
-from experiments.graph_data import GraphSet, load_graphs, parts_of
+from experiments.graph_data import load_graphs, parts_of
 from experiments.methods import NAMES, method
 from experiments.methods.base import Method, Task
 
@@ -124,8 +121,7 @@ class MethodCell(FromDataSet):
         """What the method gives. It keeps nothing between epochs: a cell that was stopped starts again."""
         how = self.how
         how.check_extra(f"table3 --method {self.method}")
-        where = os.environ.get("BELLNET_DATA")
-        graphs = _load(self.name, self.data, where, max_unpacked=self.max_unpacked, max_ratio=self.max_ratio)
+        graphs = load_graphs(self.name, self.data, max_unpacked=self.max_unpacked, max_ratio=self.max_ratio)
         parts = parts_of(self, graphs)
         found = how.run(Task(graphs, parts, self.seed), dict(self.options), record)
         return {
@@ -199,14 +195,6 @@ def cells_of_methods(
 def quick_method(cell: MethodCell) -> MethodCell:
     """The same cell with few epochs, where there are any: seconds instead of minutes, and less accurate."""
     return cell.changed(epochs=min(cell.epochs, QUICK_EPOCHS))
-
-
-@lru_cache(maxsize=1)
-def _load(
-    name: str, folder: Path | None, usual: str | None, *, max_unpacked: float | None, max_ratio: float | None
-) -> GraphSet:
-    """The last data set is kept, since many cells share it; `usual` is where it is looked for if no folder is named."""
-    return load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
 
 
 def _version(package: str) -> str:

@@ -3,17 +3,17 @@
 This file needs lightning and torchmetrics, which take seconds to import; a `Cell` imports it when it runs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Sampler, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 from torchmetrics import MeanMetric
 
 from experiments.config import Cell
 from experiments.data import synthetic
-from experiments.learner import Learner, Loaders
+from experiments.learner import Learner, Loaders, Shuffled
 from experiments.nets import CellNet, examples, mean_error, unseen
 from experiments.team import this_team
 
@@ -79,12 +79,7 @@ class CellModule(Learner):
         ]
         optimizer = torch.optim.AdamW(groups, lr=cell.rate, weight_decay=cell.decay)
         steps = cell.epochs * -(-(cell.train - cell.validation) // cell.batch)
-        schedule: torch.optim.lr_scheduler.LRScheduler
-        if cell.schedule == "cosine":
-            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, cell.rate * cell.last_rate)
-        else:
-            factor = cell.last_rate ** (1 / max(cell.epochs - 1, 1))
-            schedule = torch.optim.lr_scheduler.StepLR(optimizer, max(steps // cell.epochs, 1), factor)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, cell.rate * cell.last_rate)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -93,43 +88,19 @@ class CellModule(Learner):
         weights["weight_decay"] = self.cell.decay * (weights["lr"] / self.cell.rate) ** 2
 
 
-class Shuffled(Sampler[list[int]]):
-    """Batches of places. The order depends on the seed and the epoch alone, so a restart does not change it.
-
-    Of every batch a process of a team takes its share.
-
-    Args:
-        examples: What the places are of.
-        batch: How many places make a batch.
-        seed: Of the order.
-        epoch: The first epoch. Lightning names the others, but asks for the batches of the first before it does.
-    """
-
-    def __init__(self, examples: Sized, batch: int, *, seed: int, epoch: int) -> None:
-        self.examples, self.batch, self.seed, self.epoch = examples, batch, seed, epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Lightning says which epoch begins."""
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return -(-len(self.examples) // self.batch)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        order: list[int] = torch.randperm(len(self.examples), generator=generator).tolist()
-        share = this_team().share
-        return (share(order[start : start + self.batch]) for start in range(0, len(order), self.batch))
-
-
 def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> Loaders:
     """Batches to learn from, shuffled, beginning with that epoch, and batches to validate with, in order."""
     learned, checked = TensorDataset(*train), TensorDataset(*validation)
     share = this_team().share
     in_order = [share(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
+
+    def shuffled(generator: torch.Generator) -> list[list[int]]:
+        order: list[int] = torch.randperm(len(learned), generator=generator).tolist()
+        return [order[start : start + cell.batch] for start in range(0, len(order), cell.batch)]
+
     # With batch_size=None the sampler's items go to the dataset as they are: a list of places gives a whole batch.
     return (
-        DataLoader(learned, sampler=Shuffled(learned, cell.batch, seed=cell.seed, epoch=epoch), batch_size=None),
+        DataLoader(learned, sampler=Shuffled(shuffled, seed=cell.seed, epoch=epoch), batch_size=None),
         DataLoader(checked, sampler=in_order, batch_size=None),
     )
 

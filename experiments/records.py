@@ -124,6 +124,11 @@ def not_written(path: Path, reason: OSError) -> DataError:
     )
 
 
+def is_number(value: object) -> bool:
+    """Whether a value of a record is a number, NaN and infinities included."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def listed(numbers: Sequence[int]) -> str:
     """Numbers as one says them: "1, 2 and 3"."""
     *most, last = map(str, numbers)

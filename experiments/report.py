@@ -5,14 +5,12 @@ from typing import Any
 
 from bellnet import files
 from bellnet.errors import DataError
-from experiments.accuracy_plots import accuracy_curves
 from experiments.page import Page, png
-from experiments.plots import error_against_size, example_outputs, learning_curves
+from experiments.plots import accuracy_curves, error_against_size, example_outputs, learning_curves
 from experiments.records import Records
+from experiments.results import epochs_of, results_of
 from experiments.run import check_extra
-from experiments.seeds import seeds_table
-from experiments.sound import sound_epochs, sound_results
-from experiments.table3 import protocols_table, table3, times_table
+from experiments.table3 import protocols_table, seeds_table, table3, times_table
 from experiments.tables import Table, sizes_table, table1, table2
 
 TITLE = "Invariant and equivariant graph networks"
@@ -27,13 +25,13 @@ CAPTIONS = {
 def tables_of(directory: Path) -> list[Table]:
     """The tables for which a directory has records."""
     records = Records(directory)
-    finished = sound_results(records)
+    finished = results_of(records)
     present = {record["config"]["table"] for record in finished}
     found = [table1(finished)] if "table1" in present else []
     if "table2" in present:
         found += [table2(finished), sizes_table(finished)]
     if "table3" in present:
-        found += [table3(finished), protocols_table(finished, sound_epochs(records)), times_table(finished)]
+        found += [table3(finished), protocols_table(finished, epochs_of(records)), times_table(finished)]
         found += [table for table in [seeds_table(finished)] if table.rows]
     return found
 
@@ -56,7 +54,7 @@ def print_table(table: Table) -> None:
 def pictures_of(directory: Path) -> dict[str, bytes]:
     """The pictures for which a directory has records, as PNG, by the names of their files."""
     records = Records(directory)
-    finished, epochs = sound_results(records), sound_epochs(records)
+    finished, epochs = results_of(records), epochs_of(records)
     figures = {
         "curves.png": learning_curves(finished, epochs),
         "sizes.png": error_against_size(finished),
@@ -70,7 +68,7 @@ def write_report(directory: Path) -> list[Path]:
     """Write `report.md`, `report.html` and their pictures; the files written."""
     check_extra("report")
     directory = Path(directory)
-    finished = sound_results(Records(directory))
+    finished = results_of(Records(directory))
     if not finished:
         raise DataError(
             f"{directory} has no finished cell to report.\nName a directory that table1, table2 or table3 has "
@@ -90,11 +88,7 @@ def write_report(directory: Path) -> list[Path]:
         page.picture(content, CAPTIONS[name])
     page.heading("Circumstances")
     page.items(about)
-    contents = {
-        **pictures,
-        "report.md": ("\n\n".join(markdown) + "\n").encode(),
-        "report.html": page.html().encode(),
-    }
+    contents = {**pictures, "report.md": ("\n\n".join(markdown) + "\n").encode(), "report.html": page.html().encode()}
     try:
         files.write_files({directory / name: content for name, content in contents.items()})
     except OSError as reason:

@@ -5,17 +5,20 @@ goes on from its last checkpoint the next time.
 """
 
 import multiprocessing
+import os
+import platform
 import signal
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from bellnet.errors import DataError, OptionError
-from experiments.alone import alone, make_usable
+from bellnet.files import check_directory
+from bellnet.locks import Answer, lock
 from experiments.cell import Runnable
 from experiments.display import Display
 from experiments.machine import require
@@ -24,6 +27,59 @@ from experiments.records import Records
 from experiments.side_by_side import run_side_by_side
 from experiments.team import joined, this_team
 from experiments.train import checkpoints, follow, run_cell
+
+NAME = ".lock"
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[bool]:
+    """Keep other runs out of a directory, which is made; whether that is so, for not every file system has locks."""
+    make_usable(directory)
+    path = directory / NAME
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as reason:
+        raise _unusable(path, reason) from reason
+    try:
+        answer = lock(file, wait=False)
+        if answer is Answer.BUSY:
+            raise OptionError(
+                f"{directory} is in use by {_holder(file)}: a second run there would record everything twice.\n"
+                "Wait until that one is done, or stop it and run the same command again: it goes on from there. Or "
+                "choose another directory with --out."
+            )
+        try:
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, f"process {os.getpid()} on {platform.node()}".encode())
+        except OSError as reason:
+            raise _unusable(path, reason) from reason
+        yield answer is Answer.TAKEN
+    finally:
+        # The file stays: between the moments in which one is unlocked and removed, another run may have opened it.
+        os.close(file)
+
+
+def make_usable(directory: Path) -> None:
+    """Make a directory of a run, or say why there can be none, or nothing in it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        check_directory(directory)
+    except OSError as reason:
+        raise _unusable(directory, reason) from reason
+
+
+def _holder(file: int) -> str:
+    """Who has the lock, as far as that has been written yet."""
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, 1000).decode(errors="replace") or "another process"
+
+
+def _unusable(path: Path, reason: OSError) -> OptionError:
+    return OptionError(
+        f"{path} cannot be written: {reason.strerror or reason}.\n"
+        "Records and checkpoints go there. Mend that, or choose another directory with --out."
+    )
 
 
 def check_extra(call: str) -> None:
@@ -146,3 +202,24 @@ def _in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -> No
 def _restore(handler: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
+
+
+def merge_records(sources: Sequence[Path], directory: Path) -> dict[Path, int]:
+    """Take finished cells of other directories, with their epochs; how many of each.
+
+    A cell that is finished here already stays as it is, and one that is not finished there is not taken: its checkpoint
+    is there. Nothing is written twice, so merging again changes nothing.
+    """
+    missing = [source for source in sources if not Records(source).path.is_file()]
+    if missing:
+        raise DataError(
+            f"{', '.join(map(str, missing))}: there is no {Records(missing[0]).path.name}.\nName directories that "
+            "table1, table2 or table3 has written with --out."
+        )
+    found = {}
+    with alone(directory):
+        records = Records(directory)
+        records.repair()
+        for source in sources:
+            found[source] = records.take(Records(source))
+    return found

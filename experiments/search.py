@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet import data as sets
 from bellnet.errors import DataError
-from experiments.cell import Record, digest
-from experiments.from_data_set import FromDataSet
+from experiments.cell import FromDataSet, Record, digest
 from experiments.machine import require
 from experiments.on_ray import connected
 from experiments.run import run_cells

@@ -6,15 +6,15 @@ largest, which looks at the test sets. *Nested*: graphs kept aside from each tra
 else a method lets one choose. A figure says which it is by its row or by its column.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
 
-from experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS, GraphCell
+from experiments.graph_cells import LAYOUTS, PROTOCOLS, SEED, SETS, SPLITS, GraphCell
 from experiments.method_cells import MethodCell
 from experiments.methods import NAMES, method
-from experiments.sound import cell_of
+from experiments.results import cell_of
 from experiments.tables import MISSING, Finished, Table
 
 TITLES = ("MUTAG", "PTC", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-B", "IMDB-M")
@@ -252,3 +252,36 @@ def _differences(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) ->
         for name in {**there, **here}
         if here.get(name) != there.get(name)
     ]
+
+
+def seeds_table(finished: Finished) -> Table:
+    """For every data set, method and protocol that was run with several seeds: each of them, and the mean of all."""
+    chosen = choose_setups(finished)
+    rows = [
+        (title, f"{row}, {protocol}", *figures)
+        for name, title in zip(SETS, TITLES, strict=True)
+        for row in rows_here()
+        for protocol in PROTOCOLS
+        for figures in _by_seed(chosen.get((name, row, protocol)))
+    ]
+    notes = (
+        f"The other tables show seed {SEED} where it was run. A seed decides whatever a method draws: initial weights, "
+        "batches, graphs that are kept aside, parts of a cross-validation. Mean and population standard deviation, "
+        "beside a seed over its splits, beside several over their means; a seed without all splits has no part "
+        "in these.",
+    )
+    return Table(
+        "Table 3: what the seed changes", ("data set", "method", "seed", "accuracy"), tuple(rows), notes, left=3
+    )
+
+
+def _by_seed(found: Chosen | None) -> Iterator[tuple[str, str]]:
+    """Seeds and what they gave, if there is more than one."""
+    if found is None or not found.reseeded:
+        return
+    by_seed = {found.cell.seed: found.records, **found.reseeded}
+    for seed, records in sorted(by_seed.items()):
+        yield str(seed), over_splits(records)
+    whole = [records for records in by_seed.values() if len(records) == len(SPLITS)]
+    if len(whole) > 1:
+        yield f"mean of {len(whole)}", percent([fmean(record["accuracy"] for record in records) for records in whole])

@@ -23,12 +23,7 @@ PAPER1: dict[str, dict[str, tuple[float, ...]]] = {
         "singular": (0.043, 0.044, 0.043, 0.043),
         "trace": (316.22, 311.55, 307.97),
     },
-    "trivial": {
-        "symmetric": (4.17,) * 3,
-        "diagonal": (0.21,) * 3,
-        "singular": (0.025,) * 4,
-        "trace": (333.33,) * 3,
-    },
+    "trivial": {"symmetric": (4.17,) * 3, "diagonal": (0.21,) * 3, "singular": (0.025,) * 4, "trace": (333.33,) * 3},
 }
 PAPER2: dict[str, dict[int, float]] = {
     "symmetric": {30: 0.0053, 40: 3.8e-5, 50: 0.0013},

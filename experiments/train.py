@@ -12,9 +12,8 @@ import torch
 from bellnet import keep_freed_memory
 from bellnet.errors import DataError
 from experiments.cell import Record, Runnable
-from experiments.figures import is_amount, is_error, is_number
 from experiments.machine import circumstances
-from experiments.records import EPOCH, FINISHED, Records, listed
+from experiments.records import EPOCH, FINISHED, Records, is_number, listed
 from experiments.team import Team, this_team
 
 if TYPE_CHECKING:
@@ -149,11 +148,11 @@ def _fit(trainer: "Trainer", learner: "Learner", path: Path | None, epoch: int) 
 
 def _recorded(cell: Runnable, records: Records, learner: "Learner") -> dict[int, dict[str, Any]]:
     """The epochs of a cell that have been recorded with the figures that its result is made of."""
-    needed = {"seconds": is_amount, **({} if learner.monitor is None else {learner.monitor[0]: is_error})}
+    needed = ["seconds"] if learner.monitor is None else ["seconds", learner.monitor[0]]
     return {
         epoch["epoch"]: epoch
         for epoch in records.epochs().get(cell.key, ())
-        if all(is_number(epoch.get(name)) and is_possible(epoch[name]) for name, is_possible in needed.items())
+        if all(is_number(epoch.get(name)) for name in needed)
     }
 
 

@@ -17,9 +17,9 @@ from itertools import combinations, product
 import torch
 from torch import Tensor
 
-from bellnet.data import Graph, undirected
+from bellnet.data import Graph, to_networkx, undirected
 from bellnet.errors import OptionError
-from experiments.data.refinement import are_isomorphic, refine_colours
+from experiments.data.refinement import refine_colours
 
 Draw = Callable[[torch.Generator], tuple[str, Graph, Graph]]
 Edges = list[tuple[int, int]]
@@ -171,11 +171,13 @@ def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
 def _not_isomorphic(name: str, draw: Draw, count: int, seed: int) -> list[Pair]:
     if type(count) is not int or count < 0:
         raise OptionError(f"families.{name}: count must be a whole number from 0 up, not {count!r}.")
+    from networkx import is_isomorphic
+
     generator = torch.Generator().manual_seed(seed)
     pairs: list[Pair] = []
     while len(pairs) < count:
         kind, first, second = draw(generator)
-        if not are_isomorphic(first, second):
+        if not is_isomorphic(to_networkx(first), to_networkx(second)):
             pairs.append(Pair(f"number {len(pairs)}, {kind}", first, second))
     return pairs
 

@@ -23,41 +23,6 @@ from bellnet.errors import DataError, OptionError
 DIMENSIONS = (1, 2, 3)
 
 
-def rounds_apart(first: Graph, second: Graph, dimension: int = 1) -> int | None:
-    """After how many rounds colour refinement tells two graphs apart; None if it never does.
-
-    Nodes and edges alone count, not their features and labels. Dimension k takes n^(k + 1) whole numbers a graph.
-
-    >>> from bellnet.data import undirected
-    >>> hexagon = undirected(6, [(node, (node + 1) % 6) for node in range(6)])
-    >>> triangles = undirected(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
-    >>> rounds_apart(hexagon, triangles), rounds_apart(hexagon, triangles, 2)
-    (None, 1)
-    """
-    if first.n != second.n:
-        return 0
-    adjacency = _adjacency("rounds_apart(first, second)", (first, second), dimension)
-    colours, rounds = _by_kind(adjacency, dimension), 0
-    while _are_alike(colours):
-        finer = _refined(colours, adjacency)
-        if _count(finer) == _count(colours):
-            return None
-        colours, rounds = finer, rounds + 1
-    return rounds
-
-
-def are_isomorphic(first: Graph, second: Graph) -> bool:
-    """Whether the nodes of one graph can be renumbered to give the other; features and labels do not count.
-
-    Colours are refined; where several nodes share one, a node of the first graph is marked, and each of that colour in
-    the second in turn. That is quick where few marks leave no two nodes alike.
-    """
-    if first.n != second.n or first.n_edges != second.n_edges:
-        return False
-    adjacency = _adjacency("are_isomorphic(first, second)", (first, second), 1)
-    return _can_match(adjacency, _by_kind(adjacency, 1))
-
-
 class Refined(NamedTuple):
     """What colour refinement leaves of several graphs.
 
@@ -89,27 +54,6 @@ def refine_colours(colours: Tensor, adjacency: Tensor | None = None) -> Refined:
         colours, rounds = finer, rounds + 1
     counts = torch.stack([graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours])
     return Refined(tuple(_ranks(counts).tolist()), rounds)
-
-
-def _can_match(adjacency: Tensor, colours: Tensor) -> bool:
-    """Whether there is an isomorphism that keeps colours, which are those of nodes."""
-    while _are_alike(colours) and _count(finer := _refined(colours, adjacency)) > _count(colours):
-        colours = finer
-    if not _are_alike(colours):
-        return False
-    if _count(colours) == colours.shape[1]:
-        first, second = (graph[order][:, order] for graph, order in zip(adjacency, colours.argsort(1), strict=True))
-        return torch.equal(first, second)
-    sizes = colours[0].bincount()
-    shared = int(torch.where(sizes > 1, sizes, sizes.max() + 1).argmin())
-    mark = int(colours.max()) + 1
-    for node in (colours[1] == shared).nonzero():
-        marked = colours.clone()
-        marked[0, (colours[0] == shared).nonzero()[0]] = mark
-        marked[1, node] = mark
-        if _can_match(adjacency, marked):
-            return True
-    return False
 
 
 def _adjacency(call: str, graphs: Sequence[Graph], dimension: int) -> Tensor:
@@ -156,12 +100,6 @@ def _ranks(rows: Tensor) -> Tensor:
     """For each row its place in the sorted list of all that occur."""
     ranks: Tensor = torch.unique(rows, dim=0, return_inverse=True)[1]
     return ranks
-
-
-def _are_alike(colours: Tensor) -> bool:
-    """Whether each colour occurs equally often in both graphs."""
-    first, second = (graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours)
-    return torch.equal(first, second)
 
 
 def _count(colours: Tensor) -> int:

@@ -10,8 +10,7 @@ from torch import nn
 from bellnet import EquivariantLinear, EquivariantNet
 from bellnet.data import Graph, undirected
 from bellnet.draw import new_figure
-from experiments.expressive.networks import matrices
-from experiments.expressive.whole import Cube, prime_for, whole
+from experiments.expressive.networks import Cube, matrices, prime_for, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

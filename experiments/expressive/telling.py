@@ -9,8 +9,7 @@ from torch import nn
 
 from bellnet.data import Graph
 from bellnet.errors import EquivarianceError
-from experiments.expressive.networks import Model
-from experiments.expressive.whole import prime_for, whole
+from experiments.expressive.networks import Model, prime_for, whole
 
 DRAWS = 3
 """So many networks, each with weights of its own, are asked before it is said that none tells two graphs apart."""

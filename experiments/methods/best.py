@@ -80,6 +80,3 @@ class Best(Method):
             "parameters": sum(weight.numel() for weight in model.net_.parameters()),
             "seconds": round(time.process_time() - began - looking, 3),
         }
-
-
-METHOD = Best()

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 from dataclasses import replace
 
-from experiments import run_cells
+from experiments.run import run_cells
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["lightning.pytorch", "experiments.train", "tests.experiments.processes"])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from experiments import Cell
+from experiments.config import Cell
 
 SMALL = Cell(
     table="table1",

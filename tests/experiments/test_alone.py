@@ -8,8 +8,8 @@ import platform
 import pytest
 
 from bellnet.errors import OptionError
-from experiments import run_cells, write_report
-from experiments.alone import alone
+from experiments.report import write_report
+from experiments.run import alone, run_cells
 from tests.experiments.processes import killed, started
 from tests.experiments.small import SMALL, small
 

@@ -12,9 +12,10 @@ import time
 
 import pytest
 
-from experiments import Records, tables_of
 from experiments.__main__ import COMMANDS, main
-from experiments.alone import alone
+from experiments.records import Records
+from experiments.report import tables_of
+from experiments.run import alone
 from tests.experiments.graphs import write_set
 
 

@@ -11,8 +11,9 @@ import bellnet as bn
 from bellnet.data import generated, to_dense
 from bellnet.errors import OptionError
 from bellnet.testing import assert_equivariant
-from experiments import QUICK_COUNTING, counting_net, counting_table, run_counting
 from experiments.__main__ import main
+from experiments.counting import QUICK as QUICK_COUNTING
+from experiments.counting import counting_net, counting_table, run_counting
 from experiments.data import patterns
 
 SMALL = replace(QUICK_COUNTING, graphs=16, epochs=1, channels=4, blocks=2, nodes=(6, 8), degree=3)

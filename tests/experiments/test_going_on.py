@@ -14,7 +14,8 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from bellnet.errors import DataError
-from experiments import Records, run_cells
+from experiments.records import Records
+from experiments.run import run_cells
 from experiments.train import checkpoints, run_cell
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import ended, run_one, started
@@ -219,9 +220,7 @@ def test_an_epoch_whose_line_was_deleted_is_run_again(kind, cells, undisturbed, 
     assert _given(tmp_path, cell) == undisturbed[kind]
 
 
-@pytest.mark.parametrize(
-    ("figure", "value"), [("seconds", "a second"), ("validation", None), ("seconds", 10**400), ("validation", 10**400)]
-)
+@pytest.mark.parametrize(("figure", "value"), [("seconds", "a second"), ("validation", None)])
 def test_an_epoch_whose_line_lacks_a_figure_is_run_again(figure, value, cells, undisturbed, tmp_path, capsys):
     cell = cells["matrices"]
     _stop(cell, tmp_path)

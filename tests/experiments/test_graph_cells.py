@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bellnet.errors import OptionError
-from experiments import GraphCell, cells_of_table3, quick_graphs
-from experiments.graph_cells import SETS, TRAINING
+from experiments.graph_cells import SETS, TRAINING, GraphCell, cells_of_table3, quick_graphs
 from tests.experiments.graphs import TINY, tiny
 
 

@@ -5,9 +5,10 @@ import os
 import pytest
 
 from bellnet.errors import DataError, OptionError
-from experiments import Records, cells_of_table3, merge_records
 from experiments.__main__ import main
-from experiments.alone import alone
+from experiments.graph_cells import cells_of_table3
+from experiments.records import Records
+from experiments.run import alone, merge_records
 from tests.experiments.graphs import classified
 
 FIRST, SECOND, THIRD = cells_of_table3(names=["MUTAG"], splits=[0, 1, 2])

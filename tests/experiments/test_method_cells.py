@@ -9,8 +9,9 @@ from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
 from bellnet.estimator.cost import MOST_EPOCHS
 from bellnet.estimator.options import AUTO_NORM
-from experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
+from experiments.graph_cells import cells_of_table3
 from experiments.graph_data import load_graphs, load_set, parts_of
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
 from experiments.methods import NAMES, method
 from experiments.methods.best import LATER, MEANT
 from tests.experiments.graphs import write_set

@@ -6,10 +6,13 @@ from dataclasses import replace
 import pytest
 
 from bellnet.errors import DataError
-from experiments import MethodCell, Records, cells_of_methods, run_cells, train, write_report
+from experiments import train
 from experiments.__main__ import main
-from experiments.alone import alone
-from experiments.methods.gin import Isomorphism
+from experiments.method_cells import MethodCell, cells_of_methods
+from experiments.methods.networks import Isomorphism
+from experiments.records import Records
+from experiments.report import write_report
+from experiments.run import alone, run_cells
 from tests.experiments.graphs import write_set
 
 

@@ -20,10 +20,12 @@ import pytest
 
 from bellnet.data import tu
 from bellnet.errors import DataError, MissingExtraError, OptionError
-from experiments import Records, on_ray, run_cells
+from experiments import on_ray
 from experiments.__main__ import main
 from experiments.display import Display
 from experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
+from experiments.records import Records
+from experiments.run import run_cells
 from experiments.train import checkpoints
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from bellnet.errors import DataError
-from experiments import Records
+from experiments.records import Records
 from tests.experiments.processes import killed, started
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bellnet.errors import DataError
-from experiments import Records, run_cells, write_report
+from experiments.records import Records
+from experiments.report import write_report
+from experiments.run import run_cells
 from tests.experiments.small import SMALL, small
 
 

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from bellnet.errors import DataError, MissingExtraError
-from experiments import Records, check_extra, run_cells
 from experiments.display import Display
 from experiments.nets import CellNet, examples, unseen
+from experiments.records import Records
+from experiments.run import check_extra, run_cells
 from tests.experiments.dying import die
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import killed, run_one, started

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bellnet.estimator import GraphClassifier, cost
-from experiments import Records
 from experiments.__main__ import main
 from experiments.methods import method
+from experiments.records import Records
 from experiments.run import run_cells
 from experiments.search import (
     SPACE,

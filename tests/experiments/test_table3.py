@@ -5,22 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import (
-    MethodCell,
-    Records,
-    accuracy_plots,
-    cells_of_methods,
-    cells_of_table3,
-    quick_graphs,
-    quick_method,
-    tables_of,
-    write_report,
-)
-from experiments.accuracy_plots import accuracy_curves
-from experiments.graph_cells import SETS
+from experiments import accuracy_plots
+from experiments.graph_cells import SETS, cells_of_table3, quick_graphs
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
 from experiments.methods import NAMES
-from experiments.seeds import seeds_table
-from experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
+from experiments.plots import accuracy_curves
+from experiments.records import Records
+from experiments.report import tables_of, write_report
+from experiments.table3 import (
+    OTHERS3,
+    PAPER3,
+    choose_setups,
+    protocols_table,
+    rows_here,
+    seeds_table,
+    table3,
+    times_table,
+)
 from tests.experiments.graphs import classified
 from tests.experiments.small import finished, small
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import cells_of_table1, cells_of_table2, quick
+from experiments.config import cells_of_table1, cells_of_table2, quick
 from experiments.tables import BETTER, EQUAL, WORSE, choose, sizes_table, table1, table2, verdict
 from tests.experiments.small import finished, small
 

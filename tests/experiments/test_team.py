@@ -17,12 +17,14 @@ import pytest
 import torch
 
 from bellnet.errors import DataError, OptionError
-from experiments import Records, run_cells, side_by_side, worker
+from experiments import side_by_side, worker
 from experiments.__main__ import main
 from experiments.display import Display
+from experiments.records import Records
+from experiments.run import run_cells
+from experiments.side_by_side import FAILED
 from experiments.team import membership, this_team
 from experiments.train import run_cell
-from experiments.worker import FAILED
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 

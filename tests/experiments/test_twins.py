@@ -7,10 +7,11 @@ import torch
 
 from bellnet import Sparse
 from bellnet.data import Graph
-from experiments import Records, graph_data, kinds_net, run_cells
+from experiments import graph_data, kinds_net
 from experiments.graph_data import encoding_of, load_set
-from experiments.graph_net import graph_net, said_of
-from experiments.twins import Kinds, KindsBatch, kinds_of
+from experiments.graph_net import Kinds, KindsBatch, graph_net, kinds_of, said_of
+from experiments.records import Records
+from experiments.run import run_cells
 from tests.experiments.graphs import tiny, write_set
 
 

@@ -8,6 +8,7 @@ from bellnet.data import to_dense, to_networkx
 from bellnet.errors import OptionError
 from experiments.data import families, refinement
 from experiments.data.families import BASES, cycle
+from tests.experiments.data.test_refinement import are_apart
 
 PARAMETERS = [(16, 6, 2, 2), (25, 12, 5, 6)]
 
@@ -48,7 +49,7 @@ def test_the_graph_over_four_linked_nodes_is_a_rooks_and_the_twisted_one_shrikha
     """Or the other way round; both have 16 nodes of degree 6."""
     (rook, shrikhande), base = strongly_regular[PARAMETERS[0]], BASES["complete graph of 4"]
     pair = families.cfi(base), families.cfi(base, twisted=True)
-    matches = [[refinement.are_isomorphic(one, other) for other in (rook, shrikhande)] for one in pair]
+    matches = [[nx.is_isomorphic(to_networkx(one), to_networkx(other)) for other in (rook, shrikhande)] for one in pair]
     assert sorted(matches) == [[False, True], [True, False]]
 
 
@@ -62,10 +63,10 @@ def test_the_tree_width_of_the_base_says_which_dimension_is_needed():
     width = {"cycle": 2, "ladder": 2, "complete graph of 4": 3, "prism": 3, "complete graph of 5": 4}
     for pair in families.cfi_pairs():
         needed = next(number for name, number in width.items() if f"a {name}" in pair.name)
-        found = [refinement.rounds_apart(pair.first, pair.second, dimension) is not None for dimension in (1, 2)]
+        found = [are_apart(pair.first, pair.second, dimension) for dimension in (1, 2)]
         assert found == [False, needed <= 2]
         if pair.first.n <= 24:
-            assert refinement.rounds_apart(pair.first, pair.second, 3) is not None
+            assert are_apart(pair.first, pair.second, 3)
 
 
 @pytest.mark.parametrize("make", [families.regular_pairs, families.cover_pairs])
@@ -74,7 +75,7 @@ def test_drawn_pairs_are_a_function_of_their_seed_not_isomorphic_and_alike_to_co
     assert [(pair.first, pair.second) for pair in pairs] == [(pair.first, pair.second) for pair in make(12, seed=3)]
     for pair in pairs:
         assert not nx.is_isomorphic(to_networkx(pair.first), to_networkx(pair.second))
-        assert refinement.rounds_apart(pair.first, pair.second) is None
+        assert not are_apart(pair.first, pair.second, 1)
 
 
 def test_regular_pairs_are_regular():

@@ -11,14 +11,13 @@ from torch import nn
 
 from bellnet.data import generated, undirected
 from bellnet.errors import EquivarianceError
-from experiments import run_expressive
 from experiments.__main__ import main
 from experiments.data import families, refinement
 from experiments.data.families import cfi, cycle
-from experiments.expressive import run as running
+from experiments.expressive import report as running
 from experiments.expressive.networks import matrices, of_order, with_products
 from experiments.expressive.picture import two_rings, values
-from experiments.expressive.show import learned_table, lines, told_table
+from experiments.expressive.report import learned_table, lines, run_expressive, told_table
 from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
 from experiments.expressive.suite import Family, ask, from_pairs, models
 from experiments.expressive.telling import Asked, Group, Kinds
@@ -78,7 +77,7 @@ def test_products_tell_all_circular_skip_links_apart():
 def test_a_network_has_a_layer_for_every_round_or_misses_what_takes_more(rounds):
     """The graphs over a cycle of 24 nodes take four rounds; three layers are too few, and six are enough."""
     pair = Group("cycles", (cfi(cycle(24)), cfi(cycle(24), twisted=True)))
-    assert refinement.rounds_apart(*pair.graphs, 2) == 4
+    assert refinement.refine(pair.graphs, 2).rounds >= 4
     model = with_products(layers=3, channels=4, largest=99)
     assert Asked(model, pair.n, rounds=rounds).kinds(pair).n_pairs_apart == (1 if rounds else 0)
 

@@ -11,7 +11,7 @@ from bellnet.errors import DataError
 from experiments.graph_data import GraphSet, Parts
 from experiments.methods import kernel, method
 from experiments.methods.base import Task
-from experiments.methods.node_labels import labels_of
+from experiments.methods.kernels import labels_of
 
 KERNELS = ("wl", "graphlet", "random-walk", "propagation")
 QUICK = {"C": [1.0, 100.0], "chosen_by": 3, "samples": 40}

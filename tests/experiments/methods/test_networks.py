@@ -11,7 +11,7 @@ from experiments.graph_data import load_graphs, parts_of
 from experiments.method_cells import MethodCell
 from experiments.methods import method, ppgn
 from experiments.methods.base import Task
-from experiments.methods.examples import examples_of
+from experiments.methods.networks import examples_of
 from tests.experiments.graphs import write_set
 
 NETWORKS = ("gin", "dgcnn", "diffpool", "ecc", "ppgn")

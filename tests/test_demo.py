@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
-from experiments import Page, Records, Table, beside_table, cells_of_table1
+from examples.demo import beside_table
+from experiments.config import cells_of_table1
+from experiments.page import Page
+from experiments.records import Records
+from experiments.tables import Table
 from tests.experiments.small import finished
 
 CELLS = cells_of_table1(tasks=["symmetric", "trace"], layers=[1], readouts=["mean"])

@@ -1,0 +1,194 @@
+"""The report of what networks tell apart: a page that needs no other file, its Markdown, its picture and its record."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bellnet import files
+from bellnet.errors import DataError
+from experiments.expressive.networks import Model
+from experiments.expressive.picture import confused
+from experiments.expressive.skip_links import NETWORKS, SPLITS, Learned, learn
+from experiments.expressive.suite import Row, Score, ask, from_brec, from_graph6, made_here, models
+from experiments.expressive.telling import DRAWS
+from experiments.machine import circumstances
+from experiments.page import Page, png
+from experiments.tables import MISSING, Table
+
+THEORY = {1: "1-WL", 2: "2-FWL", 3: "3-FWL"}
+"""What colour refinement of a dimension is called; the folklore form, which in dimension 1 is the only one."""
+WRONG = "!"
+
+
+def columns(asked: Sequence[Model]) -> list[Model | int]:
+    """Dimensions of colour refinement, each before the models that should tell apart the same."""
+    shown: list[Model | int] = []
+    for dimension in sorted({model.dimension for model in asked}):
+        shown += [dimension, *(model for model in asked if model.dimension == dimension)]
+    return shown
+
+
+def told_table(rows: Sequence[Row], asked: Sequence[Model]) -> Table:
+    """How many pairs of each family are told apart."""
+    shown = columns(asked)
+    head = ("graphs", "pairs", *(THEORY[one] if isinstance(one, int) else one.name for one in shown))
+    cells = tuple((row.family, str(row.pairs), *(_cell(row, one) for one in shown)) for row in rows)
+    notes = [
+        "Columns named WL are theory, exact colour refinement; networks after each should tell apart the same pairs."
+    ]
+    if any("of" in cell for line in cells for cell in line[2:]):
+        largest = ", ".join(f"{model.name} {model.largest}" for model in asked)
+        notes.append(f"Where it says how many of: the other graphs are too large to ask (nodes at most: {largest}).")
+    notes += [
+        f"{WRONG} {row.family}, {name}: {', '.join(score.wrong)}"
+        for row in rows
+        for name, score in row.scores.items()
+        if score.wrong
+    ]
+    if not any(model.name == "GIN" for model in asked):
+        notes.append("GIN is left out, since PyTorch Geometric is not installed: pip install 'bellnet[pyg]'.")
+    return Table("Pairs of graphs told apart", head, cells, tuple(notes))
+
+
+def _cell(row: Row, column: Model | int) -> str:
+    score = row.theory[column] if isinstance(column, int) else row.scores[column.name]
+    return _words(score, row.pairs)
+
+
+def _words(score: Score, pairs: int) -> str:
+    if score.pairs == 0:
+        return MISSING
+    told = str(score.told) if score.pairs == pairs else f"{score.told} of {score.pairs}"
+    return f"{told} {WRONG}" if score.wrong else told
+
+
+def learned_table(learned: Sequence[Learned]) -> Table:
+    """How accurately networks name the skip of graphs that they have not seen."""
+    rows = tuple(
+        (one.name, f"{one.mean:.1%}", f"{min(one.accuracies):.0%}", str(len(one.accuracies)), f"{one.seconds:.0f}")
+        for one in learned
+    )
+    head = ("network", "accuracy", "least", "test sets", "seconds")
+    return Table("Circular skip links, ten classes, learned", head, rows)
+
+
+def lines(table: Table) -> list[str]:
+    """A table as plain text."""
+    cells = [table.head, *table.rows]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(table.head))]
+
+    def line(words: Sequence[str]) -> str:
+        padded = [
+            words[0].ljust(widths[0]),
+            *(word.rjust(width) for word, width in zip(words[1:], widths[1:], strict=True)),
+        ]
+        return "  ".join(padded).rstrip()
+
+    return [table.title, "", *(f"  {line(words)}" for words in cells), *(["", *table.notes] if table.notes else [])]
+
+
+TITLE = "What networks can tell apart"
+PICTURE, RECORD = "confused.png", "record.json"
+NAMES = ("report.md", "report.html", PICTURE, RECORD)
+CAPTION = "Two graphs that order 2 confuses: the numbers that networks give their nodes, and equal ones in one colour"
+CRITERION = (
+    f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. Networks "
+    "run in float64 on whole numbers: weights are whole, sums are not divided, the activation is the cube, and after "
+    "every layer the remainder by a prime is taken. All numbers stay below 2^53, so nothing is rounded. Every graph is "
+    "also renumbered at random, and has to get exactly the same numbers; if not, the run ends with an error. So "
+    "no network is credited with its own rounding, and differences that means would make faint count as well.",
+    "A network has a layer for every round that colour refinement takes on its graphs, and two more.",
+    "A difference of remainders proves that the network with these weights and the activation x^3 tells the graphs "
+    "apart. That none is found proves nothing by itself; it agrees with theory, which is computed for every pair: "
+    "colour refinement (1-WL) and its folklore forms on pairs and on triples (2-FWL, 3-FWL), with whole numbers "
+    "for colours.",
+)
+
+
+def write(
+    directory: Path, rows: Sequence[Row], asked: Sequence[Model], learned: Sequence[Learned], *, setup: dict[str, Any]
+) -> list[Path]:
+    """Write the report; the files written."""
+    tables = [told_table(rows, asked), *([learned_table(learned)] if learned else [])]
+    picture = png(confused(seed=setup["seed"]))
+    about = [*(f"{key}: {value}" for key, value in setup.items()), *_about()]
+    markdown = [f"# {TITLE}", *(table.markdown() for table in tables), f"## {CAPTION}\n\n![{CAPTION}]({PICTURE})"]
+    markdown += ["## The criterion", *CRITERION, "## Circumstances\n\n" + "\n".join(f"- {line}" for line in about)]
+    page = Page(TITLE)
+    for table in tables:
+        page.table(table)
+    page.heading(CAPTION)
+    page.picture(picture, CAPTION)
+    page.heading("The criterion")
+    for words in CRITERION:
+        page.words(words)
+    page.heading("Circumstances")
+    page.items(about)
+    record = {
+        **setup,
+        "rows": [asdict(row) for row in rows],
+        "learned": [asdict(one) for one in learned],
+        **circumstances(),
+    }
+    contents: tuple[str | bytes, ...] = (
+        "\n\n".join(markdown) + "\n",
+        page.html(),
+        picture,
+        json.dumps(record, indent=1, ensure_ascii=False) + "\n",
+    )
+    written = {
+        directory / name: content if isinstance(content, bytes) else content.encode()
+        for name, content in zip(NAMES, contents, strict=True)
+    }
+    try:
+        files.write_files(written)
+    except OSError as reason:
+        raise DataError(f"{reason.filename} cannot be written: {files.words(reason)}") from reason
+    return list(written)
+
+
+def _about() -> list[str]:
+    found = circumstances()
+    lines = [
+        f"{name}: {', '.join(f'{key} {value}' for key, value in found[name].items())}"
+        for name in ("versions", "machine")
+    ]
+    return [*lines, *([f"commit: {found['commit']}"] if found["commit"] else [])]
+
+
+QUICK = ("order 2", "order 2 with products")
+"""The networks that a quick run trains; order 3 takes half a minute for each test set."""
+
+
+def run_expressive(
+    directory: Path,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    graph6: Sequence[str | os.PathLike[str]] = (),
+    brec: str | os.PathLike[str] | None = None,
+    train: bool = True,
+    say: Callable[[str], None] = print,
+    progress: Callable[[str], None] = print,
+) -> bool:
+    """Compare networks with theory, train some on circular skip links, write the report; whether all is as expected."""
+    given = [*map(from_graph6, graph6), *(() if brec is None else from_brec(brec))]  # what cannot be read is said first
+    asked, rows = models(quick=quick), []
+    for family in (*made_here(quick=quick, seed=seed), *given):
+        progress(f"{family.name}: {family.n_pairs} pairs")
+        rows.append(ask(family, asked, seed=seed, progress=progress))
+    say("\n".join(lines(told_table(rows, asked))))
+    learned: list[Learned] = []
+    setup = {"seed": seed, "quick": quick, "graph6": [Path(path).name for path in graph6], "brec": brec is not None}
+    written = write(directory, rows, asked, learned, setup=setup)  # and again with whatever is learned
+    for name in (QUICK if quick else tuple(NETWORKS)) if train else ():
+        progress(f"circular skip links, learned by {name}")
+        learned.append(learn(name, splits=1 if quick else SPLITS, seed=seed))
+        written = write(directory, rows, asked, learned, setup=setup)
+    if learned:
+        say("\n" + "\n".join(lines(learned_table(learned))))
+    say("\n" + "\n".join(f"wrote {path}" for path in written))
+    return all(row.agrees for row in rows)
