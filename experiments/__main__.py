@@ -74,17 +74,23 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for name, summary, examples, declare, run in COMMANDS:
+    for name, (summary, example, declare, run) in COMMANDS.items():
         subparser = commands.add_parser(
             name,
             help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog="\n".join(["examples:", *(f"  {PROGRAM} {name} {example}".rstrip() for example in examples)]),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=f"{summary[0].upper()}{summary[1:]}. For example: {PROGRAM} {name} {example}",
         )
         declare(subparser)
         subparser.set_defaults(run=run)
     return parser
+
+
+def _several(
+    parser: argparse.ArgumentParser, flag: str, known: Sequence[str], words: str, default: Sequence[str] | None = None
+) -> None:
+    """An option that takes some of several words; all of them if there is no other default."""
+    given = known if default is None else default
+    parser.add_argument(flag, nargs="+", choices=known, default=given, help=words)
 
 
 def count(text: str) -> int:
@@ -171,9 +177,7 @@ def _stopped(out: Path) -> int:
 
 def _declare_table1(parser: argparse.ArgumentParser) -> None:
     _declare_table2(parser, "table1")
-    parser.add_argument(
-        "--method", nargs="+", choices=config.METHODS, default=config.METHODS, help="some of the methods (default all)"
-    )
+    _several(parser, "--method", config.METHODS, "some of the methods (default all)")
 
 
 def _run_table1(arguments: argparse.Namespace) -> int:
@@ -183,25 +187,12 @@ def _run_table1(arguments: argparse.Namespace) -> int:
 
 def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> None:
     _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
-    parser.add_argument(
-        "--task", nargs="+", choices=config.TASKS, default=config.TASKS, help="some of the tasks (default all)"
-    )
+    _several(parser, "--task", config.TASKS, "some of the tasks (default all)")
     parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
-    parser.add_argument(
-        "--rate",
-        metavar="R",
-        nargs="+",
-        type=positive,
-        default=(),
-        help="learning rates to try; the one that validates best counts",
-    )
-    parser.add_argument(
-        "--readout",
-        nargs="+",
-        choices=config.READOUTS,
-        default=("mean",),
-        help="how networks sum up for the trace (default mean; the paper has max); the one that validates best counts",
-    )
+    rates = "learning rates to try; the one that validates best counts"
+    parser.add_argument("--rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
+    about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
+    _several(parser, "--readout", config.READOUTS, about, ("mean",))
 
 
 def _run_table2(arguments: argparse.Namespace) -> int:
@@ -229,44 +220,17 @@ def _run_matrices(arguments: argparse.Namespace, cells: list[Cell]) -> int:
 
 
 def _declare_table3(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--method",
-        nargs="+",
-        choices=(FAITHFUL, *methods.NAMES),
-        default=(FAITHFUL,),
-        help="faithful: the paper's network as its authors train it (default); best: GraphClassifier() as it is; or "
-        "baselines, kernels by GraKeL and networks by PyTorch Geometric",
-    )
-    parser.add_argument(
-        "--set",
-        dest="sets",
-        nargs="+",
-        choices=graph_cells.SETS,
-        help="some of the data sets (default all; with --quick MUTAG)",
-    )
-    parser.add_argument(
-        "--split",
-        dest="splits",
-        metavar="S",
-        nargs="+",
-        type=from_zero,
-        choices=graph_cells.SPLITS,
-        help="some of the published splits, 0 to 9 (default all; with --quick 0 and 1)",
-    )
-    parser.add_argument(
-        "--layout",
-        nargs="+",
-        choices=graph_cells.LAYOUTS,
-        help="of faithful; dense: values for all pairs of nodes; sparse: for edges and nodes only (default dense, as "
-        "in the paper)",
-    )
-    parser.add_argument(
-        "--protocol",
-        nargs="+",
-        choices=graph_cells.PROTOCOLS,
-        help="of faithful; fixed: the last epoch counts; nested: a validation set chooses it (default fixed, as in "
-        "the paper); the other methods are always nested",
-    )
+    of_methods = "faithful: the paper's network as its authors train it (default); best: GraphClassifier() as it is; "
+    of_methods += "or baselines, kernels by GraKeL and networks by PyTorch Geometric"
+    of_layouts = "of faithful; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
+    of_protocols = "of faithful; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
+    of_protocols += "chooses it, as for all other methods"
+    _several(parser, "--method", (FAITHFUL, *methods.NAMES), of_methods, (FAITHFUL,))
+    _several(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
+    splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
+    parser.add_argument("--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
+    _several(parser, "--layout", graph_cells.LAYOUTS, f"{of_layouts}nodes only", ())
+    _several(parser, "--protocol", graph_cells.PROTOCOLS, of_protocols, ())
     _declare_data(parser)
     parser.add_argument(
         "--max-unpacked",
@@ -290,8 +254,8 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     others = [method for method in arguments.method if method != FAITHFUL]
     _check_options_of_faithful(arguments, others)
     wanted = {
-        "names": arguments.sets or (QUICK_SETS if arguments.quick else graph_cells.SETS),
-        "splits": arguments.splits or (QUICK_SPLITS if arguments.quick else graph_cells.SPLITS),
+        "names": arguments.set or (QUICK_SETS if arguments.quick else graph_cells.SETS),
+        "splits": arguments.split or (QUICK_SPLITS if arguments.quick else graph_cells.SPLITS),
         "seed": arguments.seed,
         "data": arguments.data,
     }
@@ -394,21 +358,12 @@ def _run_merge(arguments: argparse.Namespace) -> int:
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
     names, questions = tuple(search.SETS), tuple(search.SPACE)
-    parser.add_argument(
-        "--set", dest="sets", nargs="+", choices=names, default=names, help="some of the data sets (default all)"
-    )
+    _several(parser, "--set", names, "some of the data sets (default all)")
     parser.add_argument(
         "--trials", metavar="N", type=count, help="recipes to try altogether (default: all that change one answer)"
     )
     parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
-    parser.add_argument(
-        "--question",
-        dest="questions",
-        nargs="+",
-        choices=questions,
-        default=questions,
-        help="what recipes may differ in (default all)",
-    )
+    _several(parser, "--question", questions, "what recipes may differ in (default all)")
     _declare_ways(parser, "trainings")
     _declare_out(parser, "search", "where study and records go; a search that was stopped goes on")
     _declare_data(parser)
@@ -422,8 +377,8 @@ def _run_search(arguments: argparse.Namespace) -> int:
     plan = SearchPlan(
         trials=arguments.trials,
         repeats=arguments.repeats,
-        names=tuple(arguments.sets),
-        questions=tuple(arguments.questions),
+        names=tuple(arguments.set),
+        questions=tuple(arguments.question),
         data=arguments.data,
     )
     try:
@@ -435,16 +390,7 @@ def _run_search(arguments: argparse.Namespace) -> int:
 
 
 def _declare_counting(parser: argparse.ArgumentParser) -> None:
-    patterns = tuple(PATTERNS)
-    parser.add_argument(
-        "--pattern",
-        dest="patterns",
-        nargs="+",
-        choices=patterns,
-        default=patterns,
-        metavar="PATTERN",
-        help=f"some of the patterns (default all: {', '.join(patterns)})",
-    )
+    _several(parser, "--pattern", tuple(PATTERNS), "some of the patterns (default all)")
     parser.add_argument("--quick", action="store_true", help="few graphs and three epochs, to see that it runs")
     _declare_out(parser, "counting", "where records go; what is there is not trained again")
     _declare_silent(parser)
@@ -456,7 +402,7 @@ def _run_counting(arguments: argparse.Namespace) -> int:
     plan = QUICK_COUNTING if arguments.quick else Counting()
     tell = None if arguments.silent else complain
     try:
-        records = run_counting(arguments.out, plan, patterns=arguments.patterns, tell=tell)
+        records = run_counting(arguments.out, plan, patterns=arguments.pattern, tell=tell)
     except KeyboardInterrupt:
         return _stopped(arguments.out)
     print_table(counting_table(records))
@@ -524,80 +470,26 @@ def _run_message_passing(arguments: argparse.Namespace) -> int:
     return OK if outcome.holds else CHECK_FAILED
 
 
-Command = tuple[
-    str, str, tuple[str, ...], Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]
-]
-"""A name, what it does, the arguments of some examples, the function that declares its arguments, and that runs it."""
+Command = tuple[str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]
+"""What a command does, the arguments of an example, a function that declares its arguments, and one that runs it."""
 
-COMMANDS: tuple[Command, ...] = (
-    (
-        "table1",
-        "run the paper's Table 1: learning simple functions",
-        ("--quick", "--out results/table1 --jobs 2", "--task symmetric trace --layers 1 2 --method ours"),
-        _declare_table1,
-        _run_table1,
-    ),
-    (
-        "table2",
-        "run the paper's Table 2: testing on other sizes",
-        ("--quick", "--task diagonal --layers 1 2 3"),
-        _declare_table2,
-        _run_table2,
-    ),
-    (
-        "table3",
-        "run the paper's Table 3: classifying graphs",
-        (
-            "--quick --data DIR",
-            "--data DIR --set MUTAG PTC_MR --jobs 2",
-            "--data DIR --set IMDB-BINARY --layout dense sparse --protocol fixed nested",
-            "--data DIR --set MUTAG NCI1 --method best wl gin",
-        ),
-        _declare_table3,
-        _run_table3,
-    ),
-    ("report", "write the tables and pictures of a run again", ("results/table1",), _declare_report, _run_report),
-    (
-        "merge",
-        "gather the finished cells of several runs in one directory",
-        ("other/results/table3 --out results/table3",),
-        _declare_merge,
-        _run_merge,
-    ),
-    (
-        "search",
-        "compare recipes for the classifier inside training graphs",
-        (
-            "--data DIR",
-            "--data DIR --set MUTAG PTC_MR --trials 3 --repeats 2",
-            "--data DIR --question degree_knots --trials 3 --repeats 5 --out results/search-degrees",
-        ),
-        _declare_search,
-        _run_search,
-    ),
-    (
-        "counting",
-        "train networks to count cycles and other patterns",
-        ("--quick --out DIR", "--pattern 3-cycle 4-cycle --out DIR"),
-        _declare_counting,
-        _run_counting,
-    ),
-    (
-        "expressive",
-        "compare which networks distinguish which graphs with what theory expects",
-        ("--quick", "--brec DIR", "--skip-learning --graph6 sr251256.g6"),
-        _declare_expressive,
-        _run_expressive,
-    ),
-    ("verify", "check the statements of the paper on this machine", ("", "--json"), _declare_verify, _run_verify),
-    (
-        "message-passing",
+COMMANDS: dict[str, Command] = {
+    "table1": ("run the paper's Table 1: learning simple functions", "--quick --jobs 2", _declare_table1, _run_table1),
+    "table2": ("run the paper's Table 2: testing on other sizes", "--quick", _declare_table2, _run_table2),
+    "table3": ("run the paper's Table 3: classifying graphs", "--quick --data DIR", _declare_table3, _run_table3),
+    "report": ("write the tables and pictures of a run again", "results/table1", _declare_report, _run_report),
+    "merge": ("gather the finished cells of several runs", "A B --out results/table3", _declare_merge, _run_merge),
+    "search": ("compare recipes for the classifier", "--data DIR --set MUTAG --trials 3", _declare_search, _run_search),
+    "counting": ("train networks to count patterns", "--quick --out DIR", _declare_counting, _run_counting),
+    "expressive": ("compare networks with what theory expects", "--quick", _declare_expressive, _run_expressive),
+    "verify": ("check the statements of the paper on this machine", "--json", _declare_verify, _run_verify),
+    "message-passing": (
         "turn a trained message passing network into equivariant layers",
-        ("", "--out pictures --seed 1"),
+        "--out pictures --seed 1",
         _declare_message_passing,
         _run_message_passing,
     ),
-)
+}
 
 
 if __name__ == "__main__":

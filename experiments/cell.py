@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import Field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from bellnet import data as sets
+from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from experiments.learner import Learner
 
 
@@ -70,19 +73,52 @@ class Runnable(Protocol):
         """The same cell on another machine, where its data set is in that folder; None before that is known."""
 
 
-def seed_mistakes(seed: object) -> list[str]:
-    """What is wrong with a seed. Others are made from it, so it must leave room below the largest that torch takes."""
-    if type(seed) is int and 0 <= seed < SEEDS:
-        return []
-    return [f"seed must be a whole number from 0 to {SEEDS - 1}, not {seed!r}"]
+def check_cell(
+    cell: "DataclassInstance",
+    *,
+    choices: Mapping[str, Sequence[str]],
+    least: Mapping[str, int],
+    positive: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> None:
+    """Raise `OptionError` with everything that is wrong with the fields of a cell.
+
+    Args:
+        cell: The cell. Other seeds are made from its seed, which must leave room below the largest that torch takes.
+        choices: The fields that are one of some words.
+        least: The integer fields, with the least that each can be.
+        positive: The fields that are positive numbers.
+        more: What else is wrong.
+    """
+    values = {each.name: getattr(cell, each.name) for each in fields(cell)}
+    mistakes = [
+        f"{name} must be one of {', '.join(map(repr, known))}, not {values[name]!r}"
+        for name, known in choices.items()
+        if values[name] not in known
+    ]
+    mistakes += [
+        f"{name} must be an integer from {start} up, not {values[name]!r}"
+        for name, start in least.items()
+        if type(values[name]) is not int or values[name] < start
+    ]
+    if type(values["seed"]) is not int or not 0 <= values["seed"] < SEEDS:
+        mistakes.append(f"seed must be an integer from 0 to {SEEDS - 1}, not {values['seed']!r}")
+    mistakes += [
+        f"{name} must be a positive number, not {values[name]!r}"
+        for name in positive
+        if not 0 < values[name] < float("inf")
+    ]
+    mistakes += more
+    if mistakes:
+        raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
 
 
-def digest(values: Mapping[str, Any], fields: "tuple[Field[Any], ...]") -> str:
+def digest(values: Mapping[str, Any], known: "tuple[Field[Any], ...]") -> str:
     """Ten letters and digits that differ whenever a field does.
 
     They are made of what differs from the defaults, so a field that is added later does not change them.
     """
-    usual = {field.name: field.default for field in fields}
+    usual = {field.name: field.default for field in known}
     chosen = {name: value for name, value in values.items() if value != usual[name]}
     return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]
 
@@ -97,6 +133,19 @@ class FromDataSet:
 
     name: str
     data: Path | None
+    is_learned = True
+
+    def counted(self) -> dict[str, Any]:
+        """The fields that count in comparing cells, by name."""
+        cell: Any = self
+        return {each.name: getattr(self, each.name) for each in fields(cell) if each.compare}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """The cell that `to_json` has written; what a later version has added is left out."""
+        kind: Any = cls
+        known = {each.name for each in fields(kind)}
+        return cls(**{name: value for name, value in found.items() if name in known})
 
     def parcel(self) -> sets.tu.Parcel:
         """Its data set, for a machine that has no such folder."""

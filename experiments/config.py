@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import Record, digest, seed_mistakes
+from experiments.cell import Record, check_cell, digest
 
 if TYPE_CHECKING:
     from experiments.learner import Learner
@@ -105,29 +105,15 @@ class Cell:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", tuple(self.sizes))
-        mistakes = [
-            f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
-            for name, value, known in (
-                ("table", self.table, TABLES),
-                ("task", self.task, TASKS),
-                ("method", self.method, METHODS),
-                ("readout", self.readout, READOUTS),
-            )
-            if value not in known
-        ]
-        for name in ("layers", "n", "train", "validation", "test", "channels", "epochs", "batch"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                mistakes.append(f"{name} must be a whole number from 1 up, not {value!r}")
-        mistakes += seed_mistakes(self.seed)
-        if not 0 < self.rate < float("inf"):
-            mistakes.append(f"rate must be a positive number, not {self.rate!r}")
+        more = []
         if not 0 <= self.decay < float("inf"):
-            mistakes.append(f"decay must be a number from 0 up, not {self.decay!r}")
-        if not mistakes and self.validation >= self.train:
-            mistakes.append(f"validation={self.validation} leaves nothing of train={self.train} to learn from")
-        if mistakes:
-            raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
+            more.append(f"decay must be a number from 0 up, not {self.decay!r}")
+        counts = ("layers", "n", "train", "validation", "test", "channels", "epochs", "batch")
+        choices = {"table": TABLES, "task": TASKS, "method": METHODS, "readout": READOUTS}
+        check_cell(self, choices=choices, least=dict.fromkeys(counts, 1), positive=["rate"], more=more)
+        if self.validation >= self.train:
+            sides = f"validation={self.validation} leaves nothing of train={self.train}"
+            raise OptionError(f"This cell cannot be run: {sides} to learn from.")
 
     @property
     def key(self) -> str:

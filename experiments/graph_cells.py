@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import FromDataSet, Record, digest, seed_mistakes
+from experiments.cell import FromDataSet, Record, check_cell, digest
 
 if TYPE_CHECKING:
     from experiments.learner import Learner
@@ -96,32 +96,16 @@ class GraphCell(FromDataSet):
     def __post_init__(self) -> None:
         for several in ("channels", "hidden"):
             object.__setattr__(self, several, tuple(getattr(self, several)))
-        mistakes = [
-            f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
-            for name, value, known in (
-                ("table", self.table, ("table3",)),
-                ("layout", self.layout, LAYOUTS),
-                ("protocol", self.protocol, PROTOCOLS),
-            )
-            if value not in known
+        more = [
+            f"{name} must be integers from 1 up, at least one, not {getattr(self, name)!r}"
+            for name in ("channels", "hidden")
+            if not getattr(self, name) or any(type(width) is not int or width < 1 for width in getattr(self, name))
         ]
-        least = {"split": 0, "epochs": 1, "batch": 1, "decay_every": 1, "held_out": 2}
-        for name, start in least.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < start:
-                mistakes.append(f"{name} must be a whole number from {start} up, not {value!r}")
-        mistakes += seed_mistakes(self.seed)
-        for name in ("channels", "hidden"):
-            widths = getattr(self, name)
-            if not widths or any(type(width) is not int or width < 1 for width in widths):
-                mistakes.append(f"{name} must be whole numbers from 1 up, at least one, not {widths!r}")
-        for name in ("rate", "last_rate"):
-            if not 0 < getattr(self, name) < float("inf"):
-                mistakes.append(f"{name} must be a positive number, not {getattr(self, name)!r}")
         if not 0 < self.decay <= 1:
-            mistakes.append(f"decay must be a factor above 0, at most 1, not {self.decay!r}")
-        if mistakes:
-            raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
+            more.append(f"decay must be a factor above 0, at most 1, not {self.decay!r}")
+        least = {"split": 0, "epochs": 1, "batch": 1, "decay_every": 1, "held_out": 2}
+        choices = {"table": ("table3",), "layout": LAYOUTS, "protocol": PROTOCOLS}
+        check_cell(self, choices=choices, least=least, positive=["rate", "last_rate"], more=more)
 
     @property
     def key(self) -> str:
@@ -131,7 +115,7 @@ class GraphCell(FromDataSet):
         'table3-MUTAG-3-dense-fixed-100'
         """
         words = (self.table, self.name, self.split, self.layout, self.protocol, self.seed)
-        return "-".join([*map(str, words), digest(self._counted(), fields(self))])
+        return "-".join([*map(str, words), digest(self.counted(), fields(self))])
 
     @property
     def title(self) -> str:
@@ -142,11 +126,6 @@ class GraphCell(FromDataSet):
     def row(self) -> str:
         """What a table calls the row that it belongs to."""
         return f"ours, {self.layout}"
-
-    @property
-    def is_learned(self) -> bool:
-        """Always: there is no trivial predictor here."""
-        return True
 
     def rate_in(self, epoch: int) -> float:
         """The learning rate in an epoch, the first being 0: it falls in steps, but not below `last_rate`."""
@@ -181,20 +160,11 @@ class GraphCell(FromDataSet):
 
     def settings(self) -> dict[str, Any]:
         """Everything that can be set, by name, apart from data set and split."""
-        return {name: value for name, value in self._counted().items() if name not in ("name", "split", "table")}
+        return {name: value for name, value in self.counted().items() if name not in ("name", "split", "table")}
 
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in self._counted().items()}
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "GraphCell":
-        """The cell that `to_json` has written; what a later version has added is left out."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in found.items() if name in known})
-
-    def _counted(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self.counted().items()}
 
 
 def cells_of_table3(

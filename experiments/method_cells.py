@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from bellnet.errors import OptionError
-from experiments.cell import FromDataSet, Record, digest, seed_mistakes
+from experiments.cell import FromDataSet, Record, check_cell, digest
 from experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
 from experiments.graph_data import load_graphs, parts_of
 from experiments.methods import NAMES, method
@@ -57,30 +57,15 @@ class MethodCell(FromDataSet):
         given: Any = self.options
         pairs = given.items() if isinstance(given, Mapping) else given
         object.__setattr__(self, "options", tuple(sorted((name, _frozen(value)) for name, value in pairs)))
-        mistakes = [
-            f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
-            for name, value, known in (
-                ("table", self.table, ("table3",)),
-                ("method", self.method, NAMES),
-                ("protocol", self.protocol, ("nested",)),
-            )
-            if value not in known
-        ]
-        named: object = self.name
-        if not isinstance(named, str):
-            mistakes.append(f"name must be the name of a data set, not {self.name!r}")
-        for name, start in {"split": 0, "held_out": 2}.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < start:
-                mistakes.append(f"{name} must be a whole number from {start} up, not {value!r}")
-        mistakes += seed_mistakes(self.seed)
+        name: object = self.name
+        more = [] if isinstance(name, str) else [f"name must be the name of a data set, not {name!r}"]
         how = method(self.method) if self.method in NAMES else None
         if how is not None and how.epochs_option is not None:
             value = dict(self.options).get(how.epochs_option)
             if not how.takes_epochs(value):
-                mistakes.append(f"the option {how.epochs_option} must be a whole number from 1 up, not {value!r}")
-        if mistakes:
-            raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
+                more.append(f"the option {how.epochs_option} must be an integer from 1 up, not {value!r}")
+        choices = {"table": ("table3",), "method": NAMES, "protocol": ("nested",)}
+        check_cell(self, choices=choices, least={"split": 0, "held_out": 2}, more=more)
 
     @property
     def key(self) -> str:
@@ -90,7 +75,7 @@ class MethodCell(FromDataSet):
         'table3-MUTAG-3-gin-nested-100'
         """
         words = (self.table, self.name, self.split, self.method, self.protocol, self.seed)
-        return "-".join([*map(str, words), digest(self._counted(), fields(self))])
+        return "-".join([*map(str, words), digest(self.counted(), fields(self))])
 
     @property
     def title(self) -> str:
@@ -111,11 +96,6 @@ class MethodCell(FromDataSet):
     def epochs(self) -> int:
         """The most passes over the graphs; one bar of progress for methods that have none."""
         return self.how.epochs(dict(self.options))
-
-    @property
-    def is_learned(self) -> bool:
-        """Always: there is no trivial predictor here."""
-        return True
 
     def compute(self, record: Record) -> dict[str, Any]:
         """What the method gives. It keeps nothing between epochs: a cell that was stopped starts again."""
@@ -157,19 +137,14 @@ class MethodCell(FromDataSet):
 
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""
-        return {**self._counted(), "options": {name: _thawed(value) for name, value in self.options}}
+        return {**self.counted(), "options": {name: _thawed(value) for name, value in self.options}}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "MethodCell":
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
         """The cell that `to_json` has written; what a later version has added is left out."""
-        known = {field.name for field in fields(cls)}
-        given = {name: value for name, value in found.items() if name in known}
-        if not isinstance(given.get("options"), Mapping):
+        if not isinstance(found.get("options"), Mapping):
             raise OptionError("This cell cannot be run: its options are no mapping.")
-        return cls(**given)
-
-    def _counted(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return super().from_json(found)
 
 
 def cells_of_methods(

@@ -77,6 +77,7 @@ class SearchCell(FromDataSet):
     epochs: int = EPOCHS
     table: str = "search"
     data: Path | None = field(default=None, compare=False)
+    is_learned = False  # the estimator trains itself, in `compute`
 
     @property
     def key(self) -> str:
@@ -93,15 +94,9 @@ class SearchCell(FromDataSet):
         """Of everything random."""
         return self.repeat
 
-    @property
-    def is_learned(self) -> bool:
-        """The estimator trains itself, in `compute`."""
-        return False
-
     def to_json(self) -> dict[str, Any]:
         """The fields that count, as JSON has them."""
-        found = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
-        return {**found, "recipe": list(self.recipe)}
+        return {**self.counted(), "recipe": list(self.recipe)}
 
     def compute(self, record: Record) -> dict[str, Any]:
         """Train and measure: accuracies with the weights that the fit kept, and with those of its last epoch."""

@@ -224,17 +224,16 @@ def test_damaged_records_are_named_before_anything_runs(tmp_path, capsys):
         assert f": {tmp_path / 'records.jsonl'}: line 1 is not a record.\nDelete it and run" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_the_help_of_every_command_has_its_examples(capsys, command):
-    name, summary, examples, *_ = command
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_has_its_example(capsys, name):
+    summary, example, *_ = COMMANDS[name]
     for words in ([name, "--help"], ["--help"]):
         with pytest.raises(SystemExit) as stop:
             main(words)
         assert stop.value.code == 0
-    printed = capsys.readouterr().out
-    assert f" {name} {summary} " in " ".join(printed.split())
-    for example in examples:
-        assert f"  python -m experiments {name} {example}".rstrip() + "\n" in printed
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f" {name} {summary} " in printed
+    assert f"For example: python -m experiments {name} {example} " in printed
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - task must be one of 'symmetric', 'diagonal', 'singular', 'trace', not 'rank'\n"
-        "  - layers must be a whole number from 1 up, not 0\n"
-        "  - seed must be a whole number from 0 to 4294967295, not -1\n"
+        "  - layers must be an integer from 1 up, not 0\n"
+        "  - seed must be an integer from 0 to 4294967295, not -1\n"
         "  - rate must be a positive number, not 0.0"
     )
 

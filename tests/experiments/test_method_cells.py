@@ -92,7 +92,7 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
 def test_epochs_that_the_classifier_chooses_are_known_by_their_most():
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
     assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MOST_EPOCHS
-    with pytest.raises(OptionError, match="the option epochs must be a whole number from 1 up, not 'auto'"):
+    with pytest.raises(OptionError, match="the option epochs must be an integer from 1 up, not 'auto'"):
         replace(CELL, options={"epochs": "auto"})
 
 
@@ -122,16 +122,16 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
         "  - method must be one of 'best', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', 'diffpool', "
         "'ecc', 'ppgn', not 'svm'\n"
         "  - protocol must be one of 'nested', not 'fixed'\n"
-        "  - split must be a whole number from 0 up, not -1\n"
-        "  - held_out must be a whole number from 2 up, not 1\n"
-        "  - seed must be a whole number from 0 to 4294967295, not 4294967296"
+        "  - split must be an integer from 0 up, not -1\n"
+        "  - held_out must be an integer from 2 up, not 1\n"
+        "  - seed must be an integer from 0 to 4294967295, not 4294967296"
     )
     with pytest.raises(OptionError) as caught:
         replace(CELL, name=3, options={"epochs": 0})
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - name must be the name of a data set, not 3\n"
-        "  - the option epochs must be a whole number from 1 up, not 0"
+        "  - the option epochs must be an integer from 1 up, not 0"
     )
 
 
