@@ -25,9 +25,8 @@ from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure, save_fig
 from bellnet.estimator import GraphClassifier
 from bellnet.testing import matrix_of, relabel
 from experiments.config import LAYERS, METHODS, TASKS, Cell, cells_of_table1
-from experiments.page import Page
 from experiments.records import Records
-from experiments.report import pictures_of, print_table, tables_of
+from experiments.report import Page, pictures_of, print_table, tables_of
 from experiments.results import results_of
 from experiments.run import run_cells
 from experiments.tables import (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from examples.demo import beside_table
 from experiments.config import cells_of_table1
-from experiments.page import Page
 from experiments.records import Records
+from experiments.report import Page
 from experiments.tables import Table
 from tests.experiments.small import finished
 

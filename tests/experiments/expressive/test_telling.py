@@ -16,11 +16,9 @@ from experiments.data import families, refinement
 from experiments.data.families import cfi, cycle
 from experiments.expressive import report as running
 from experiments.expressive.networks import matrices, of_order, with_products
-from experiments.expressive.picture import two_rings, values
-from experiments.expressive.report import learned_table, lines, run_expressive, told_table
+from experiments.expressive.report import learned_table, lines, run_expressive, told_table, two_rings, values
 from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
-from experiments.expressive.suite import Family, ask, from_pairs, models
-from experiments.expressive.telling import Asked, Group, Kinds
+from experiments.expressive.suite import Asked, Family, Group, Kinds, ask, from_pairs, models
 from tests.experiments.data.lines import as_graph6
 
 RESULTS = Path(__file__).parents[3] / "results" / "expressive"
