@@ -11,8 +11,6 @@ from bellnet import data as sets
 from bellnet.errors import OptionError
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from experiments.learner import Learner
 
 
@@ -74,7 +72,7 @@ class Runnable(Protocol):
 
 
 def check_cell(
-    cell: "DataclassInstance",
+    cell: Any,
     *,
     choices: Mapping[str, Sequence[str]],
     least: Mapping[str, int],

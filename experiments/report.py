@@ -3,9 +3,10 @@
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bellnet import files
@@ -171,21 +172,49 @@ def write_report(directory: Path) -> list[Path]:
             f"{directory} has no finished cell to report.\nName a directory that table1, table2 or table3 has "
             "written with --out."
         )
-    pictures = pictures_of(directory)
-    tables = tables_of(directory)
-    about, title = _about(finished), _title(finished)
+    pictures = {name: (CAPTIONS[name], content) for name, content in pictures_of(directory).items()}
+    return write_pages(directory, _title(finished), tables_of(directory), pictures, about=_about(finished))
+
+
+def write_pages(
+    directory: Path,
+    title: str,
+    tables: Sequence[Table],
+    pictures: Mapping[str, tuple[str, bytes]],
+    *,
+    about: Sequence[str],
+    text: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    more: Mapping[str, bytes] = MappingProxyType({}),
+) -> list[Path]:
+    """Write `report.md`, `report.html` and other files together; the files written.
+
+    Args:
+        directory: Where they go.
+        title: The heading of both.
+        tables: Come first.
+        pictures: By the names of their files, with captions; PNG.
+        about: The circumstances, a list at the end.
+        text: Sections of paragraphs before these, by their headings.
+        more: Other files, by name.
+    """
     markdown = [f"# {title}", *(table.markdown() for table in tables)]
-    markdown += [f"## {CAPTIONS[name]}\n\n![{CAPTIONS[name]}]({name})" for name in pictures]
-    markdown.append("## Circumstances\n\n" + "\n".join(f"- {line}" for line in about))
     page = Page(title)
     for table in tables:
         page.table(table)
-    for name, content in pictures.items():
-        page.heading(CAPTIONS[name])
-        page.picture(content, CAPTIONS[name])
+    for name, (caption, content) in pictures.items():
+        markdown.append(f"## {caption}\n\n![{caption}]({name})")
+        page.heading(caption)
+        page.picture(content, caption)
+    for heading, paragraphs in text.items():
+        markdown += [f"## {heading}", *paragraphs]
+        page.heading(heading)
+        for words in paragraphs:
+            page.words(words)
+    markdown.append("## Circumstances\n\n" + "\n".join(f"- {line}" for line in about))
     page.heading("Circumstances")
     page.items(about)
-    contents = {**pictures, "report.md": ("\n\n".join(markdown) + "\n").encode(), "report.html": page.html().encode()}
+    contents = {name: content for name, (_, content) in pictures.items()}
+    contents |= {"report.md": ("\n\n".join(markdown) + "\n").encode(), "report.html": page.html().encode(), **more}
     try:
         files.write_files({directory / name: content for name, content in contents.items()})
     except OSError as reason:

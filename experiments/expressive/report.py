@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from bellnet import EquivariantLinear, EquivariantNet, files
+from bellnet import EquivariantLinear, EquivariantNet
 from bellnet.data import Graph, undirected
 from bellnet.draw import new_figure
-from bellnet.errors import DataError
 from experiments.expressive.networks import Cube, Model, matrices, prime_for, whole
 from experiments.expressive.skip_links import NETWORKS, SPLITS, Learned, learn
 from experiments.expressive.suite import DRAWS, Row, Score, ask, from_brec, from_graph6, made_here, models
 from experiments.machine import circumstances
-from experiments.report import Page, png
+from experiments.report import png, write_pages
 from experiments.tables import MISSING, Table
 
 if TYPE_CHECKING:
@@ -169,7 +168,6 @@ def lines(table: Table) -> list[str]:
 
 TITLE = "What networks can tell apart"
 PICTURE, RECORD = "confused.png", "record.json"
-NAMES = ("report.md", "report.html", PICTURE, RECORD)
 CAPTION = "Two graphs that order 2 confuses: the numbers that networks give their nodes, and equal ones in one colour"
 CRITERION = (
     f"Two graphs are told apart if one of {DRAWS} networks with random weights gives them different numbers. Networks "
@@ -190,50 +188,21 @@ def write(
 ) -> list[Path]:
     """Write the report; the files written."""
     tables = [told_table(rows, asked), *([learned_table(learned)] if learned else [])]
-    picture = png(confused(seed=setup["seed"]))
-    about = [*(f"{key}: {value}" for key, value in setup.items()), *_about()]
-    markdown = [f"# {TITLE}", *(table.markdown() for table in tables), f"## {CAPTION}\n\n![{CAPTION}]({PICTURE})"]
-    markdown += ["## The criterion", *CRITERION, "## Circumstances\n\n" + "\n".join(f"- {line}" for line in about)]
-    page = Page(TITLE)
-    for table in tables:
-        page.table(table)
-    page.heading(CAPTION)
-    page.picture(picture, CAPTION)
-    page.heading("The criterion")
-    for words in CRITERION:
-        page.words(words)
-    page.heading("Circumstances")
-    page.items(about)
-    record = {
-        **setup,
-        "rows": [asdict(row) for row in rows],
-        "learned": [asdict(one) for one in learned],
-        **circumstances(),
-    }
-    contents: tuple[str | bytes, ...] = (
-        "\n\n".join(markdown) + "\n",
-        page.html(),
-        picture,
-        json.dumps(record, indent=1, ensure_ascii=False) + "\n",
-    )
-    written = {
-        directory / name: content if isinstance(content, bytes) else content.encode()
-        for name, content in zip(NAMES, contents, strict=True)
-    }
-    try:
-        files.write_files(written)
-    except OSError as reason:
-        raise DataError(f"{reason.filename} cannot be written: {files.words(reason)}") from reason
-    return list(written)
-
-
-def _about() -> list[str]:
     found = circumstances()
-    lines = [
-        f"{name}: {', '.join(f'{key} {value}' for key, value in found[name].items())}"
-        for name in ("versions", "machine")
-    ]
-    return [*lines, *([f"commit: {found['commit']}"] if found["commit"] else [])]
+    record = {**setup, "rows": [asdict(row) for row in rows], "learned": [asdict(one) for one in learned], **found}
+    about = [f"{key}: {value}" for key, value in setup.items()]
+    for name in ("versions", "machine"):
+        about.append(f"{name}: {', '.join(f'{key} {value}' for key, value in found[name].items())}")
+    about += [f"commit: {found['commit']}"] if found["commit"] else []
+    return write_pages(
+        directory,
+        TITLE,
+        tables,
+        {PICTURE: (CAPTION, png(confused(seed=setup["seed"])))},
+        about=about,
+        text={"The criterion": CRITERION},
+        more={RECORD: (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()},
+    )
 
 
 QUICK = ("order 2", "order 2 with products")
