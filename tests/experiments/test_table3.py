@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import accuracy_plots
+from experiments import plots
 from experiments.graph_cells import SETS, cells_of_table3, quick_graphs
 from experiments.method_cells import MethodCell, cells_of_methods, quick_method
 from experiments.methods import NAMES
@@ -328,7 +328,7 @@ def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none(
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_bands_are_drawn_where_few_methods_share_a_panel(most, monkeypatch):
-    monkeypatch.setattr(accuracy_plots, "MOST_BANDS", most)
+    monkeypatch.setattr(plots, "MOST_BANDS", most)
     cells = [*MUTAG[:2], *GIN[:2]]
     epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in cells}
     (axes,) = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from bellnet.errors import DataError, OptionError
-from experiments import side_by_side, worker
+from experiments import side_by_side
 from experiments.__main__ import main
 from experiments.display import Display
 from experiments.records import Records
@@ -299,8 +299,8 @@ def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_
         raise error
 
     for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
-        monkeypatch.setattr(worker, name, stand_in)
-    worker.follow_cells(theirs, 1, 2, Path("store"))
+        monkeypatch.setattr(side_by_side, name, stand_in)
+    side_by_side.follow_cells(theirs, 1, 2, Path("store"))
     assert left == [False], "it has not waited for the end"
     assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
     if ours.poll():
