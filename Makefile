@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNELS := $(wildcard src/bellnet/kernels/*.[ch])
+BUILT_FROM := build_kernels.py hatch_build.py $(wildcard src/bellnet/kernels/*.[ch] docs/explorer/*.* docs/explorer/js/*.js)
 EXTRAS := compare draw estimator experiments graphs pyg ray search testing test lint docs dist dev
 
 # uv does not read pip's settings. Hand them on, so that both installers look in the same places (and take the same
@@ -76,19 +76,26 @@ docs: $(VENV)/.with-docs  ## build the documentation into site/
 dist: $(VENV)/.with-dist  ## build wheel and sdist into dist/, and try the wheel in an environment with torch alone
 	rm -rf dist build/clean
 	$(BIN)/python -m build --no-isolation
+	@# Package indices accept manylinux tags only. Without a C compiler there is nothing to repair: the tag is "any".
+	for wheel in dist/*-linux_*.whl; do \
+	    [ -e "$$wheel" ] || continue; \
+	    PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist "$$wheel" || exit 1; \
+	    rm "$$wheel"; \
+	done
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv build/clean
 	@$(call install,build/clean/bin/python,dist/*.whl)
 	cd build && clean/bin/python -c 'import bellnet as bn; print(bn.EquivariantLinear("n n -> n n", 16, 32))'
 	cd build && clean/bin/bellnet plan "n n -> n n"
+	cd build && clean/bin/bellnet explore --out clean/explorer.html
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist site docs/auto_gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf src/bellnet/kernels/built
+	rm -rf src/bellnet/kernels/built src/bellnet/explorer.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that `make demo` does not wait for the linters; dev contains all others and stamps for them.
-$(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt build_kernels.py $(KERNELS)
+$(VENV)/.with-%: $(VENV)/.made pyproject.toml constraints.txt $(BUILT_FROM)
 	@$(call install,$(BIN)/python,-e ".[$*]")
 	@touch $(if $(filter dev,$*),$(EXTRAS:%=$(VENV)/.with-%),$@)
 

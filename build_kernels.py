@@ -11,12 +11,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNELS, BUILT = Path("src/bellnet/kernels"), "built"
 """A folder of their own, which is no package: among modules Python would take libraries for modules."""
@@ -84,18 +80,3 @@ def _digest(place: Path) -> int:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return int(module.digest(place))
-
-
-class BuildKernels(BuildHookInterface[Any]):
-    """What hatchling runs before it collects the files of a wheel."""
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and name what was made."""
-        if self.target_name != "wheel" or sys.platform == "win32":
-            return
-        where = Path(self.root) / KERNELS
-        made = compile_kernels(where, where / BUILT)
-        if made:
-            build_data["artifacts"] += [f"/{KERNELS}/{BUILT}/*.so"]
-            build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -9,9 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bellnet._utils.files import check_directory, words
 from bellnet.draw import check_path, save_figures
 from bellnet.errors import BellnetError, OptionError
-from bellnet.files import check_directory, words
 from experiments import config, graph_cells, message_passing, methods, search, verify
 from experiments.cell import Runnable
 from experiments.config import Cell, cells_of_table1, cells_of_table2, quick

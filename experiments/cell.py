@@ -140,10 +140,8 @@ class FromDataSet:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """The cell that `to_json` has written; what a later version has added is left out."""
-        kind: Any = cls
-        known = {each.name for each in fields(kind)}
-        return cls(**{name: value for name, value in found.items() if name in known})
+        """The cell that `to_json` has written."""
+        return cls(**found)
 
     def parcel(self) -> sets.tu.Parcel:
         """Its data set, for a machine that has no such folder."""

@@ -16,7 +16,7 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from bellnet.files import write_files
+from bellnet._utils.files import write_files
 from experiments.records import NAME as RECORDS
 from experiments.records import listed, not_written
 from experiments.team import this_team

@@ -177,9 +177,8 @@ class Cell:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Cell":
-        """The cell that `to_json` has written; what a later version has added is left out."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in found.items() if name in known})
+        """The cell that `to_json` has written."""
+        return cls(**found)
 
 
 QUICK_RATES = {("diagonal", 3): 0.005, ("singular", 1): 0.03}

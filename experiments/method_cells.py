@@ -122,12 +122,12 @@ class MethodCell(FromDataSet):
 
     def usual(self) -> "MethodCell":
         """The first split with the usual options and seed; the cell itself where these cannot be known."""
-        options = _pairs(self.how.usual_of(self.name)) if self.how.is_available else self.options
+        options = _pairs(self.how.usual()) if self.how.is_available else self.options
         return MethodCell(method=self.method, name=self.name, split=0, options=options)
 
     def settings(self) -> dict[str, Any]:
         """Everything that can be set, by name, apart from data set and split."""
-        return {**self.how.unsaid, **dict(self.options), "seed": self.seed, "held_out": self.held_out}
+        return {**dict(self.options), "seed": self.seed, "held_out": self.held_out}
 
     def changed(self, *, epochs: int | None = None, rate: float | None = None) -> "MethodCell":
         """The same with other epochs or another rate, where the method has such."""
@@ -141,7 +141,7 @@ class MethodCell(FromDataSet):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """The cell that `to_json` has written; what a later version has added is left out."""
+        """The cell that `to_json` has written."""
         if not isinstance(found.get("options"), Mapping):
             raise OptionError("This cell cannot be run: its options are no mapping.")
         return super().from_json(found)
@@ -160,7 +160,7 @@ def cells_of_methods(
     for each, how in several.items():
         how.check_extra(f"table3 --method {each}")
     return [
-        MethodCell(method=each, name=name, split=split, options=_pairs(how.usual_of(name)), seed=seed, data=data)
+        MethodCell(method=each, name=name, split=split, options=_pairs(how.usual()), seed=seed, data=data)
         for name in dict.fromkeys(names)
         for each, how in several.items()
         for split in dict.fromkeys(splits)

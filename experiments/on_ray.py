@@ -22,8 +22,8 @@ import torch
 
 import bellnet as bn
 from bellnet import data
+from bellnet._utils.files import write_files
 from bellnet.errors import DataError, OptionError
-from bellnet.files import write_files
 from experiments.cell import Runnable
 from experiments.display import Display
 from experiments.machine import circumstances, require

@@ -1,21 +1,27 @@
 """What was measured: one line of JSON for each epoch and one for each finished cell, in `records.jsonl`.
 
+Records that are complete may be compressed to `records.jsonl.gz`, which is read and never written.
+
 Lines are only ever appended, by one process at a time. Whatever happens while a line is written, the lines before it
 stay readable; a torn last line is not a record, and is cut off before anything is appended after it.
 """
 
+import gzip
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bellnet._utils.files import locked
 from bellnet.errors import DataError
-from bellnet.locks import Answer, lock
 
 NAME = "records.jsonl"
+ARCHIVE = "records.jsonl.gz"
+LOCK = ".records.lock"
 EPOCH, FINISHED = "epoch", "cell"
 _BLOCK = 2**16
 
@@ -62,26 +68,8 @@ class Records:
                 raise
 
     def read(self) -> list[dict[str, Any]]:
-        """All records, oldest first, without a torn last line."""
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as reason:
-            raise DataError(
-                f"{self.path} cannot be read: {reason.strerror or reason}.\nMend that, or choose another directory."
-            ) from reason
-        *lines, _ = content.split(b"\n")  # what has no line end is torn, or is just being written
-        found = {number: _parse(line) for number, line in enumerate(lines, 1) if line.strip()}
-        wrong = [number for number, record in found.items() if record is None]
-        if wrong:
-            what = f"line {wrong[0]} is not a record" if len(wrong) == 1 else f"lines {listed(wrong)} are not records"
-            raise DataError(
-                f"{self.path}: {what}.\nDelete {'it' if len(wrong) == 1 else 'them'} and run the same command again: "
-                "what a cell that is not finished lacks then is run again; a finished one keeps its result, and curves "
-                "and the best averaged epoch do without the line."
-            )
-        return [record for record in found.values() if record is not None]
+        """All records, oldest first, without a torn last line; those of a compressed archive come first."""
+        return [*_read(self.directory / ARCHIVE, gzip.open), *_read(self.path, open)]
 
     def repair(self) -> bool:
         """Cut off a torn last line; whether there was one."""
@@ -104,14 +92,15 @@ class Records:
 
     @contextmanager
     def _open(self, flags: int = 0) -> Iterator[tuple[int, bool]]:
-        """The file, open at its end, and whether it is locked, so that no other process writes; its errors in words."""
+        """The file, open at its end, and whether no other process writes to it; its errors in words."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o644)
-            try:
-                yield file, lock(file, wait=True) is Answer.TAKEN
-            finally:
-                os.close(file)
+            with locked(self.directory / LOCK, wait=True) as is_locked:
+                file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o644)
+                try:
+                    yield file, is_locked
+                finally:
+                    os.close(file)
         except OSError as reason:
             raise not_written(self.path, reason) from reason
 
@@ -133,6 +122,31 @@ def listed(numbers: Sequence[int]) -> str:
     """Numbers as one says them: "1, 2 and 3"."""
     *most, last = map(str, numbers)
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def _read(path: Path, opener: Callable[..., Any]) -> list[dict[str, Any]]:
+    """The records of a file, which may be missing."""
+    try:
+        with opener(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return []
+    except (EOFError, OSError, zlib.error) as reason:
+        raise DataError(
+            f"{path} cannot be read: {getattr(reason, 'strerror', None) or reason}.\n"
+            "Mend that, or choose another directory."
+        ) from reason
+    *lines, _ = content.split(b"\n")  # what has no line end is torn, or is just being written
+    found = {number: _parse(line) for number, line in enumerate(lines, 1) if line.strip()}
+    wrong = [number for number, record in found.items() if record is None]
+    if wrong:
+        what = f"line {wrong[0]} is not a record" if len(wrong) == 1 else f"lines {listed(wrong)} are not records"
+        raise DataError(
+            f"{path}: {what}.\nDelete {'it' if len(wrong) == 1 else 'them'} and run the same command again: "
+            "what a cell that is not finished lacks then is run again; a finished one keeps its result, and curves "
+            "and the best averaged epoch do without the line."
+        )
+    return [record for record in found.values() if record is not None]
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bellnet import files
+from bellnet._utils import files
 from bellnet.errors import DataError
 from experiments.plots import accuracy_curves, error_against_size, example_outputs, learning_curves
 from experiments.records import Records

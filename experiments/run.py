@@ -5,8 +5,6 @@ goes on from its last checkpoint the next time.
 """
 
 import multiprocessing
-import os
-import platform
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,9 +14,8 @@ from typing import Any
 
 import torch
 
+from bellnet._utils.files import check_directory, locked
 from bellnet.errors import DataError, OptionError
-from bellnet.files import check_directory
-from bellnet.locks import Answer, lock
 from experiments.cell import Runnable
 from experiments.display import Display
 from experiments.machine import require
@@ -36,28 +33,18 @@ def alone(directory: Path) -> Iterator[bool]:
     """Keep other runs out of a directory, which is made; whether that is so, for not every file system has locks."""
     make_usable(directory)
     path = directory / NAME
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as reason:
-        raise _unusable(path, reason) from reason
-    try:
-        answer = lock(file, wait=False)
-        if answer is Answer.BUSY:
+    with ExitStack() as stack:
+        try:
+            is_locked = stack.enter_context(locked(path, wait=False))
+        except TimeoutError as reason:
             raise OptionError(
-                f"{directory} is in use by {_holder(file)}: a second run there would record everything twice.\n"
+                f"{directory} is in use by another process: a second run there would record everything twice.\n"
                 "Wait until that one is done, or stop it and run the same command again: it goes on from there. Or "
                 "choose another directory with --out."
-            )
-        try:
-            os.ftruncate(file, 0)
-            os.lseek(file, 0, os.SEEK_SET)
-            os.write(file, f"process {os.getpid()} on {platform.node()}".encode())
+            ) from reason
         except OSError as reason:
             raise _unusable(path, reason) from reason
-        yield answer is Answer.TAKEN
-    finally:
-        # The file stays: between the moments in which one is unlocked and removed, another run may have opened it.
-        os.close(file)
+        yield is_locked
 
 
 def make_usable(directory: Path) -> None:
@@ -67,12 +54,6 @@ def make_usable(directory: Path) -> None:
         check_directory(directory)
     except OSError as reason:
         raise _unusable(directory, reason) from reason
-
-
-def _holder(file: int) -> str:
-    """Who has the lock, as far as that has been written yet."""
-    os.lseek(file, 0, os.SEEK_SET)
-    return os.read(file, 1000).decode(errors="replace") or "another process"
 
 
 def _unusable(path: Path, reason: OSError) -> OptionError:

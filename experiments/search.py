@@ -49,8 +49,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "degree_knots": (0, 16, 32),
     "networks": (1, 3),
 }
-"""The open questions, and for each its answers; the search begins with the first of each. New ones come last: recipes
-that were recorded before have no answer to them, and mean the first."""
+"""The open questions, and for each its answers; the search begins with the first of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +61,8 @@ class SearchCell(FromDataSet):
         repeat: Which draw of graphs, and of those that are measured on; also the seed of the fit.
         recipe: The answers to the questions of `SPACE`, in their order.
         graphs: How many training graphs are used.
-        judged: What chooses the epoch that a fit keeps: "misses" of what it holds out, or its "loss" in records from
-            before there was a choice. As the library does it: other records cannot be made again.
+        judged: What chooses the epoch of a fit: the "misses" on its validation set. Records of another criterion, as
+            the "loss", are kept apart and cannot be run again.
         epochs: Passes over them.
         table: Always "search".
         data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
@@ -73,7 +72,7 @@ class SearchCell(FromDataSet):
     repeat: int
     recipe: tuple[Any, ...]
     graphs: int
-    judged: str = "loss"
+    judged: str = JUDGED
     epochs: int = EPOCHS
     table: str = "search"
     data: Path | None = field(default=None, compare=False)
@@ -151,7 +150,7 @@ class SearchCell(FromDataSet):
 
 def answers_of(recipe: Sequence[Any]) -> dict[str, Any]:
     """The answers by the names of the questions."""
-    return beginning() | dict(zip(SPACE, recipe, strict=False))
+    return dict(zip(SPACE, recipe, strict=True))
 
 
 def options(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +214,7 @@ class SearchPlan:
         """All trainings of a recipe."""
         answers = tuple(recipe.values())
         return [
-            SearchCell(name=name, repeat=repeat, recipe=answers, graphs=SETS[name], judged=JUDGED, data=self.data)
+            SearchCell(name=name, repeat=repeat, recipe=answers, graphs=SETS[name], data=self.data)
             for name in self.names
             for repeat in range(self.repeats)
         ]
@@ -294,9 +293,9 @@ def _of(found: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float]
 def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     """All recipes that were measured, the best first, as a table in markdown."""
     by_recipe: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    several = len({_judged(record) for record in records}) > 1
+    several = len({record["config"]["judged"] for record in records}) > 1
     for record in records:
-        told = (f", judged by {_judged(record)}",) if several else ("",)
+        told = (f", judged by {record['config']['judged']}",) if several else ("",)
         by_recipe.setdefault((*told, *answers_of(record["config"]["recipe"]).values()), []).append(record)
     names = [name for name in SETS if any(record["config"]["name"] == name for record in records)]
     whole = {recipe: found for recipe, found in by_recipe.items() if all(_of(found, name, "last") for name in names)}
@@ -314,10 +313,6 @@ def search_table(records: Sequence[Mapping[str, Any]]) -> str:
     heads = ["recipe", *names, "mean", "mean of last epochs", "processor time, s"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     return "\n".join([*lines, *(line for _, line in sorted(rows, reverse=True))])
-
-
-def _judged(record: Mapping[str, Any]) -> str:
-    return str(record["config"].get("judged", "loss"))
 
 
 def _percent(values: Sequence[float]) -> str:

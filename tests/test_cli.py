@@ -239,13 +239,10 @@ def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys,
 
 
 def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path):
-    def forbid(path, flags, *mode, **options):
-        if flags & os.O_CREAT:
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path, flags, *mode, **options)
+    def forbid(path, *mode, **options):
+        raise PermissionError(13, "Permission denied", str(path))
 
-    real = os.open
-    monkeypatch.setattr(os, "open", forbid)
+    monkeypatch.setattr(os, "mkdir", forbid)
     monkeypatch.setattr("bellnet.draw.draw_basis", lambda *given, **options: pytest.fail("it was drawn"))
     code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
     assert (code, printed) == (2, "")

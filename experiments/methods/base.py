@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 from experiments.cell import Record
@@ -38,7 +37,6 @@ class Method(ABC):
         epochs_option: The option that says how many epochs there are; None if there are none.
         most_epochs: The most that there can be where that option says "auto"; None if it cannot.
         rate_option: The option that says how fast it learns; None if there is none.
-        unsaid: What options stand for where they are not said, since they came later than records.
     """
 
     title: str
@@ -46,15 +44,10 @@ class Method(ABC):
     epochs_option: str | None = None
     most_epochs: int | None = None
     rate_option: str | None = None
-    unsaid: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
     def usual(self) -> dict[str, Any]:
         """The options with their usual values. Numbers, words, None, and lists of these."""
-
-    def usual_of(self, name: str) -> dict[str, Any]:
-        """The same for a data set, where it makes a difference."""
-        return self.usual()
 
     @abstractmethod
     def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:

@@ -12,20 +12,12 @@ from experiments.methods.base import Method, Options, Task
 
 OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
-LATER: dict[str, Any] = {"node_channels": "diagonal", "degree_knots": 0, "networks": 1}
-"""Arguments that came after records were written, and what was done before: with that value they are no options."""
-ALONE = ("NCI1", "NCI109", "COLLAB")
-"""Data sets of which networks="auto" learns one network alone, as it was before there could be several: their options
-do not say how many there are."""
-MEANT = {"norm": "batch"}
-"""Arguments that became "auto" after records were written, and what that stands for here: options say that."""
 
 
 class Best(Method):
     """One recipe for all data sets: what a user gets."""
 
     title = "best"
-    unsaid = LATER
     packages = ("sklearn", "safetensors")
     epochs_option = "max_epochs"
     most_epochs = 60
@@ -36,13 +28,7 @@ class Best(Method):
         from bellnet.estimator import GraphClassifier
 
         found = GraphClassifier().get_params(deep=False)
-        found |= {name: meant for name, meant in MEANT.items() if found[name] == "auto"}
-        later = {name for name, before in LATER.items() if found[name] == before}
-        return {name: value for name, value in found.items() if name not in {*OURS, *later}}
-
-    def usual_of(self, name: str) -> dict[str, Any]:
-        """The default arguments, and for data sets that have one network in any case those from before."""
-        return {option: value for option, value in self.usual().items() if option != "networks" or name not in ALONE}
+        return {name: value for name, value in found.items() if name not in OURS}
 
     def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
         """Fit the training graphs, and classify the test graphs after every epoch, for the record alone."""

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-
-from bellnet.forks import lock_of_threads
+from threading import Lock
 
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux says how much a container may take."""
@@ -23,11 +22,22 @@ _USUAL = {_TRIM_THRESHOLD: 2**26, _MMAP_THRESHOLD: 2**25, _MMAP_MAX: 2**16}
 _KEPT = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
 
 
+def fork_safe_lock() -> Lock:
+    """A lock between threads that is free in a forked process: a fork waits until it is.
+
+    A fork copies only the thread that forks, so a lock that another thread holds would never be released in the copy.
+    """
+    made = Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=made.acquire, after_in_parent=made.release, after_in_child=made.release)
+    return made
+
+
 class _Keeping:
     """Who wants freed memory to be kept: so many calls for as long as they last, or the script for good."""
 
     def __init__(self) -> None:
-        self.lock, self.n_calls, self.for_good = lock_of_threads(), 0, False
+        self.lock, self.n_calls, self.for_good = fork_safe_lock(), 0, False
 
 
 _KEEPING = _Keeping()

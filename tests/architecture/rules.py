@@ -14,24 +14,21 @@ BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
 PARTS = {
     **BELOW,
     "combinatorics": set(),  # the standard library alone
-    "kernels": set(),  # plain C and what loads it
+    "kernels": {"errors", "tensors"},  # plain C, what loads it and what calls it
     "extras": {"errors"},
-    "locks": set(),  # the standard library alone
-    "files": {"locks"},
+    "_utils": {"errors"},
     "suggest": set(),  # the standard library alone
     "tensors": {*BELOW["tensors"], "memory"},
-    "execute": {*BELOW["execute"], "forks"},
+    "execute": {*BELOW["execute"], "memory"},
     "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "files", "suggest"},  # knows tensors, not layers
+    "data": {*BELOW["execute"], "extras", "_utils", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
-    "draw": {*BELOW["nn"], "extras", "files"},
-    "explorer": {"combinatorics", "errors", "spec"},  # its scripts do the rest, without Python
-    "estimator": {"errors", "extras", "data", "draw", "files", "memory", "public names"},
-    "commands": {"errors", "extras", "data", "files", "estimator", "explorer", "suggest", "public names"},
+    "draw": {*BELOW["nn"], "extras", "_utils"},
+    "estimator": {"errors", "extras", "data", "draw", "_utils", "memory", "public names"},
+    "commands": {"errors", "extras", "data", "_utils", "estimator", "spec", "suggest", "public names"},
     "cli": {"errors", "extras", "commands", "draw", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
-    "forks": set(),  # the standard library alone
-    "memory": {"forks"},
+    "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
 }
 
@@ -39,13 +36,14 @@ PARTS = {
 USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "draw", "data")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
+    "_utils": {"filelock"},
     "draw": {"matplotlib", "numpy"},
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
     "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
-    "data": {"networkx", "torch_geometric", "numpy", "scipy"},
+    "data": {"networkx", "torch_geometric", "numpy", "pooch", "scipy"},
 }
 OUTSIDE["__main__"] = {"bellnet_command"}
 OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
@@ -55,13 +53,12 @@ MADE_FOR = {
 }
 
 # The experiments are no part of the library: they use what users have, and helpers that write and lock files.
-HELPERS = {"bellnet.files", "bellnet.locks"}
+HELPERS = {"bellnet._utils.files"}
 AT_ONCE = {"torch"}
 ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
 ONLY_LATE |= {"torch_geometric", "torchmetrics"}
 MADE_FOR_LIGHTNING = {"checkpoints.py", "graph_module.py", "learner.py", "module.py"}
 
-LOCKS_OF_SYSTEMS = {"fcntl", "msvcrt"}
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"
 
@@ -161,8 +158,6 @@ def _judge(found: Import) -> Iterator[str]:
     top, _, rest = found.module.partition(".")
     if top == "bellnet":
         yield from _judge_inside(found, rest)
-    elif top in LOCKS_OF_SYSTEMS and found.part != "locks":
-        yield f"{found.where}: {found.part} must lock by bellnet.locks, not by {top}"
     elif top not in sys.stdlib_module_names:
         at_once = OUTSIDE.get(found.part, set()) | MADE_FOR.get(found.file, set())
         allowed = at_once | (LATE.get(found.part, set()) if found.late else set())
@@ -175,7 +170,7 @@ def _judge_inside(found: Import, rest: str) -> Iterator[str]:
     used = rest.split(".")[0] if rest else "public names"
     if used != found.part and used not in PARTS[found.part]:
         yield f"{found.where}: {found.part} must not import {found.module}"
-    if "public names" in PARTS[found.part] and "." in rest and used != found.part:
+    if "public names" in PARTS[found.part] and "." in rest and used not in (found.part, "_utils"):
         yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
     file = Path(found.file)
     if found.part == "execute" and file.stem in EXECUTORS:

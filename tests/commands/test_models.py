@@ -292,6 +292,38 @@ def test_what_cannot_be_done_is_said_with_exit_code_2(folder, tu_folder, tmp_pat
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("graphs.csv", b"graph,source,target\n0,1,2\n", "a table of text (CSV)"),
+        ("graphs.tsv", b"graph\tsource\n0\t1\n", "a table of text (CSV)"),
+        ("one.graphml", b'<?xml version="1.0"?><graphml></graphml>', "a GraphML file"),
+        ("unnamed", b'<?xml version="1.0"?><graphml></graphml>', "a GraphML file"),
+        ("TINY_A.txt", b"1, 2\n2, 1\n", "one file of the TU layout"),
+        ("graphs.json", b'{"nodes": []}', "a JSON file"),
+        ("MUTAG.tar.gz", b"\x1f\x8b\x08\x00", "an archive of another kind (gzip)"),
+        ("notes.txt", b"some words\n", "a text file"),
+        ("empty", b"", "an empty file"),
+        ("model", b"\x00\xff\x80", "a binary file"),
+    ],
+)
+def test_a_file_that_is_no_zip_is_called_what_it_seems_to_be(tmp_path, capsys, name, content, kind):
+    path = tmp_path / name
+    path.write_bytes(content)
+    code, printed, complaint = outcome(capsys, "fit", path, "--out", tmp_path / "m")
+    assert (code, printed) == (2, "")
+    assert f"{path} is not a zip; it seems to be {kind}.\n" in complaint
+    assert "expected a zip or a folder of the TU layout" in complaint
+    assert "a folder of GraphML files" in complaint
+    assert "damaged" not in complaint
+
+
+def test_a_zip_that_is_cut_off_is_called_so(tmp_path, capsys):
+    path = tmp_path / "TINY.zip"
+    path.write_bytes(b"PK\x03\x04 and no more")
+    assert "It is cut off or damaged; get it again." in outcome(capsys, "fit", path, "--out", tmp_path / "m")[2]
+
+
 def make_device(path):
     """The null device under another name."""
     try:
@@ -321,13 +353,10 @@ def test_what_is_not_a_file_is_refused_before_anything_is_computed(
 
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_a_place_that_is_read_only_is_found_before_anything_is_computed(folder, tmp_path, capsys, monkeypatch, command):
-    def forbid(path, flags, *mode, **options):
-        if flags & os.O_CREAT:
-            raise OSError(errno.EROFS, "Read-only file system", str(path))
-        return real(path, flags, *mode, **options)
+    def forbid(path, *mode, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    real = os.open
-    monkeypatch.setattr(os, "open", forbid)
+    monkeypatch.setattr(os, "mkdir", forbid)
     words = ["fit", folder] if command == "fit" else ["predict", tmp_path / "no model", folder]
     code, _, complaint = outcome(capsys, *words, "--out", tmp_path / "new")
     assert code == 2
@@ -493,7 +522,7 @@ def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewher
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BELLNET_DATA", str(tu_folder.parent))
-    monkeypatch.setattr("bellnet.data.tu.fetch.urlopen", lambda *asked, **options: pytest.fail("it was asked for"))
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", lambda *asked, **options: pytest.fail("it was asked for"))
     code, _, complaint = outcome(capsys, "fit", name, "--out", tmp_path / "model")
     assert code == 2
     assert complaint == (
@@ -501,3 +530,15 @@ def test_a_name_that_is_neither_a_path_nor_a_data_set_is_not_looked_for_elsewher
         "Give a zip or folder of the TU layout, a folder of GraphML files, or the name of a data set: one in the "
         "folder BELLNET_DATA, or of the TU collection, such as MUTAG.\n"
     )
+
+
+def test_numbers_in_place_of_classes_are_refused_with_the_option_for_them(folder, tmp_path, capsys):
+    rows = (folder / "labels.csv").read_text().splitlines()
+    table = tmp_path / "numbers.csv"
+    table.write_text("\n".join([rows[0], *(f"{row.split(',')[0]},{at / 10}" for at, row in enumerate(rows[1:]))]))
+    words = ["fit", folder, "--labels", table, "--out", tmp_path / "m", *QUICK]
+    code, _, complaint = outcome(capsys, *words)
+    assert code == 2
+    assert "--regression" in complaint
+    assert not (tmp_path / "m").exists()
+    assert outcome(capsys, *words, "--regression")[0] == 0

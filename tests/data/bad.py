@@ -144,6 +144,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "room for a single knot": lambda: Encoding.fit([PATH], degree_knots=1),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
+    "a feature beyond float32": lambda: Encoding(node_features=1).encode(
+        [Graph(2, EDGES, node_features=torch.tensor([[1.0], [1e39]], dtype=torch.float64))]
+    ),
     "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
     "a place for nodes nobody knows": lambda: Encoding().encode([PATH], node_channels="tensor"),
     "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="apart"),
@@ -176,9 +179,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "an encoding that is no JSON": lambda: Encoding.from_json("{"),
     "an encoding of brackets": lambda: Encoding.from_json("[" * 100_000),
     "an encoding of something else": lambda: Encoding.from_json('{"format": "recipe"}'),
-    "an encoding of the future": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
-    "an encoding of the past": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
-    "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 2}'),
+    "an encoding of another version": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
+    "an encoding without a version": lambda: Encoding.from_json('{"format": "bellnet encoding"}'),
+    "an encoding with other fields": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 1}'),
     "an encoding with other columns": lambda: Encoding.from_json(
         Encoding().to_json().replace('"texts": []', '"text": []')
     ),
@@ -439,6 +442,19 @@ CASES: dict[str, Callable[[Path], object]] = {
     **{name: (lambda place, call=call: call()) for name, call in OBJECTS.items()},
     **TABLES,
 }
+
+OF_OPTIONS = {
+    *("an adjacency of another name", "another fate of unknown labels", "less than no features", "half a feature"),
+    *("labels to know in a list", "labels to know that are not sorted", "labels of edges to know in a list"),
+    *("a column without labels to know", "columns that are none", "texts that are none", "a name for two features"),
+    *("a number for yes or no", "degrees without deviation", "degrees of another kind", "a single knot"),
+    *("room for a single knot", "a layout nobody knows", "a place for nodes nobody knows", "nothing to stand apart"),
+    *("pairs in the labels of nodes apart", "names for a loader that has an encoding"),
+    *("names for problems with an encoding", "half a batch", "no entries", "more than all is waste"),
+    *("a layout nobody knows for a loader", "a place for nodes nobody knows for a loader", "a bound that is none"),
+    "a ratio that is no number",
+}
+"""The cases that are an `OptionError`; all others are a `DataError`."""
 
 
 def words_of_cases() -> dict[str, str]:

@@ -258,3 +258,38 @@ def test_an_attribute_of_as_many_edges_as_nodes_belongs_where_other_graphs_say()
     found = as_graphs([ring, path])
     assert found[0].edge_features.flatten().tolist() == [1, 2, 3]
     assert found[0].node_features is None
+
+
+@pytest.mark.parametrize("value", [1e38, -1e300, 2**63, -(10**30), 1.7e308])
+def test_each_finite_number_of_64_bits_is_a_feature_and_no_warning_is_given(value):
+    graph = molecule(mass=value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = as_graph(graph)
+    assert read.columns.node == ("charge", "mass")
+    assert read.node_features[:, 1].tolist() == [float(value)] * 3
+
+
+@pytest.mark.parametrize("layout", ["padded", "sparse"])
+def test_a_feature_that_does_not_fit_the_type_of_a_batch_is_refused_by_name_and_value(layout):
+    graphs = [molecule(mass=1.0), molecule(mass=2.0)]
+    graphs[1].nodes[2]["mass"] = 1e39
+    encoding = Encoding.fit(graphs)
+    with pytest.raises(DataError) as caught:
+        encoding.encode(graphs, layout=layout)
+    assert str(caught.value).startswith(
+        "Encoding.encode(graphs): node feature 'mass' of node 2 of graphs[1] is 1e+39, which does not fit torch.float32"
+    )
+    assert encoding.encode(graphs, layout=layout, dtype=torch.float64).values.max() == 1e39
+    graphs[1].nodes[2]["mass"] = 1.0
+    graphs[1].edges[1, 2]["length"] = -1e39
+    with pytest.raises(
+        DataError, match=r"edge feature 'length' of edge .* of graphs\[1\] is -1e\+39, which does not fit"
+    ):
+        encoding.encode(graphs, layout=layout)
+
+
+def test_a_feature_without_a_name_that_does_not_fit_is_refused_by_its_column():
+    graph = Graph(2, [[], []], node_features=torch.tensor([[0.0, 1.0], [0.0, 1e39]], dtype=torch.float64))
+    with pytest.raises(DataError, match=r"node feature 1 of node 1 of graphs\[0\] is 1e\+39, which does not fit"):
+        to_padded([graph])

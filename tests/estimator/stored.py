@@ -1,4 +1,4 @@
-"""Files of models, changed: to something that cannot be, or to what earlier versions wrote."""
+"""Files of models, changed."""
 
 import json
 import struct
@@ -21,20 +21,3 @@ def changed(file, change):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     file.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
-
-
-def as_before_checksums(described):
-    """The form of files of version 2."""
-    described["version"] = 2
-    del described["checksum"], described["options"]["max_gigabytes"]
-
-
-def as_before(version, *options):
-    """The form of files of a version that did not know some options."""
-
-    def change(described):
-        described["version"] = version
-        for option in options:
-            del described["options"][option]
-
-    return change

@@ -1,8 +1,6 @@
-"""Attributes of graphs of other libraries: the estimators use them, and files of old use what they always used."""
+"""Attributes of graphs of other libraries: the estimators use them."""
 
-import json
 import warnings
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -10,14 +8,44 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bellnet.data import as_graph, as_graphs, graphml
+from bellnet.data import as_graph, as_graphs
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import load
-from tests.estimator.old_graphs import LISTS, clouds, molecules
 from tests.estimator.small import LEARNS, classifier, regressor
 
-OLD = Path(__file__).parent / "old"
 ANSWERS = [number % 2 for number in range(12)]
+
+
+def molecules(count=12):
+    """networkx graphs with texts and numbers on nodes and edges, none of them under a usual name."""
+    graphs = []
+    for number in range(count):
+        graph = nx.cycle_graph(4 + number % 3)
+        for node in graph:
+            graph.nodes[node].update(element="CNO"[(node + number) % 3], charge=0.1 * node - 0.2)
+        for place, edge in enumerate(graph.edges):
+            graph.edges[edge].update(bond=["single", "double"][place % 2], length=1.0 + 0.1 * place)
+        if number % 2:
+            graph.add_edge(0, 2, bond="single", length=1.5)
+        graphs.append(graph)
+    return graphs
+
+
+def clouds(count=12):
+    """`Data` with x, and with positions and numbers of elements besides."""
+    found = []
+    for graph in molecules(count):
+        index = torch.tensor([*graph.edges]).T
+        n = len(graph)
+        found.append(
+            Data(
+                x=torch.arange(2.0 * n).reshape(n, 2) / n,
+                pos=torch.arange(3.0 * n).reshape(n, 3),
+                z=torch.arange(n),
+                edge_index=torch.cat([index, index.flip(0)], 1),
+            )
+        )
+    return found
 
 
 def test_what_only_an_attribute_tells_is_learned():
@@ -79,33 +107,6 @@ def test_the_encoding_of_the_fit_says_what_is_read_when_predicting(tmp_path):
         again.predict(graphs)
 
 
-@pytest.mark.parametrize("name", LISTS)
-def test_a_file_of_old_predicts_what_it_predicted(name):
-    said = json.loads((OLD / "said.json").read_text())[name]
-    model = load(OLD / f"{name}.safetensors")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = model.predict_proba(LISTS[name]())[:, 1]
-    np.testing.assert_allclose(found, said, rtol=1e-6)
-
-
-def test_a_file_of_old_predicts_the_same_for_graphs_that_were_read_with_their_attributes(tmp_path):
-    said = json.loads((OLD / "said.json").read_text())["molecules"]
-    model = load(OLD / "molecules.safetensors")
-    np.testing.assert_allclose(model.predict_proba(as_graphs(molecules()))[:, 1], said, rtol=1e-6)
-    for number, graph in enumerate(molecules()):
-        nx.write_graphml(graph, tmp_path / f"{number:02}.graphml")
-    np.testing.assert_allclose(model.predict_proba(graphml.load(tmp_path).graphs)[:, 1], said, rtol=1e-6)
-
-
-def test_a_file_of_old_can_be_written_anew(tmp_path):
-    model = load(OLD / "usual.safetensors")
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.encoding_ == model.encoding_
-    assert np.array_equal(again.predict_proba(LISTS["usual"]()), model.predict_proba(LISTS["usual"]()))
-
-
 def test_edge_labels_that_are_missing_are_said():
     model = classifier().fit(molecules(), ANSWERS)
     bare = as_graph(torch.ones(3, 3))
@@ -119,3 +120,46 @@ def test_edge_labels_that_are_missing_are_said():
 def test_names_that_are_none_are_refused():
     with pytest.raises(OptionError, match=r"node must be the name or names of attributes, or None, not 3\."):
         classifier(node=3).fit(molecules(), ANSWERS)
+
+
+def weighed(unit, count=24):
+    """Paths of two classes, which the mass of their nodes distinguishes."""
+    graphs = []
+    for number in range(count):
+        graph = nx.path_graph(4 + number % 3)
+        for node in graph:
+            graph.nodes[node]["mass"] = unit * (1 + number % 2 + node / 10)
+        graphs.append(graph)
+    return graphs, [number % 2 for number in range(count)]
+
+
+@pytest.mark.parametrize("unit", [2.0**127, 2.0**1021, 2.0**-600])
+def test_the_unit_of_a_feature_changes_nothing(unit):
+    (plain, answers), (graphs, _) = weighed(1.0), weighed(unit)
+    expected = classifier().fit(plain, answers)
+    model = classifier().fit(graphs, answers)
+    assert "node feature mass" in model.encoding_.names
+    assert np.array_equal(model.predict_proba(graphs), expected.predict_proba(plain))
+
+
+def test_a_large_feature_that_is_the_same_everywhere_becomes_zero():
+    graphs, answers = weighed(1.0)
+    for graph in graphs:
+        nx.set_node_attributes(graph, 1e38 / 3, "mass")
+    model = classifier().fit(graphs, answers)
+    scaled = model.scaling_.apply("fit", as_graphs(graphs), model.encoding_)
+    assert max(float(graph.node_features.abs().max()) for graph in scaled) < 1e-6
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_a_feature_that_does_not_fit_after_scaling_is_refused_by_name_and_value(make):
+    graphs, answers = weighed(1.0)
+    model = make().fit(graphs, answers)
+    others, _ = weighed(1.0)
+    others[3].nodes[2]["mass"] = 1e39
+    name = type(model).__name__
+    words = r"node feature 'mass' of node 2 of graphs\[3\] is 1e\+39, which is .* after scaling"
+    with pytest.raises(DataError, match=rf"^{name}\.predict\(graphs\): {words} and does not fit float32\.\n"):
+        model.predict(others)
+    with pytest.raises(DataError, match=rf"^{name}\.fit\(validation_data=\(graphs, y\)\): {words}"):
+        make().fit(graphs, answers, validation_data=(others, answers))

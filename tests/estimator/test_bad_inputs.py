@@ -1,5 +1,7 @@
 """A battery of what cannot be learned from, each with the words that say so."""
 
+import datetime
+from decimal import Decimal
 from fractions import Fraction
 
 import networkx
@@ -361,3 +363,76 @@ def test_graphs_that_cannot_be_predicted_are_found_and_can_be_left_out(fitted):
         fitted.predict(graphs)
     with pytest.raises(DataError, match=r"has no nodes.\n.*: bellnet.data.problems\(graphs\) has the places of all\."):
         fitted.predict(graphs[:12] + graphs[13:14])
+
+
+DAY = datetime.datetime(2024, 1, 1)
+NOT_CLASSES = {
+    "an integer and a text": ([0, "1"] * 6, "int and str"),
+    "a text and a boolean": (["a", True] * 6, "bool and str"),
+    "the same as objects": (np.array([0, "1"] * 6, dtype=object), "int and str"),
+    "datetimes": ([DAY, DAY.replace(year=2025)] * 6, "datetime"),
+    "datetimes of numpy": (np.array(["2024-01-01", "2025-01-01"] * 6, dtype="datetime64[D]"), "datetime64[D]"),
+    "durations of numpy": (np.array([1, 2] * 6, dtype="timedelta64[s]"), "timedelta64[s]"),
+    "decimals": ([Decimal(1), Decimal(2)] * 6, "Decimal"),
+    "objects": ([object, int] * 6, "type"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_CLASSES)
+def test_labels_that_are_not_documented_are_refused_with_their_types(name):
+    labels, got = NOT_CLASSES[name]
+    with pytest.raises(DataError) as caught:
+        classifier().fit(GRAPHS, labels)
+    assert str(caught.value) == (
+        "GraphClassifier.fit(graphs, y): y must hold classes of one type, all integers, all strings or all booleans; "
+        f"got {got}.\nConvert them, for instance to strings: y = [str(label) for label in y]."
+    )
+
+
+def test_mixed_labels_of_nodes_are_refused_also_beside_unknown_ones():
+    graphs = GRAPHS[:2]
+    first, second = (np.zeros(graph.n, dtype=int) for graph in graphs)
+    with pytest.raises(DataError, match=r"y must hold classes of one type, .*; got int and str\.\n"):
+        classifier(target="node").fit(graphs, [first, second.astype(str)])
+    mixed = [[0, "1", None, *first[3:].tolist()], [None] * graphs[1].n]
+    with pytest.raises(DataError, match=r"y must hold classes of one type, .*; got int and str\.\n"):
+        classifier(target="node").fit(graphs, mixed)
+
+
+def test_mixed_labels_are_refused_in_a_score():
+    model = classifier().fit(GRAPHS, LABELS)
+    with pytest.raises(DataError, match=r"^GraphClassifier\.score\(graphs, y\): y must hold classes of one type"):
+        model.score(GRAPHS, [0, "1"] * 6)
+
+
+NUMBERS = {
+    "texts of fractions": [str(number / 10) for number in range(12)],
+    "texts of few fractions": ["0.5", "1"] * 6,
+    "a class for each graph": list(range(12)),
+    "more than ten classes, more than half of the graphs": [*range(11), 0],
+    "names, one for each graph": [f"graph {number}" for number in range(12)],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_labels_that_seem_to_be_targets_of_a_regression_are_refused_with_the_way_out(name):
+    with pytest.raises(DataError, match=r"GraphClassifier\.fit\(graphs, y\): y .*\n.*GraphRegressor.*--regression"):
+        classifier().fit(GRAPHS, NUMBERS[name])
+
+
+@pytest.mark.parametrize(
+    ("labels", "count"),
+    [
+        ([0, 1], 2),
+        ([0, 1, 2, 0], 3),
+        (["1", "2", "3"], 3),
+        (["1.0", "2.0"] * 2, 2),
+        (["v1.5", "0.5"] * 2, 2),
+        (list(range(10)), 10),
+        ([*range(11)] * 2, 11),
+    ],
+    ids=str,
+)
+def test_few_graphs_of_several_classes_can_be_classified(labels, count):
+    graphs = (GRAPHS * 2)[: len(labels)]
+    assert len(classifier(max_epochs=1).fit(graphs, labels).classes_) == count

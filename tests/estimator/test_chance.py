@@ -2,12 +2,16 @@
 
 import copy
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from bellnet.cli import main
+from bellnet.estimator import GraphClassifier, GraphRegressor
 from bellnet.estimator.training import Bar
 from tests.estimator.small import classifier, leaves
 
@@ -90,3 +94,26 @@ def test_a_fitted_network_with_dropout_can_be_copied_pickled_and_trained_on():
             said.append(net.train()(batch, graphs))
         assert torch.equal(said[0], said[1])
         assert not torch.equal(said[0], said[2])
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def paragraph(text, start):
+    """The words from a start to the next empty line or argument."""
+    _, found, rest = text.partition(start)
+    assert found, start
+    return " ".join(re.split(r"\n\s*\n|\n +\w+: ", rest)[0].split())
+
+
+def test_each_promise_of_the_same_model_names_the_number_of_threads(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    promises = [
+        *(paragraph(kind.__doc__, "random_state: ") for kind in (GraphClassifier, GraphRegressor)),
+        paragraph(capsys.readouterr().out, "--seed N "),
+        paragraph((ROOT / "docs" / "classifier.md").read_text(), "The same `random_state` gives"),
+        paragraph((ROOT / "docs" / "scaling.md").read_text(), "draw no random numbers"),
+    ]
+    for words in promises:
+        assert "number of torch threads" in words, words

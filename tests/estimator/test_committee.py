@@ -13,7 +13,7 @@ from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.committee import Committee
 from bellnet.estimator.nets import LabelNet
 from tests.estimator.small import classifier, leaves, regressor
-from tests.estimator.stored import as_before, changed
+from tests.estimator.stored import changed
 
 
 def alone(model, place):
@@ -201,22 +201,3 @@ def test_a_file_whose_networks_contradict_its_options_is_refused(tmp_path):
     changed(tmp_path / "model", lambda described: described["options"].update(networks=3))
     with pytest.raises(DataError, match="networks must be what its options allow, not 2"):
         load(tmp_path / "model")
-
-
-def test_files_and_pickles_from_before_there_could_be_several_networks_have_one(tmp_path):
-    graphs, labels = leaves()
-    model = classifier(networks=1).fit(graphs, labels)
-    model.save(tmp_path / "model")
-
-    def of_version_9(described):
-        as_before(9, "networks")(described)
-        del described["networks"]
-
-    changed(tmp_path / "model", of_version_9)
-    again = load(tmp_path / "model")
-    state = {name: value for name, value in model.__getstate__().items() if name not in ("networks", "networks_")}
-    older = type(model).__new__(type(model))
-    older.__setstate__(state)
-    for one in (again, older):
-        assert (one.networks, one.networks_, clone(one).networks) == (1, 1, 1)
-        assert np.array_equal(one.predict_proba(graphs), model.predict_proba(graphs))

@@ -11,7 +11,6 @@ from bellnet.data import undirected
 from bellnet.errors import OptionError, SizesError
 from bellnet.estimator import cost, load
 from tests.estimator.small import classifier, leaves, regressor
-from tests.estimator.stored import as_before_checksums, changed
 
 LARGE = 20_000
 
@@ -184,10 +183,7 @@ def test_a_bound_that_is_none_is_refused(value):
         regressor(max_gigabytes=value).fit(graphs, labels)
 
 
-def test_the_bound_is_in_the_file_and_need_not_be_in_old_ones(tmp_path):
+def test_the_bound_is_in_the_file(tmp_path):
     graphs, labels = leaves()
     classifier(max_gigabytes=2.5).fit(graphs, labels).save(tmp_path / "model")
     assert load(tmp_path / "model").max_gigabytes == 2.5
-    changed(tmp_path / "model", as_before_checksums)
-    with pytest.warns(UserWarning, match="no checksum"):
-        assert load(tmp_path / "model").max_gigabytes is None

@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from bellnet.estimator.blueprint import Blueprint
 from bellnet.estimator.files import checksum
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor, with_features
-from tests.estimator.stored import as_before_checksums, changed
+from tests.estimator.stored import changed
 
 
 @pytest.fixture(scope="module")
@@ -196,15 +195,20 @@ def test_the_change_of_a_file_works(file, fitted, featured):
     ("change", "said"),
     [
         (
-            lambda d: d.update(version=1),
-            r"this file has version 1, but here only versions 2 to 10 can be read; it was written",
+            lambda d: d.update(version=2),
+            "expected a file of format version 1, got version 2; it was written by bellnet",
         ),
-        (lambda d: d.update(version=11), r"this file has version 11, but here only versions 2 to 10 can be read"),
-        (lambda d: d.update(version=[3]), r"this file has version \[3\], but here only versions 2 to 10 can be read"),
+        (lambda d: d.update(version=[3]), r"expected a file of format version 1, got version \[3\]"),
+        (lambda d: d.update(version=True), "expected a file of format version 1, got version True"),
+        (lambda d: d.pop("version"), "expected a file of format version 1, got version None"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
+        (lambda d: d.pop("layout"), "it has no 'layout'"),
+        (lambda d: d.pop("networks"), "it has no 'networks'"),
+        (lambda d: d.pop("n_nodes"), "it has no 'n_nodes'"),
+        (lambda d: d.update(n_nodes=None), "n_nodes must be the fewest and the most nodes of a graph, not None"),
         (
             lambda d: d.update(instead='{"format": ' + "[" * 10**5),
-            "the JSON in this file is nested too deeply to be read",
+            "cannot be read: this is JSON nested too deeply to be read",
         ),
         (lambda d: d.update(encoding="[" * 10**5), "this is JSON nested too deeply to be read"),
         (lambda d: d.update(format="other"), "not one of a bellnet estimator"),
@@ -216,10 +220,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["options"].update(channels=[5]), "its tensors are not those of the network that it describes"),
         (lambda d: d["options"].update(channels=[10**9]), "it describes at least 14000000016 weights but holds"),
         (lambda d: d["options"].update(hidden=[10**9]), "it describes at least .* weights but holds"),
-        (lambda d: d["options"].update(hidden=[10**30]), r"hidden\[0\] must be below 2\*\*31; it is larger"),
+        (lambda d: d["options"].update(hidden=[2**31]), r"hidden\[0\] must be below 2\*\*31; it is larger"),
         (lambda d: d["options"].update(channels=[1] * 10**6), "it describes 1000002 layers but holds 7 tensors"),
         (lambda d: encoded(d, edge_features=10**9), "it describes at least .* weights but holds"),
-        (lambda d: encoded(d, node_features=10**30), "it scales 3 node features, but encodes 10{30}"),
+        (lambda d: encoded(d, node_features=10**18), "it scales 3 node features, but encodes 10{18}"),
         (lambda d: encoded(d, node_labels=[2**63]), "node_labels must be a tuple of whole numbers of 64 bits"),
         (lambda d: d["options"].update(channels="wide"), "channels must be the widths of the layers"),
         (lambda d: d["options"].update(target="world"), "target must be one of 'graph', 'node', 'edge', not 'world'"),
@@ -231,14 +235,14 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["labels"].update(kind="object", names=["b", "a"]), "its classes must be sorted, and each there"),
         (lambda d: d.update(labels={"kind": "int64", "names": [1, 1]}), "its classes must be sorted, and each there"),
         (lambda d: d.update(labels={"kind": "int64", "names": [1, 1.5]}), "its classes must be numbers of type int64"),
-        (lambda d: d.update(labels={"kind": "int64", "names": [1, 10**30]}), "its classes must be numbers of type int"),
+        (lambda d: d.update(labels={"kind": "int64", "names": [1, 2**63]}), "its classes must be numbers of type int"),
         (lambda d: d.update(labels={"kind": "int8", "names": [1, 300]}), "its classes must be numbers of type int8"),
         (lambda d: d.update(labels={"kind": "int8", "names": [0, True]}), "its classes must be numbers of type int8"),
         (lambda d: d.update(labels={"kind": "uint8", "names": [-1, 3]}), "its classes must be numbers of type uint8"),
         (lambda d: d.update(labels={"kind": "bool", "names": ["a", "b"]}), "its classes must be numbers of type bool"),
         (lambda d: d.update(labels={"kind": "bool", "names": [0, 1]}), "its classes must be numbers of type bool"),
-        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.nan]}), "must be numbers of type float64"),
-        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.inf]}), "must be numbers of type float64"),
+        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.nan]}), r"labels\.names\[1\] must be a fin"),
+        (lambda d: d.update(labels={"kind": "float64", "names": [1, math.inf]}), r"labels\.names\[1\] must be a fin"),
         (lambda d: d.update(labels={"kind": "float32", "names": [1, 1e300]}), "must be numbers of type float32"),
         (lambda d: d.update(labels={"kind": "float64", "names": [1, [2]]}), "must be numbers of type float64"),
         (lambda d: d["options"].update(class_weight="foo"), "class_weight must be None, 'balanced' or a dict"),
@@ -252,8 +256,8 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d.update(scaling={"node": 3, "edge": None}), "a scaling must have mean and scale"),
         (lambda d: d.update(scaling={"node": {"mean": "x", "scale": []}, "edge": None}), "must be lists of numbers"),
         (lambda d: d.update(scaling=7), "must be for node and edge"),
-        (lambda d: d["scaling"]["node"].update(mean=[0.0, math.nan, 0.0]), "the numbers of a scaling must be finite"),
-        (lambda d: d["scaling"]["node"].update(scale=[1.0, 0.0, 1.0]), "and scales positive, but this is"),
+        (lambda d: d["scaling"]["node"].update(mean=[0.0, math.nan, 0.0]), r"scaling\.node\.mean\[1\] must be a"),
+        (lambda d: d["scaling"]["node"].update(scale=[1.0, 0.0, 1.0]), "the scales of a scaling must be positive, but"),
         (lambda d: d["scaling"]["node"].update(scale=[1.0]), "it has 3 means and 1 scales"),
         (lambda d: d["scaling"].update(node={"mean": [0.0], "scale": [1.0]}), "scales 1 node features, but encodes 3"),
         (lambda d: d["scaling"].update(edge={"mean": [0.0], "scale": [1.0]}), "scales 1 edge features, but encodes 0"),
@@ -335,15 +339,6 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
         load(file, device="meta")
     with pytest.raises(OptionError, match=r"GraphClassifier\.predict\(graphs\): device is 'cuda:99', but there is no"):
         load(file).set_params(device="cuda:99").predict(featured)
-
-
-def test_a_file_from_before_checksums_is_read_with_a_warning(file, featured, fitted):
-    changed(file, as_before_checksums)
-    with pytest.warns(UserWarning, match=r"has no checksum, so damage would not be seen.*\nSave it again") as caught:
-        model = load(file)
-    assert caught[0].filename == __file__
-    assert np.array_equal(model.predict_proba(featured), fitted.predict_proba(featured))
-    assert model.get_params() == fitted.get_params()
 
 
 def everything(model):
@@ -492,60 +487,3 @@ def test_options_that_a_fit_could_have_are_saved_and_loaded(fitted, tmp_path, op
     model.save(tmp_path / "model")
     found = load(tmp_path / "model", device=model.device if model.device == "auto" else "cpu")
     assert {**found.get_params(), "device": model.device} == model.get_params()
-
-
-def left_by_an_older_version(path, *, hours=2.0):
-    """A part as saves wrote them before parts were locked, killed that long ago."""
-    path.write_bytes(b"half of a model")
-    os.utime(path, (time.time() - 3600 * hours,) * 2)
-    return path
-
-
-def test_what_a_killed_save_of_an_older_version_has_left_goes_with_the_next_save(fitted, tmp_path):
-    for ending in ("0123abcd", "deadbeef", "a0000000"):
-        left_by_an_older_version(tmp_path / f".model.{ending}")
-    fitted.save(tmp_path / "model")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
-def test_it_is_looked_for_where_a_link_leads_as_older_versions_did(fitted, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "model")
-    beside_the_link = left_by_an_older_version(tmp_path / ".link.0123abcd")
-    left_by_an_older_version(tmp_path / "elsewhere" / ".model.0123abcd")
-    fitted.save(tmp_path / "link")
-    assert beside_the_link.exists()
-    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["model"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links, pipes and locks are those of POSIX")
-def test_what_an_older_version_may_be_writing_or_never_wrote_stays(fitted, tmp_path):
-    import fcntl
-
-    left_by_an_older_version(tmp_path / ".model.0123abce", hours=0.5)
-    strangers = ["another.0123abcd", "model.0123abc", "model.0123abcde", "model.0123ABCD", "model.0123abcg"]
-    strangers += ["model.20240101", "model.0123abcd.txt", "model_0123abcd", "model.safetensors.0123abcd"]
-    for name in strangers:
-        left_by_an_older_version(tmp_path / f".{name}", hours=9999)
-    left_by_an_older_version(tmp_path / "model.0123abcd")
-    left_by_an_older_version(tmp_path / "precious")
-    (tmp_path / ".model.aaaaaaaa").symlink_to("precious")
-    (tmp_path / ".model.bbbbbbbb").mkdir()
-    os.mkfifo(tmp_path / ".model.cccccccc")
-    for kind in "bc":
-        os.utime(tmp_path / f".model.{kind * 8}", (0, 0))
-    with left_by_an_older_version(tmp_path / ".model.dddddddd").open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        before = {path.name for path in tmp_path.iterdir()}
-        fitted.save(tmp_path / "model")
-    assert {path.name for path in tmp_path.iterdir()} == before | {"model"}
-    assert (tmp_path / "precious").read_bytes() == b"half of a model"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
-def test_what_a_save_of_another_user_has_left_stays(fitted, tmp_path):
-    left = left_by_an_older_version(tmp_path / ".model.0123abcd")
-    os.chown(left, 1234, 2345)
-    fitted.save(tmp_path / "model")
-    assert left.exists()

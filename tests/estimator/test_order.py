@@ -1,8 +1,5 @@
 """Networks over triples of nodes: what they tell apart, what they refuse, and that files carry them."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,10 +8,8 @@ import bellnet as bn
 from bellnet.data import generated
 from bellnet.errors import OptionError, SizesError
 from bellnet.estimator import cost, load, triples
-from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.labels import count_labels
 from tests.estimator.small import classifier, leaves, regressor
-from tests.estimator.stored import as_before, changed
 from tests.estimator.test_cost import Largest, path_graph
 
 SOLVES = {"channels": (16, 16), "hidden": (32,), "batch_size": 4, "max_epochs": 30, "learning_rate": 0.005}
@@ -48,28 +43,6 @@ def test_order_3_says_the_same_of_a_graph_alone_and_among_others(make, target, t
     assert again.order == 3
     for one, other in zip(getattr(again, "predict_proba", again.predict)(graphs), say(graphs), strict=True):
         assert np.array_equal(one, other)
-
-
-def test_a_file_from_before_there_were_orders_has_order_2(tmp_path):
-    graphs, labels = leaves()
-    model = classifier().fit(graphs, labels)
-    model.save(tmp_path / "model")
-    changed(tmp_path / "model", as_before(4, "order"))
-    again = load(tmp_path / "model")
-    assert again.order == 2
-    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
-
-
-def test_a_file_from_when_triples_were_held_throughout_predicts_what_it_did_and_is_saved_again(tmp_path):
-    old = Path(__file__).parent / "old"
-    model, graphs = load(old / "triples.safetensors"), leaves(8)[0]
-    assert isinstance(model.net_.net, FormerTripleNet)
-    said = json.loads((old / "said.json").read_text())["triples"]
-    np.testing.assert_allclose(model.predict_proba(graphs)[:, 1], said, rtol=1e-9)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
-    assert isinstance(model.fit(graphs, leaves(8)[1]).net_.net, triples.TripleNet)
 
 
 @pytest.mark.parametrize("given", [2, (2, 3)])

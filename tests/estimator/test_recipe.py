@@ -1,8 +1,5 @@
 """What the estimators do where nothing else is asked of them: layout, epochs, norms, sizes."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +9,7 @@ from bellnet.data import generated, undirected
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
 from tests.estimator.small import classifier, leaves, stars_and_paths
-from tests.estimator.stored import as_before, changed
+from tests.estimator.stored import changed
 
 SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "networks": 1, "verbose": False}
 """The usual recipe, but narrow, alone and soon over."""
@@ -73,14 +70,6 @@ def test_what_is_normalised_follows_the_order_unless_it_is_said(make, order, mea
     assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), say[0])
 
 
-def test_a_file_from_when_batches_were_the_default_of_triples_too_predicts_what_it_did():
-    old = Path(__file__).parent / "old"
-    model = load(old / "batches.safetensors")
-    assert (model.order, model.norm) == (3, "batch")
-    said = json.loads((old / "said.json").read_text())["batches"]
-    np.testing.assert_allclose(model.predict_proba(leaves(8)[0])[:, 1], said, rtol=1e-9)
-
-
 def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_path):
     graphs, labels = leaves()
     path = tmp_path / "model"
@@ -118,33 +107,6 @@ def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path)
     assert fewer.encoding_.names[2:] == ("degree", "degree 1", "degree 3", "size")
     for options, left in (({"degree_knots": 0}, ("degree", "size")), ({"degrees": False}, ("size",))):
         assert GraphRegressor(**options, **SMALL).fit(graphs, labels).encoding_.names[2:] == left
-
-
-def test_a_classifier_pickled_before_degrees_had_channels_of_their_own_has_none():
-    graphs, labels = leaves()
-    model = GraphClassifier(degree_knots=0, **SMALL).fit(graphs, labels)
-    state = {name: value for name, value in model.__getstate__().items() if name != "degree_knots"}
-    older = GraphClassifier.__new__(GraphClassifier)
-    older.__setstate__(state)
-    assert clone(older).degree_knots == 0
-    assert np.array_equal(older.predict_proba(graphs), model.predict_proba(graphs))
-
-
-def test_a_file_from_before_degrees_had_channels_of_their_own_predicts_what_it_did(tmp_path):
-    graphs, labels = leaves()
-    model = GraphClassifier(degree_knots=0, **SMALL).fit(graphs, labels)
-    model.save(tmp_path / "model")
-
-    def of_version_8(described):
-        as_before(8, "degree_knots", "networks")(described)
-        encoding = json.loads(described["encoding"])
-        del encoding["degree_knots"]
-        described["encoding"] = json.dumps({**encoding, "version": 4})
-
-    changed(tmp_path / "model", of_version_8)
-    again = load(tmp_path / "model")
-    assert again.degree_knots == 0
-    assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
 
 
 def test_the_more_there_is_to_see_the_fewer_epochs_are_run():

@@ -6,11 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from bellnet.execute import calling
 from bellnet.execute import contract as kernel
-from bellnet.execute.calling import can_call
 from bellnet.execute.contract import contract
-from bellnet.kernels import kernels
+from bellnet.kernels import calling, kernels
+from bellnet.kernels.calling import can_call
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="there are no kernels")
 CHANNELS = [1, 2, 3, 4, 7, 8, 12, 16, 20, 33]
@@ -21,7 +20,7 @@ MATRICES = [("ab", "bc", "ac"), ("ac", "bc", "ab"), ("ab", "ac", "bc"), ("ba", "
 def threads(request, monkeypatch):
     """So many of them run, however little there is to do."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
-    monkeypatch.setattr(calling, "FEW_MULTIPLICATIONS", 1)
+    monkeypatch.setattr(calling, "MULTIPLICATIONS_PER_THREAD", 1)
 
 
 @st.composite

@@ -9,12 +9,10 @@ from statistics import fmean
 import pytest
 import torch
 
-from bellnet.data import Graph, tu
+from bellnet.data import Graph
 from bellnet.errors import DataError
-from bellnet.estimator import cost
-from experiments.graph_cells import SETS, TRAINING
+from experiments.graph_cells import TRAINING
 from experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
-from experiments.methods.best import ALONE
 from tests.experiments.graphs import COUNT, TINY, tiny, write_set
 
 ROOT = Path(__file__).parents[2]
@@ -79,16 +77,6 @@ def test_the_real_sets_have_channels_and_steps_of_the_rate_as_the_authors(name, 
     usual = TRAINING[name]
     # Where the rate never falls, it does not matter when.
     assert min(usual.decay_every, usual.epochs) == min(round(fmean(epochs)), usual.epochs)
-
-
-@pytest.mark.skipif(real_data() is None, reason="the data sets are neither in $BELLNET_DATA nor beside the repository")
-@pytest.mark.parametrize("name", [name for name in SETS if name != "COLLAB"])  # which takes a minute to be read
-def test_the_sets_of_which_the_classifier_learns_one_network_are_known(name):
-    found = tu.load(name, data=real_data())
-    for train, _ in found.splits:
-        graphs = found.part(train)[0]
-        layout = cost.cheaper_layout(graphs, 2)
-        assert (cost.usual_networks(graphs, layout, 2) == 1) == (name in ALONE)
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])

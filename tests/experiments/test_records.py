@@ -1,6 +1,7 @@
 """Records: whatever stops the writer, the reader can read."""
 
 import errno
+import gzip
 import json
 import multiprocessing
 import os
@@ -165,6 +166,23 @@ def test_a_file_system_without_locks_is_written_to_all_the_same(tmp_path, monkey
     records = Records(tmp_path)
     records.append(_epoch(0))
     assert records.read() == [_epoch(0)]
+
+
+def test_records_of_a_compressed_archive_are_read_before_those_that_were_appended(tmp_path):
+    records = Records(tmp_path)
+    records.append(_epoch(0))
+    (tmp_path / "records.jsonl.gz").write_bytes(gzip.compress(records.path.read_bytes()))
+    records.path.unlink()
+    assert records.read() == [_epoch(0)]
+    records.append(_epoch(1))
+    assert records.read() == [_epoch(0), _epoch(1)]
+
+
+@pytest.mark.parametrize("content", [b"no archive", gzip.compress(b"{}" * 1000)[:-9]])
+def test_an_archive_that_is_damaged_is_refused_by_name(tmp_path, content):
+    (tmp_path / "records.jsonl.gz").write_bytes(content)
+    with pytest.raises(DataError, match=r"records\.jsonl\.gz cannot be read: "):
+        Records(tmp_path).read()
 
 
 def test_of_an_epoch_that_was_run_twice_the_last_counts(tmp_path):

@@ -134,15 +134,6 @@ def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
     ]
 
 
-def test_recipes_from_before_a_question_was_asked_mean_its_first_answer(computed, tmp_path):
-    cells = PLAN.cells(beginning())
-    older = [replace(cell, recipe=cell.recipe[:-1]) for cell in cells]
-    assert not {cell.key for cell in cells} & {cell.key for cell in older}
-    assert {cell.title for cell in cells} == {cell.title for cell in older}
-    run_cells(older, tmp_path, show=False)
-    assert "| the beginning | 74.5 (2) |" in search_table(list(Records(tmp_path).finished().values()))
-
-
 def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, tmp_path):
     cells = PLAN.cells(beginning())
     run_cells([*cells, *(replace(cell, judged="loss") for cell in cells)], tmp_path, show=False)

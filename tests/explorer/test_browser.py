@@ -1,4 +1,4 @@
-"""The explorer in a browser: one types, clicks and presses keys, and reads what the library would say."""
+"""The explorer in a browser: typed specs, clicks and keys give the results of the library."""
 
 import re
 from itertools import pairwise
@@ -8,8 +8,8 @@ import torch
 
 import bellnet as bn
 from bellnet.errors import SpecError
-from bellnet.explorer import page
 from bellnet.spec import parse_spec
+from docs.explorer.build_page import build_page
 from tests.browser import needs_browser, open_browser
 
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -39,9 +39,9 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def explorer(browser, tmp_path):
-    """The page, freshly opened; whatever it complains of fails the test."""
+    """The page, reloaded; console messages fail the test."""
     file = tmp_path / "explorer.html"
-    file.write_text(page(), encoding="utf-8")
+    file.write_text(build_page().replace("@@spec@@", "n n -&gt; n n"), encoding="utf-8")
     found = Explorer(browser, file.as_uri())
     found.be(1280, 900)
     found.open()
@@ -50,7 +50,7 @@ def explorer(browser, tmp_path):
 
 
 class Explorer:
-    """What one does on the page, and what one sees."""
+    """User actions on the page, and what it shows."""
 
     def __init__(self, driver, address):
         self.driver, self.address = driver, address
@@ -108,7 +108,7 @@ class Explorer:
         )
 
     def table(self):
-        """The rows of the plan, names of folds as lists."""
+        """The rows of the plan; names of contractions and broadcasts are lists."""
         return self.run(
             """return [...document.querySelectorAll("#table tbody tr")].map((row) =>
                  [...row.cells].map((cell) => [...cell.querySelectorAll("span"), cell])
@@ -142,7 +142,7 @@ def test_one_types_a_spec_clicks_entries_and_reads_what_the_layer_would_give(exp
     assert sorted(cards) == sorted(diagram.name for diagram in the_plan.diagrams)
     for diagram in the_plan.diagrams:
         explorer.choose(diagram.name)
-        assert explorer.text("#words") == diagram.words()
+        assert explorer.text("#description") == diagram.words()
         assert explorer.text("#steps") == diagram.describe()
         explorer.one("#presets [value=clear]").click()
         cells = explorer.all("#input .cell")
@@ -170,19 +170,19 @@ def test_a_spec_that_cannot_be_read_gets_the_message_of_the_library_and_nothing_
     before = explorer.run("return document.querySelector('#maps').getBoundingClientRect().top")
     for text in ("n n! -> n", "n n", "{n -> n"):
         explorer.type(text)
-        assert explorer.text("#message") == _mistake(text)
+        assert explorer.text("#error") == _mistake(text)
         assert explorer.one("#spec").get_attribute("aria-invalid") == "true"
         assert explorer.run("return document.querySelector('#maps').getBoundingClientRect().top") == before
-        assert explorer.run("return document.querySelector('#chosen').inert")
+        assert explorer.run("return document.querySelector('#selected').inert")
     explorer.type("n n -> n n")
-    assert not explorer.one("#message").is_displayed()
+    assert not explorer.one("#error").is_displayed()
     assert explorer.one("#spec").get_attribute("aria-invalid") == "false"
-    assert not explorer.run("return document.querySelector('#chosen').inert")
+    assert not explorer.run("return document.querySelector('#selected').inert")
 
 
 def test_a_doubtful_spec_is_shown_with_the_warning_of_the_library(explorer):
     explorer.type("nn -> nn")
-    assert explorer.one("#doubt").text.startswith('The spec "nn -> nn" was read as 1 slot -> 1 slot')
+    assert explorer.one("#warning").text.startswith('The spec "nn -> nn" was read as 1 slot -> 1 slot')
     assert explorer.text("caption strong") == "2 maps, 1 bias"
 
 
@@ -199,7 +199,7 @@ def test_all_of_it_can_be_done_by_keys(explorer):
         "ab->aa, row means, on the diagonal"
     )
     explorer.press(Keys.ARROW_RIGHT)
-    assert explorer.text("#chosen-title .name") == "ab->ac"
+    assert explorer.text("#selected-title .name") == "ab->ac"
     for _ in range(20):
         explorer.press(Keys.TAB)
         if explorer.run("return document.activeElement.closest('#input') !== null"):
@@ -211,8 +211,8 @@ def test_all_of_it_can_be_done_by_keys(explorer):
     assert explorer.values("output") == pytest.approx(_output_of("n n -> n n", "ab->ac", after, (5, 5)))
     explorer.press(Keys.TAB)
     assert explorer.run("return document.activeElement.getAttribute('aria-label')").startswith("y[0, 0] = ")
-    assert explorer.text("#reading").endswith("; reads x[0, 0], x[0, 1], x[0, 2], x[0, 3] and x[0, 4]")
-    assert len(explorer.all("#input .pointed")) == 5
+    assert explorer.text("#entry-info").endswith("; reads x[0, 0], x[0, 1], x[0, 2], x[0, 3] and x[0, 4]")
+    assert len(explorer.all("#input .highlighted")) == 5
 
 
 def test_entries_that_must_be_equal_change_together_and_hollow_ones_stay_zero(explorer):
@@ -232,7 +232,7 @@ def test_means_become_sums_and_diagrams_orbits(explorer):
     diagonal = slice(None, None, 6)
     assert explorer.values("output")[diagonal] == pytest.approx([3, 8, 13, 18, 23])
     explorer.one("#normalize [value=sum]").click()
-    assert explorer.text("#words") == "row sums, on the diagonal"
+    assert explorer.text("#description") == "row sums, on the diagonal"
     assert explorer.values("output")[diagonal] == [15, 40, 65, 90, 115]
     explorer.one("#basis [value=orbit]").click()
     assert explorer.values("output")[diagonal] == [14, 33, 52, 71, 90]  # without the diagonal
@@ -245,10 +245,10 @@ def test_too_many_maps_are_counted_and_the_first_few_are_shown(explorer):
     explorer.set("n n n n n -> n n n n n")
     with pytest.raises(SpecError) as refusal:
         bn.plan("n n n n n -> n n n n n")
-    assert explorer.one("#message").text == str(refusal.value)
+    assert explorer.one("#error").text == str(refusal.value)
     assert explorer.text("#gallery legend") == "the first 24 of 115,975 maps"
     assert len(explorer.all(".card")) == 24
-    assert explorer.text("#words") == "the diagonal, on the diagonal"
+    assert explorer.text("#description") == "the diagonal, on the diagonal"
     explorer.set("n n n n -> n n n")
     levels = [level.n_maps for level in reversed(bn.plan("n n n n -> n n n").levels)]
     assert [len(group.find_elements("css selector", ".card")) for group in explorer.all("fieldset.map")] == [24] * 4
@@ -260,9 +260,9 @@ def test_too_many_maps_are_counted_and_the_first_few_are_shown(explorer):
 
 def test_biases_are_constants_on_their_orbits(explorer):
     explorer.choose("->aa")
-    assert explorer.text("#words") == "one value, on the diagonal"
+    assert explorer.text("#description") == "one value, on the diagonal"
     assert explorer.values("output") == torch.eye(5).flatten().tolist()
-    assert not explorer.one("#in-side").is_displayed()
+    assert not explorer.one("#input-side").is_displayed()
 
 
 def test_the_address_leads_to_the_same_spec(explorer):

@@ -9,7 +9,7 @@ import pytest
 from bellnet import Diagram, plan
 from bellnet.errors import SpecError
 from bellnet.spec import parse_spec
-from tests.explorer.scripts import call, library_says, scripts_say
+from tests.explorer.scripts import call, library_result, scripts_result
 from tests.spec.test_mistakes import MALFORMED
 
 SPECS = [
@@ -36,7 +36,7 @@ DECLARED = [{}, {"symmetric": True}, {"hollow": True}, {"symmetric": True, "holl
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
 @pytest.mark.parametrize("spec", SPECS)
 def test_maps_their_order_names_and_words_and_the_table_are_the_same(spec, declared):
-    here, there = scripts_say(spec, **declared), library_says(spec, **declared)
+    here, there = scripts_result(spec, **declared), library_result(spec, **declared)
     assert here == there
     assert here["maps"]
 
@@ -47,7 +47,7 @@ UNUSUAL = ["n' -> n", 'n" -> n', "n'\" -> n", "n\\ -> n", "n\u00a0n -> n", "n \u
 
 @pytest.mark.parametrize("text", [*MALFORMED, *UNUSUAL, *STRANGE])
 def test_messages_for_what_cannot_be_read_are_the_same(text):
-    assert scripts_say(text) == library_says(text)
+    assert scripts_result(text) == library_result(text)
 
 
 def test_the_same_characters_of_all_kinds_make_names():
@@ -87,9 +87,9 @@ DOUBTED = [
 
 @pytest.mark.parametrize("text", DOUBTED)
 def test_what_a_doubtful_spec_was_read_as_is_said_in_the_same_words(text):
-    here = scripts_say(text)
-    assert here == library_says(text)
-    assert here["doubt"]
+    here = scripts_result(text)
+    assert here == library_result(text)
+    assert here["warning"]
 
 
 def _many(slots, name="n"):
@@ -109,7 +109,7 @@ GIANTS = [
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
 @pytest.mark.parametrize("text", GIANTS, ids=lambda text: text[:20])
 def test_giants_are_refused_with_the_same_number_of_maps(text, declared):
-    here, there = scripts_say(text, **declared), library_says(text, **declared)
+    here, there = scripts_result(text, **declared), library_result(text, **declared)
     assert here == there
 
 
@@ -119,18 +119,18 @@ def test_texts_at_random_are_answered_in_the_same_way():
     for _ in range(500):
         text = "".join(drawn.choices(pieces, k=drawn.randint(1, 11)))
         declared = drawn.choice(DECLARED)
-        assert scripts_say(text, **declared) == library_says(text, **declared), (text, declared)
+        assert scripts_result(text, **declared) == library_result(text, **declared), (text, declared)
 
 
 def test_the_comparison_can_fail():
-    assert scripts_say("n n -> n") != library_says("n n -> n", symmetric=True)
-    assert scripts_say("n! -> n") != library_says("n ! -> n")
+    assert scripts_result("n n -> n") != library_result("n n -> n", symmetric=True)
+    assert scripts_result("n! -> n") != library_result("n ! -> n")
 
 
 @pytest.mark.parametrize("spec", ["n n n -> n n", "{n n}, n -> n n, n"])
 def test_the_first_few_maps_are_the_first_few(spec):
     few = call(
-        "(text) => scripts.diagramsOf(scripts.parseSpec(text), {}, 17).map(({ name }) => name)",
+        "(text) => scripts.makeDiagrams(scripts.parseSpec(text), {}, 17).map(({ name }) => name)",
         spec,
     )
     assert few == [diagram.name for diagram in plan(spec).diagrams[:17]]
@@ -138,7 +138,7 @@ def test_the_first_few_maps_are_the_first_few(spec):
 
 @pytest.mark.parametrize("spec", ["-> n n", "-> n", "-> u i i"])
 def test_biases_have_the_words_of_maps_from_nothing(spec):
-    words = call("(text) => scripts.makePlan(scripts.parseSpec(text), {}).biases.map(scripts.wordsOfBias)", spec)
+    words = call("(text) => scripts.makePlan(scripts.parseSpec(text), {}).biases.map(scripts.describeBias)", spec)
     the_plan = plan(spec)
     _, target = the_plan.spec.set_numbers
     assert words == [Diagram(pattern, (), target).words() for pattern in the_plan.biases]

@@ -28,7 +28,7 @@ MATRICES = """
   const spec = scripts.parseSpec(text);
   const plan = scripts.makePlan(spec, known);
   const rows = (one) => {
-    const { rows, columns, values } = scripts.matrixOf(spec, one, sizes, options);
+    const { rows, columns, values } = scripts.basisMatrix(spec, one, sizes, options);
     return Array.from({ length: rows }, (_, row) => [...values.slice(row * columns, (row + 1) * columns)]);
   };
   return { maps: plan.diagrams.map(rows), biases: plan.biases.map(rows) };
@@ -39,7 +39,7 @@ OUTPUTS = """
 (text, sizes, options, known, inputs) => {
   const spec = scripts.parseSpec(text);
   return scripts.makePlan(spec, known).diagrams.map((one) => {
-    const matrix = scripts.matrixOf(spec, one, sizes, options);
+    const matrix = scripts.basisMatrix(spec, one, sizes, options);
     return scripts.applyMatrix(matrix, inputs[one.source]);
   });
 }
@@ -49,7 +49,7 @@ INPUTS = """
 (text, sizes, known, numbers) => {
   const plan = scripts.makePlan(scripts.parseSpec(text), known);
   return plan.spec.sources.map((_, source) =>
-    scripts.filledInput(scripts.knownOfSource(plan, source, sizes), (place) => numbers[place]));
+    scripts.fillValues(scripts.inputConstraints(plan, source, sizes), (place) => numbers[place]));
 }
 """
 

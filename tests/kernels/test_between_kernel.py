@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
-from bellnet.errors import SupportError
+from bellnet.errors import SupportError, TensorError
 from bellnet.execute import between
 from bellnet.kernels import kernels
 from bellnet.nn.stack import Block
@@ -24,7 +24,7 @@ def few_numbers_are_worth_it(monkeypatch):
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
     """So many threads, however little there is to do."""
-    monkeypatch.setattr(between, "FEW_NUMBERS", 1)
+    monkeypatch.setattr(between, "VALUES_PER_THREAD", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -62,7 +62,12 @@ def ran(block, x, *, at_once, monkeypatch, pull=None):
     with monkeypatch.context() as patch:
         if at_once:
             real = between._call
-            patch.setattr(between, "_call", lambda name, *given: calls.append(name) or real(name, *given))
+
+            def counted(name, *given, **tensors):
+                calls.append(name)
+                real(name, *given, **tensors)
+
+            patch.setattr(between, "_call", counted)
         else:
             patch.setattr(Block, "_is_usual", lambda self: False)
         torch.manual_seed(7)
@@ -329,7 +334,7 @@ def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
         return torch.autograd.grad(found.sum(), values)[0]
 
     assert_close(gradient(torch.Tensor.float), gradient(torch.clone), atol=1e-5, rtol=1e-4)
-    with pytest.raises(RuntimeError):  # and not by a kernel
+    with pytest.raises(TensorError, match="saved-tensor hook"):  # and not by a kernel
         gradient(lambda kept: torch.cat([kept, kept]) if kept.ndim == 2 else kept, without_kernels=True)
 
 

@@ -46,7 +46,7 @@ def _tensor(pool, channels, batch=3, **options):
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
     """So many threads, however little there is to do."""
-    monkeypatch.setattr(compiled_orbits, "FEW_NUMBERS", 1)
+    monkeypatch.setattr(compiled_orbits, "VALUES_PER_THREAD", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param

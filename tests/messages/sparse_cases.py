@@ -1,5 +1,7 @@
 """Cases of tensors in listed tuples that are refused: the call, the class of the error, and its words."""
 
+from unittest.mock import patch
+
 import torch
 
 from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse
@@ -27,6 +29,27 @@ def _after_a_layer(graphs):
     scale, moments = (torch.ones(2), torch.zeros(2)), Moments(torch.zeros(2), torch.ones(2))
     dropped = Dropped(torch.ones(3, 2), torch.tensor(graphs))
     return go_between(torch.ones(4, 2), scale, moments, eps=1e-5, learned=True, dropped=dropped, before=None)
+
+
+def _with_memory(n_bytes, call):
+    """A call on a machine with so much memory."""
+    with patch("bellnet.tensors.node_counts.machine_memory", lambda: n_bytes):
+        call()
+
+
+def _written(change):
+    """A layer on a Sparse whose index was changed."""
+    x = _sparse()
+    change(x.support.index)
+    _edges()(x)
+
+
+def _hooked(unpack):
+    """The gradient of a pool whose saved tensors a hook replaces."""
+    x = torch.zeros(2, 5, 5, 1, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda saved: saved, unpack):
+        y = InvariantPool("n n", "max")(x)
+    y.sum().backward()
 
 
 def _edges(spec="n n -> n n", **options):
@@ -123,6 +146,49 @@ Move one of them: index.to("meta").""",
 the index of a Sparse was changed after it was made.
 The graphs of its 4 tuples must be from 0 to 2, but 4 are from 0 to 7.
 Leave index as it is, and make another one: Sparse(index, values, sizes).""",
+    ),
+    Case(
+        "sizes that overflow together",
+        SizesError,
+        lambda: _sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), sizes=torch.tensor([2**62, 2**62])),
+        """\
+Sparse(index, values, sizes): sizes add up to more than 4,611,686,018,427,387,904 nodes.
+Sizes are numbers of nodes.""",
+    ),
+    Case(
+        "more nodes than memory",
+        SizesError,
+        lambda: _with_memory(6399, lambda: _edges("n n -> n")(_sparse(sizes=100))),
+        """\
+sizes: 100 nodes would take at least 6,400 bytes in a layer, which has memory for each node; this machine \
+has 6,399.
+Number only the nodes that occur: torch.unique(index, return_inverse=True).""",
+    ),
+    Case(
+        "more nodes of a named set than memory",
+        SizesError,
+        lambda: _with_memory(10, lambda: _edges("u i -> u")(_ratings())),
+        """\
+sizes: 3 nodes of node set 'u' would take at least 192 bytes in a layer, which has memory for each node; \
+this machine has 10.
+Number only the nodes that occur: torch.unique(index, return_inverse=True).""",
+    ),
+    Case(
+        "index was written to",
+        SupportError,
+        lambda: _written(lambda index: index.add_(5)),
+        """\
+the index of a Sparse was changed in place after the Sparse was made.
+Leave x.support.index as it is, and make another one: Sparse(index, values, sizes).""",
+    ),
+    Case(
+        "a hook on saved tensors",
+        TensorError,
+        lambda: _hooked(lambda saved: saved[:1]),
+        """\
+backward: a tensor of shape (2, 5, 5, 1), torch.strided, on cpu was saved, but a saved-tensor hook returned one of \
+shape (1, 5, 5, 1), torch.strided, on cpu.
+Return the same values from the unpack hook of torch.autograd.graph.saved_tensors_hooks.""",
     ),
     Case(
         "index is a list",

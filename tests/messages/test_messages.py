@@ -72,12 +72,13 @@ def test_the_package_itself_only_says_that_it_lacks_a_name():
     assert names_raised("__init__.py") == {"AttributeError"}
 
 
-def test_the_module_of_kernels_speaks_of_the_system_alone():
-    assert names_raised("kernels/__init__.py") == {"MemoryError", "OSError"}
+def test_the_modules_of_kernels_report_what_the_system_says():
+    assert names_raised("kernels/__init__.py") == {"OSError"}
+    assert names_raised("kernels/calling.py") == {"MemoryError", "SupportError", "TensorError"}
 
 
 def test_the_module_of_files_speaks_of_the_system_alone():
-    assert names_raised("files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
+    assert names_raised("_utils/files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
 
 
 def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):

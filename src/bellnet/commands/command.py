@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bellnet import files
+from bellnet._utils import files
 from bellnet.errors import OptionError
 
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130

@@ -27,7 +27,7 @@ from bellnet.errors import OptionError
 def _declare_fit(parser: argparse.ArgumentParser) -> None:
     declare_data(parser, "training")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="the file to write")
-    parser.add_argument("--regression", action="store_true", help="learn numbers instead of classes")
+    parser.add_argument("--regression", action="store_true", help="train on numbers instead of classes")
     parser.add_argument("--balanced", action="store_true", help="weigh classes by the inverse of how frequent they are")
     parser.add_argument(
         "--order", type=int, choices=(2, 3), help="3: a network over triples of nodes (default 2, pairs)"
@@ -44,7 +44,14 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
         help="padded: all pairs of nodes; sparse: edges and nodes only; auto: what is cheaper (default auto)",
     )
     parser.add_argument("--max-gigabytes", metavar="G", type=positive, help="the most memory (default: half of it)")
-    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=from_zero,
+        default=0,
+        help="of everything random (default 0); the same seed gives the same model for the same number of torch "
+        "threads (OMP_NUM_THREADS)",
+    )
     _declare_device(parser, "default auto, a GPU if there is one")
     _declare_output(parser)
 

@@ -158,7 +158,7 @@ class Encoding:
         """Graphs of any kind that `as_graph` takes, with those attributes that this encoding uses, and no others.
 
         Attributes are read by the names of the fit. An encoding without names (fitted to `Graph`s that were made by
-        hand, or stored when there were none) reads the usual ones.
+        hand) reads the usual ones.
         """
         columns, used = self.columns, self._used
         names = {role: getattr(columns, role) for role in ROLES}
@@ -322,6 +322,11 @@ class Encoding:
                 f"{call}: node_channels='apart' needs channels of nodes, but here nothing is said of nodes: they have "
                 "neither labels nor features.\nLeave it out, or add degrees=True or sizes=True."
             )
+
+    def feature_name(self, owner: Literal["node", "edge"], column: int) -> str:
+        """A feature of nodes or edges as messages name it: by its attribute if that is known, else by its column."""
+        names = self.columns.node if owner == "node" else self.columns.edge
+        return f"{owner} feature {column if names is None else repr(part_names(names)[column])}"
 
     def mismatch(self, graph: Graph) -> tuple[str, str] | None:
         """Which field of a graph is not as in the graphs of the fit, and how it differs; None if all are.

@@ -1,6 +1,7 @@
 """What the fields of an encoding may be: they come from a fit, from a file, or from whoever makes one by hand."""
 
 import math
+import sys
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 from bellnet.data.columns import ROLES, Columns
 from bellnet.data.rows import apart
 from bellnet.data.select import FIELDS
-from bellnet.errors import OptionError
+from bellnet.errors import OptionError, as_written
 
 if TYPE_CHECKING:
     from bellnet.data.encode import Encoding
@@ -41,12 +42,12 @@ def check_fields(encoding: "Encoding") -> None:
     for name in ("degrees", "sizes"):
         if (scale := getattr(encoding, name)) is not None and not _is_scale(scale):
             raise OptionError(
-                f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {scale!r}."
+                f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {as_written(scale)}."
             )
     if not _is_knots(encoding.degree_knots):
         raise OptionError(
             "Encoding: degree_knots must be a tuple of ascending numbers from 0 up, at least two or none, not "
-            f"{encoding.degree_knots!r}."
+            f"{as_written(encoding.degree_knots)}."
         )
     _check_columns(encoding)
 
@@ -103,15 +104,20 @@ def _is_label(value: object) -> bool:
 
 
 def _is_scale(value: object) -> bool:
-    if not isinstance(value, tuple) or len(value) != 2 or not all(type(number) in (int, float) for number in value):
-        return False
-    return all(map(math.isfinite, value)) and value[1] > 0
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_finite, value)) and value[1] > 0
+
+
+def _is_finite(value: object) -> bool:
+    """Whether this is a number of 64 bits; integers that are no float64 are not."""
+    return isinstance(value, int | float) and type(value) is not bool and abs(value) <= sys.float_info.max
 
 
 def _is_knots(value: object) -> bool:
-    if not isinstance(value, tuple) or len(value) == 1 or not all(type(number) in (int, float) for number in value):
-        return False
-    if not all(0 <= number < math.inf for number in value):
+    if (
+        not isinstance(value, tuple)
+        or len(value) == 1
+        or not all(_is_finite(number) and number >= 0 for number in value)
+    ):
         return False
     places = [math.log1p(number) for number in value]  # between which degrees are shared
     return all(one < other for one, other in pairwise(places))

@@ -1,9 +1,10 @@
-"""An encoding as JSON text, and back: also from texts of earlier versions."""
+"""An encoding as JSON text, and back."""
 
 import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from bellnet._utils.json_text import read_json
 from bellnet.data.columns import ROLES, Columns
 from bellnet.errors import DataError
 
@@ -11,9 +12,7 @@ if TYPE_CHECKING:
     from bellnet.data.encode import Encoding
 
 FORMAT = "bellnet encoding"
-VERSION = 5
-NEW_FIELDS = {2: {"edge_labels", "columns", "sizes", "degree_knots"}, 3: {"sizes", "degree_knots"}, 4: {"degree_knots"}}
-"""What earlier versions, which can still be read, did not know: labels of edges and names, sizes of graphs, knots."""
+VERSION = 1
 
 
 def to_json(encoding: "Encoding") -> str:
@@ -22,14 +21,15 @@ def to_json(encoding: "Encoding") -> str:
 
 
 def fields_from_json(text: str, kind: "type[Encoding]") -> dict[str, Any]:
-    """The fields of the encoding that `to_json` wrote, not yet checked; those that it did not know are left out."""
+    """The fields of the encoding that `to_json` wrote, not yet checked."""
     stored = _read(text)
-    if (version := stored.pop("version", None)) not in (*NEW_FIELDS, VERSION):
+    version = stored.pop("version", None)
+    if type(version) is not int or version != VERSION:
         raise DataError(
-            f"Encoding.from_json(text): this is version {version!r}, but here only versions {min(NEW_FIELDS)} to "
-            f"{VERSION} can be read.\nUpdate bellnet, or write it again."
+            f"Encoding.from_json(text): expected format version {VERSION}, got version {version!r}.\n"
+            "Use the version of bellnet that wrote it, or write it again."
         )
-    expected = {field.name for field in fields(kind)} - NEW_FIELDS.get(version, set())
+    expected = {field.name for field in fields(kind)}
     if stored.keys() != expected:
         raise DataError(
             f"Encoding.from_json(text): expected the fields {', '.join(sorted(expected))}; came "
@@ -40,11 +40,9 @@ def fields_from_json(text: str, kind: "type[Encoding]") -> dict[str, Any]:
 
 def _read(text: str) -> dict[str, Any]:
     try:
-        stored = json.loads(text)
-    except (TypeError, ValueError) as reason:
-        raise DataError(f"Encoding.from_json(text): this is not JSON: {reason}.") from reason
-    except RecursionError as reason:
-        raise DataError("Encoding.from_json(text): this is JSON nested too deeply to be read.") from reason
+        stored = read_json(text)
+    except DataError as reason:
+        raise DataError(f"Encoding.from_json(text): {reason}") from reason
     if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
         raise DataError('Encoding.from_json(text): this is no encoding; "format" must be "bellnet encoding".')
     return stored

@@ -1,13 +1,14 @@
 """What an encoding says of every edge and of every node: a row of channels for each, wherever those then stand."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
 from bellnet.data.degrees import log_degrees, log_sizes, normalized, shares_of_knots
 from bellnet.data.graph import Graph
+from bellnet.errors import DataError
 
 if TYPE_CHECKING:
     from bellnet.data.encode import Encoding
@@ -25,9 +26,7 @@ def edge_rows(encoding: "Encoding", graphs: Sequence[Graph], dtype: torch.dtype)
     if encoding.adjacency != "plain":
         columns.append(normalized(graphs).to(dtype).unsqueeze(-1))
     if encoding.edge_features:
-        features = [_edge_features(graph) for graph in graphs if graph.n_edges]
-        nothing = torch.zeros(0, encoding.edge_features, dtype=dtype)
-        columns.append(torch.cat([nothing, *(part.to(dtype) for part in features)]))
+        columns.append(_feature_rows(encoding, [_edge_features(graph) for graph in graphs], "edge", dtype))
     if encoding.edge_labels:
         columns.append(_label_rows(encoding.edge_labels, graphs, "edge_labels", n_edges, dtype))
     if encoding.adjacency_in_labels:
@@ -43,9 +42,7 @@ def node_rows(encoding: "Encoding", graphs: Sequence[Graph], dtype: torch.dtype)
     if encoding.node_labels:
         columns.append(_label_rows(encoding.node_labels, graphs, "node_labels", n_nodes, dtype))
     if encoding.node_features:
-        features = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
-        nothing = torch.zeros(0, encoding.node_features, dtype=dtype)
-        columns.append(torch.cat([nothing, *(part.to(dtype) for part in features)]))
+        columns.append(_feature_rows(encoding, [graph.node_features for graph in graphs], "node", dtype))
     if encoding.degrees:
         columns.append(_scaled(log_degrees(graphs), encoding.degrees, dtype))
     if encoding.degree_knots:
@@ -83,6 +80,25 @@ def _label_rows(known: Labels, graphs: Sequence[Graph], name: str, n_rows: int, 
     rows = torch.zeros(n_rows, count(known), dtype=dtype)
     for place, is_known in label_places(known, graphs, name):
         rows[is_known.nonzero().flatten(), place[is_known]] = 1
+    return rows
+
+
+def _feature_rows(
+    encoding: "Encoding", features: Sequence[Tensor | None], owner: Literal["node", "edge"], dtype: torch.dtype
+) -> Tensor:
+    """The features of all nodes or edges of some graphs; a `DataError` if one overflows in the dtype."""
+    nothing = torch.zeros(0, getattr(encoding, f"{owner}_features"), dtype=dtype)
+    rows = torch.cat([nothing, *(part.to(dtype) for part in features if part is not None and len(part))])
+    if bool(rows.isfinite().all()):
+        return rows
+    for number, part in enumerate(features):
+        if part is not None and bool((beyond := part.to(dtype).isinf()).any()):
+            row, column = beyond.nonzero()[0].tolist()
+            raise DataError(
+                f"Encoding.encode(graphs): {encoding.feature_name(owner, column)} of {owner} {row} of "
+                f"graphs[{number}] is {part[row, column].item():g}, which does not fit {dtype}.\n"
+                "Divide the feature by a constant in all graphs, or encode with dtype=torch.float64."
+            )
     return rows
 
 

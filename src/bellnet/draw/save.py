@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from bellnet import files
+from bellnet._utils import files
 from bellnet.errors import OptionError
 
 if TYPE_CHECKING:

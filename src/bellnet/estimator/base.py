@@ -62,7 +62,7 @@ class GraphEstimator(ABC, BaseEstimator):
     residual: bool
     adjacency: str
     degrees: bool
-    degree_knots: int = 0  # as of a model that was pickled before there were knots
+    degree_knots: int
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
@@ -70,7 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     edge_label: str | Sequence[str] | None
     layout: str
     node_channels: str
-    networks: int | str = 1  # as of a model that was pickled before there could be several
+    networks: int | str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -86,8 +86,8 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
-    networks_: int = 1
-    n_nodes_: tuple[int, int] | None = None  # as of a model from before it was kept
+    networks_: int
+    n_nodes_: tuple[int, int]
     encoding_: Encoding
     scaling_: FeatureScaling
     net_: LabelNet | Committee
@@ -111,7 +111,9 @@ class GraphEstimator(ABC, BaseEstimator):
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
                 each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
-                what is masked in an array of numpy is not known.
+                what is masked in an array of numpy is not known. Classes are all integers, all strings or all booleans;
+                more than ten are refused where they are more than half as many as the labels, and so are strings that
+                are numbers with fractions: these are for `GraphRegressor`.
             sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
                 graph.
             validation_data: Graphs and their labels, in the form of X and y, that say when to stop and which epoch to
@@ -162,7 +164,8 @@ class GraphEstimator(ABC, BaseEstimator):
             material = self._beside(material, validation_data, encoding, of_groups * given.mean())
         sizes = [graph.n for graph in material.graphs]
         blueprint.check_training(call, sizes, batch_size=int(self.batch_size), allowed=allowed)
-        scaled = scaling.apply(material.graphs)
+        scaled = scaling.apply(call, material.graphs[:n_learned], encoding)
+        scaled += scaling.apply(self._validation_call, material.graphs[n_learned:], encoding)
         relative = relative_weights(call, material.weights, material.held)
         lesson = Lesson(
             graphs=scaled,
@@ -188,9 +191,11 @@ class GraphEstimator(ABC, BaseEstimator):
         net.scale_by(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
         net.to(device)
         after_epoch = None
+        n_nodes = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
         if callback is not None:
             learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
             learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
+            learning.n_nodes_ = n_nodes
             after_epoch = partial(callback, learning)
         if device.type != "cpu":
             chance = torch.Generator(device).manual_seed(seed)
@@ -201,7 +206,7 @@ class GraphEstimator(ABC, BaseEstimator):
         ):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
-        self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
+        self.n_nodes_ = n_nodes
         self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
         seconds = time.perf_counter() - start
         self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
@@ -280,11 +285,15 @@ class GraphEstimator(ABC, BaseEstimator):
     def _check_label_options(self, call: str) -> None:
         """Refuse options that do not fit the labels."""
 
+    @property
+    def _validation_call(self) -> str:
+        return f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+
     def _beside(
         self, material: Material, validation_data: Any, encoding: Encoding, of_groups: NDArray[np.float64]
     ) -> Material:
         """What is learned from and, held out, what was given to validate; `of_groups` is the weight of each group."""
-        call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+        call = self._validation_call
         asked = read_validation(call, validation_data, encoding, target=self.target)
         if self.target == "edge":
             check_both_directions(call, asked.graphs, asked.flat, asked.known)
@@ -337,7 +346,7 @@ class GraphEstimator(ABC, BaseEstimator):
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         self._blueprint(self.encoding_).check_prediction(call, sizes, batch_size=ASKED_AT_ONCE, allowed=allowed)
         net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
-        scaled = self.scaling_.apply(graphs)
+        scaled = self.scaling_.apply(call, graphs, self.encoding_)
         loader = Loader(
             scaled,
             batch_size=ASKED_AT_ONCE,

@@ -45,13 +45,13 @@ class Blueprint:
         given = sum(self.given) if isinstance(self.given, tuple) else self.given
         return [given, *self.channels, *self.hidden, self.outputs]
 
-    def net(self, *, former_triples: bool = False) -> LabelNet | Committee:
+    def net(self) -> LabelNet | Committee:
         """The network in single precision, without weights: on the meta device, where it takes no memory."""
         with torch.device("meta"):
-            members = [self._member(former_triples).float() for _ in range(self.networks)]
+            members = [self._member().float() for _ in range(self.networks)]
         return members[0] if self.networks == 1 else Committee(members)
 
-    def _member(self, former_triples: bool) -> LabelNet:
+    def _member(self) -> LabelNet:
         return LabelNet(
             self.target,
             self.given,
@@ -65,7 +65,6 @@ class Blueprint:
             residual=self.residual,
             dropout=self.dropout,
             layout=self.layout,
-            former_triples=former_triples,
         )
 
     def affordable_net(self, call: str, allowed: int) -> LabelNet | Committee:

@@ -15,7 +15,17 @@ from torch import Tensor
 
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, known_labels, one_dimensional, only_known, split_up
+from bellnet.estimator.labels import (
+    Array,
+    check_classes,
+    check_present,
+    check_shared,
+    flatten,
+    known_labels,
+    one_dimensional,
+    only_known,
+    split_up,
+)
 from bellnet.estimator.plain import classes_from_json, classes_to_json
 from bellnet.estimator.weights import LEAST, flat_weights
 
@@ -73,7 +83,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             epochs are run.
         class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
             dict with a weight for every class.
-        random_state: A seed, a random state of numpy, or None for another result each time.
+        random_state: A seed, a random state of numpy, or None for another result each time. The same seed gives the
+            same model for the same number of torch threads, on one kind of device with one version of torch; otherwise
+            sums are taken in another order, and outputs differ slightly, probabilities by about 1e-3.
         device: "auto" takes a GPU if there is one; or a device of torch.
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
@@ -88,7 +100,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
         networks_: How many networks there are.
-        n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
+        n_nodes_: The fewest and the most nodes of a graph in the training data.
         encoding_: How graphs become channels.
         net_: The network, or the committee of several.
 
@@ -201,6 +213,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         outputs, counts = self._outputs(call, X)
         truth = one_dimensional(call, flatten(call, "y", y, counts, self.target))
         known = known_labels(call, truth, self.target)
+        check_classes(call, only_known(truth, known))
         weights = None if sample_weight is None else flat_weights(call, sample_weight, counts, self.target)[known]
         found = self.classes_[outputs.argmax(1).numpy()[known]]
         return float(accuracy_score(only_known(truth, known), found, sample_weight=weights))
@@ -208,6 +221,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
         flat = one_dimensional(call, flat)
         check_present(call, flat)
+        check_classes(call, flat)
         try:
             check_classification_targets(flat)
             self.classes_ = np.unique(flat)
@@ -220,7 +234,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
-
+        check_shared(call, flat, self.classes_)
         return self._as_targets(call, flat)
 
     def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:

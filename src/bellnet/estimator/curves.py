@@ -19,7 +19,7 @@ def draw_history(call: str, history: Sequence[Mapping[str, Any]], kept: int, *, 
         call: How messages name what asked for it.
         history: A record for every epoch.
         kept: The number of the epoch that was kept.
-        score: What the records call the score; those of older files have none, nor has a score that is not defined.
+        score: What the records call the score; a record has None where it is not defined.
     """
     require("matplotlib", extra="draw", call=call)
     names = {"loss": "loss"}

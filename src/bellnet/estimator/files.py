@@ -8,8 +8,8 @@ damaged on the way; it does not show who wrote it.
 
 import hashlib
 import json
-import re
-import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bellnet import __version__, files
+from bellnet import __version__
+from bellnet._utils import files
+from bellnet._utils.json_text import read_json
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.cost import fewest_weights
-from bellnet.estimator.former_triples import FormerTripleNet
-from bellnet.estimator.options import ROLES, check_options, mistake_in_device
+from bellnet.estimator.options import check_options, mistake_in_device
 from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
 
@@ -30,33 +31,12 @@ if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
-VERSION = 10
-"""With version 8 "auto" became a norm, with version 9 degrees got knots, with version 10 several networks may answer
-together. Earlier files say what they have, and those who know no later ones shall say so."""
-WITHOUT_CHECKSUM = 2
-"""The earliest version that can still be read; files of that one have no checksum."""
-NEW_OPTIONS: dict[int, dict[str, Any]] = {
-    3: {"max_gigabytes": None},
-    4: dict.fromkeys(ROLES),
-    5: {"order": 2, "jump": False, "norm": None, "residual": False, "sizes": False, "label_smoothing": 0.0},
-    6: {"node_channels": "diagonal"},
-    9: {"degree_knots": 0},
-    10: {"networks": 1},
-}
-"""The options that came with a version, and what they would have been before."""
-CHOSEN_LAYOUT = 5
-"""Since that version "auto" is a layout, and the file says what was taken."""
-BLOCKS_OF_TRIPLES = 7
-"""Since that version networks over triples have blocks from pairs to pairs, and the file says which it has."""
-SEVERAL_NETWORKS = 10
-"""Since that version the file says how many networks there are."""
+VERSION = 1
 LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
 """The entry of the header of the safetensors file that holds the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
 """What building an estimator ends with where its description is not that of one."""
-BEFORE_LOCKS = re.compile(r"(?![0-9]{8})[0-9a-f]{8}")
-"""The endings of parts before parts were locked: eight hexadecimal digits, but for those that may be a date."""
 
 
 def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
@@ -77,13 +57,12 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "n_nodes": estimator.n_nodes_,
         "history": estimator.history_,
         "kept_epoch": estimator.kept_epoch_,
-        "former_triples": isinstance(estimator.net_.members[0].net, FormerTripleNet),
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
     header = json.dumps(described)
     try:
-        _build(json.loads(header), weights)
+        _build(_described(header), weights)
     except UNSOUND as reason:
         raise DataError(
             f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
@@ -112,12 +91,6 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
     if mistake := mistake_in_device(estimator.device):
         kind = DataError if device is None else OptionError
         raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto'), or --device auto in the shell.")
-    if described["version"] == WITHOUT_CHECKSUM:
-        warnings.warn(
-            f"{call}: this file was written by {described.get('written_by')} and has no checksum, so damage would not "
-            "be seen.\nSave it again to give it one.",
-            stacklevel=2,
-        )
     return estimator
 
 
@@ -150,25 +123,37 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             "Give the file that save(path) wrote; if it was copied, copy it again."
         ) from reason
     try:
-        described = None if header is None else json.loads(header)
-    except ValueError:
-        described = None
-    except RecursionError as reason:
+        described = None if header is None else _described(header)
+    except DataError as reason:
         raise DataError(
-            f"{call}: the JSON in this file is nested too deeply to be read.\nGive the file that save(path) wrote."
+            f"{call}: the description in this file cannot be read: {reason}\nGive the file that save(path) wrote."
         ) from reason
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise DataError(
             f"{call}: this is a safetensors file, but not one of a bellnet estimator.\n"
             "Give the file that save(path) wrote."
         )
-    if described.get("version") not in range(WITHOUT_CHECKSUM, VERSION + 1):
+    version = described.get("version")
+    if type(version) is not int or version != VERSION:
         raise DataError(
-            f"{call}: this file has version {described.get('version')!r}, but here only versions {WITHOUT_CHECKSUM} to "
-            f"{VERSION} can be read; it was written by {described.get('written_by')}.\n"
-            "Update bellnet, or save the estimator again."
+            f"{call}: expected a file of format version {VERSION}, got version {version!r}; it was written by "
+            f"{described.get('written_by')}.\nUse the version of bellnet that wrote it, or fit and save again."
         )
     return described, weights
+
+
+def _described(header: str) -> Any:
+    """The JSON of a header; the losses of a fit that diverged after the epoch that was kept are not finite."""
+    return read_json(header, non_finite="history")
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Errors that name the field that is read."""
+    try:
+        yield
+    except UNSOUND as reason:
+        raise DataError(f"{name}: {_words(reason)}") from reason
 
 
 def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstimator":
@@ -176,33 +161,34 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     from bellnet.estimator.regressor import GraphRegressor
 
     kinds: dict[str, type[GraphEstimator]] = {kind.__name__: kind for kind in (GraphClassifier, GraphRegressor)}
-    if described["version"] != WITHOUT_CHECKSUM or "checksum" in described:
-        _check_sum(described, weights)
+    _check_sum(described, weights)
     name = described["estimator"]
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
-    options = options_from_json(described["options"])
+    with _field("options"):
+        options = options_from_json(described["options"])
     expected = set(kinds[name]().get_params(deep=False))
-    for version, new in NEW_OPTIONS.items():
-        if described["version"] < version:
-            options = {option: value for option, value in new.items() if option in expected} | options
     if options.keys() != expected:
         raise DataError(f"its options must be {', '.join(sorted(expected))}, not {', '.join(sorted(options))}.")
     check_options(name, {**options, "device": "auto"})
     estimator = kinds[name](**options)
-    estimator._labels_from_json(described["labels"])
-    estimator._check_label_options(name)
+    with _field("labels"):
+        estimator._labels_from_json(described["labels"])
+    with _field("options"):
+        estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
     estimator.networks_ = _networks(described, options)
-    estimator.encoding_ = Encoding.from_json(described["encoding"])
-    estimator.encoding_.check_node_channels(name, estimator.node_channels)
-    estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
-    estimator.scaling_.check_fits(estimator.encoding_)
-    estimator.history_, estimator.kept_epoch_ = _history(described)
+    with _field("encoding"):
+        estimator.encoding_ = Encoding.from_json(described["encoding"])
+        estimator.encoding_.check_node_channels(name, estimator.node_channels)
+    with _field("scaling"):
+        estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
+        estimator.scaling_.check_fits(estimator.encoding_)
+    estimator.history_, estimator.kept_epoch_ = _history(described, estimator._measure_name)
     estimator.n_nodes_ = _n_nodes(described)
     blueprint = estimator._blueprint(estimator.encoding_)
     _check_extent(blueprint.widths, estimator.networks_, weights)
-    net = blueprint.net(former_triples=described["version"] < BLOCKS_OF_TRIPLES or described["former_triples"] is True)
+    net = blueprint.net()
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")
@@ -234,8 +220,8 @@ def _check_extent(widths: list[int], networks: int, weights: dict[str, Tensor]) 
 
 
 def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
-    """What was taken for the fit; before it could be chosen for the graphs, the option said it."""
-    layout = described["layout"] if described["version"] >= CHOSEN_LAYOUT else options["layout"]
+    """The layout of the fit; the option may leave it open."""
+    layout = described["layout"]
     if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
         raise DataError(f"its layout must be what its options allow, not {layout!r}.")
     return str(layout)
@@ -243,25 +229,39 @@ def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
 
 def _networks(described: dict[str, Any], options: dict[str, Any]) -> int:
     """How many networks there are; the option may leave it open."""
-    networks = described["networks"] if described["version"] >= SEVERAL_NETWORKS else 1
+    networks = described["networks"]
     if type(networks) is not int or networks < 1 or options["networks"] not in ("auto", networks):
         raise DataError(f"networks must be what its options allow, not {networks!r}.")
     return networks
 
 
-def _n_nodes(described: dict[str, Any]) -> tuple[int, int] | None:
-    """The fewest and the most nodes of a graph that was learned from; earlier files do not say it."""
-    if (counts := described.get("n_nodes")) is None:
-        return None
+def _n_nodes(described: dict[str, Any]) -> tuple[int, int]:
+    """The fewest and the most nodes of a graph in the training data."""
+    counts = described["n_nodes"]
     if not (isinstance(counts, list) and list(map(type, counts)) == [int, int] and 1 <= counts[0] <= counts[1]):
         raise DataError(f"n_nodes must be the fewest and the most nodes of a graph, not {counts!r}.")
     return counts[0], counts[1]
 
 
-def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, Any]], int]:
     history, kept = described["history"], described["kept_epoch"]
     if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
         raise DataError("its history must be a list of epochs.")
+    measures = {"validation_loss", measure, f"validation_{measure}"}
+    for epoch, record in enumerate(history):
+        number, loss = record.get("epoch"), record.get("loss")
+        others = [record[name] for name in record.keys() - {"epoch", "loss"}]
+        if (
+            type(number) is not int
+            or number != epoch
+            or type(loss) not in (int, float)
+            or not record.keys() <= {"epoch", "loss", *measures}
+            or not all(value is None or type(value) in (int, float) for value in others)
+        ):
+            raise DataError(
+                f"history[{epoch}] must have epoch {epoch}, a loss, and numbers or null for "
+                f"{', '.join(sorted(measures))}, not {record!r}."
+            )
     if type(kept) is not int or not 0 <= kept < len(history):
         raise DataError(f"kept_epoch must be one of its {len(history)} epochs, not {kept!r}.")
     return history, kept
@@ -270,6 +270,6 @@ def _history(described: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
 def _replace(path: Path, content: bytes) -> None:
     """Write a file that is replaced as a whole or not at all."""
     try:
-        files.write_files({path: content}, unlocked=BEFORE_LOCKS)
+        files.write_files({path: content})
     except OSError as reason:
         raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason

@@ -54,16 +54,16 @@ def check_fits(call: str, graphs: Sequence[Graph], encoding: Encoding) -> None:
             )
 
 
-def warn_of_sizes(call: str, graphs: Sequence[Graph], encoding: Encoding, learned: tuple[int, int] | None) -> None:
+def warn_of_sizes(call: str, graphs: Sequence[Graph], encoding: Encoding, learned: tuple[int, int]) -> None:
     """Say it where graphs are far larger or smaller than all that were learned from, and the network sees how large.
 
     Args:
         call: How the warning names the call.
         graphs: What is asked about.
         encoding: That of the fit, which may have a channel for the number of nodes.
-        learned: The fewest and the most nodes of a graph that was learned from; None if nobody knows.
+        learned: The fewest and the most nodes of a graph in the training data.
     """
-    if encoding.sizes is None or learned is None:
+    if encoding.sizes is None:
         return
     fewest, most = learned
     apart = encoding.sizes[1] if fewest < most else 0.0  # where all had one size, every other one is new

@@ -3,6 +3,7 @@
 Whatever labels belong to, everything behind this module sees flat arrays: the loss, the weights, the part held out.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,10 @@ from bellnet.errors import DataError
 Array = NDArray[Any]
 
 TARGETS = ("graph", "node", "edge")
+CLASS_TYPES = (bool, int, float, str)
+"""What classes can be; True is also an int. Floats must be integers, which scikit-learn checks."""
+FEW_CLASSES = 10
+"""So many classes are not refused, however few labels there are."""
 PLURAL = {"graph": "graphs", "node": "nodes", "edge": "edges"}
 
 
@@ -65,7 +70,7 @@ def flatten(call: str, argument: str, given: object, counts: NDArray[np.int64], 
             )
     if len({array.dtype.kind for array in arrays}) > 1:  # or numpy would write NaN as text
         arrays = [array.astype(object) for array in arrays]
-        return np.concatenate(arrays) if any(map(_has_gaps, arrays)) else np.array(np.concatenate(arrays).tolist())
+        return np.concatenate(arrays) if any(map(_has_gaps, arrays)) else _not_as_text(np.concatenate(arrays))
     return np.concatenate(arrays)
 
 
@@ -109,9 +114,15 @@ def only_known(values: Array, known: NDArray[np.bool_]) -> Array:
         return values
     taken = values[known]
     if taken.dtype == object:
-        taken = np.array(taken.tolist())
+        taken = _not_as_text(taken)
     is_whole = taken.dtype.kind == "f" and bool((np.isfinite(taken) & (taken == np.round(taken))).all())
     return taken.astype(np.int64) if is_whole and bool((np.abs(taken) < 2**53).all()) else taken
+
+
+def _not_as_text(values: Array) -> Array:
+    """Objects in the type that numpy finds for them, unless that is text and some of them are none."""
+    found = np.array(values.tolist())
+    return values if found.dtype.kind == "U" and not all(isinstance(value, str) for value in values.flat) else found
 
 
 def _has_gaps(values: Array) -> bool:
@@ -150,6 +161,61 @@ def check_present(call: str, values: Array) -> None:
         )
 
 
+def check_classes(call: str, values: Array) -> None:
+    """Refuse labels that are not of one of the types that classes can have."""
+    if values.dtype.kind in "biufU":
+        return
+    if values.dtype.kind == "O":
+        kinds = {_kind(value) for value in values.flat}
+        if len(kinds) == 1 and kinds <= {*CLASS_TYPES}:
+            return
+        got = " and ".join(sorted(kind.__name__ for kind in kinds))
+    else:
+        got = str(values.dtype)
+    raise DataError(
+        f"{call}: y must hold classes of one type, all integers, all strings or all booleans; got {got}.\n"
+        "Convert them, for instance to strings: y = [str(label) for label in y]."
+    )
+
+
+def _kind(value: object) -> type:
+    """The type of class labels that a value is of, or its own type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return next((kind for kind in CLASS_TYPES if isinstance(value, kind)), type(value))
+
+
+def check_shared(call: str, labels: Array, classes: Array) -> None:
+    """Refuse classes that seem to be the targets of a regression.
+
+    These are texts that are all numbers, some of them not integers; and more than `FEW_CLASSES` classes if they are
+    also more than half as many as there are labels.
+    """
+    names = classes.tolist()
+    if len(names) > FEW_CLASSES and 2 * len(names) > len(labels):
+        what = f"holds {len(names)} classes for {len(labels)} labels; expected classes that several labels share."
+        other = "make fewer classes"
+    elif (fraction := _fraction(names)) is not None:
+        what = f"holds numbers in place of classes, such as {fraction!r}; expected integers or names."
+        other = "write classes as names, such as 'class 1.5'"
+    else:
+        return
+    raise DataError(
+        f"{call}: y {what}\nFor numbers use GraphRegressor, on the command line --regression; otherwise {other}."
+    )
+
+
+def _fraction(names: list[Any]) -> str | None:
+    """The first text that is no integer, if all are finite numbers."""
+    try:
+        numbers = [float(name) if isinstance(name, str) else math.nan for name in names]
+    except ValueError:
+        return None
+    if not all(map(math.isfinite, numbers)):
+        return None
+    return next((name for name, number in zip(names, numbers, strict=True) if not number.is_integer()), None)
+
+
 def check_both_directions(call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
     """Refuse known labels of edges that differ between the two directions of an edge without direction."""
     start = 0
@@ -185,11 +251,9 @@ def _array(call: str, argument: str, given: object) -> Array:
         given[hidden] = None  # what is masked is not known
     try:
         found = np.asarray(given)
-        is_mixed = (
-            found.dtype.kind == "U"
-            and isinstance(given, list | tuple)
-            and not all(isinstance(value, str) for value in given)
-        )
-        return np.asarray(given, dtype=object) if is_mixed and _has_gaps(np.asarray(given, dtype=object)) else found
+        if found.dtype.kind != "U" or not isinstance(given, list | tuple):
+            return found
+        objects = np.asarray(given, dtype=object)  # numpy makes text of what stands beside text
+        return found if all(isinstance(value, str) for value in objects.flat) else objects
     except ValueError as reason:
         raise DataError(f"{call}: {argument} must be an array, but its entries differ in length.") from reason

@@ -19,7 +19,6 @@ from bellnet import (
     Sparse,
 )
 from bellnet.data import Graph
-from bellnet.estimator.former_triples import FormerTripleNet
 from bellnet.estimator.triples import RunningNorm, TripleNet
 
 OverNodes = Tensor | Padded | Sparse
@@ -43,7 +42,6 @@ class LabelNet(nn.Module):
         residual: Whether layers between equal numbers of channels add their input to their output.
         dropout: The probability to drop a channel.
         layout: What a batch is, "padded" or "sparse". On listed tuples sums and orbits are those of listed tuples.
-        former_triples: Whether triples are what they were in files up to version 6.
 
     Attributes:
         scale: What every channel of the input is multiplied by: ones, until `scale_by` says better.
@@ -66,7 +64,6 @@ class LabelNet(nn.Module):
         residual: bool,
         dropout: float,
         layout: str,
-        former_triples: bool = False,
     ) -> None:
         super().__init__()
         self.target = target
@@ -74,7 +71,7 @@ class LabelNet(nn.Module):
         self.register_buffer("scale", torch.ones(sum(self.given)))
         source = "n n, n" if isinstance(given, tuple) else "n n"
         if order == 3:
-            self.net: nn.Module = (FormerTripleNet if former_triples else TripleNet)(
+            self.net: nn.Module = TripleNet(
                 target,
                 given,
                 channels,

@@ -39,10 +39,21 @@ def options_from_json(stored: Any) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, value in stored.items():
         if isinstance(value, dict):
-            options[name] = dict(value["pairs"])
+            options[name] = _pairs(name, value)
         else:
             options[name] = tuple(value) if isinstance(value, list) else value
     return options
+
+
+def _pairs(name: str, stored: dict[str, Any]) -> dict[Any, Any]:
+    pairs = stored.get("pairs")
+    if stored.keys() != {"pairs"} or not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        raise DataError(f'{name} must be {{"pairs": [[name, number], ...]}}, not {stored!r}.')
+    return dict(pairs)
+
+
+def _is_pair(stored: Any) -> bool:
+    return isinstance(stored, list) and len(stored) == 2 and not any(isinstance(item, list | dict) for item in stored)
 
 
 def classes_to_json(classes: Array) -> dict[str, Any]:

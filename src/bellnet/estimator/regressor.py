@@ -63,7 +63,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         patience: For how many epochs none may be as good as the best before training stops; None for a third of
             max_epochs, and at least five.
         validation_fraction: The share of numbers that is held out.
-        random_state: A seed, a random state of numpy, or None for another result each time.
+        random_state: A seed, a random state of numpy, or None for another result each time. The same seed gives the
+            same model for the same number of torch threads, on one kind of device with one version of torch; otherwise
+            sums are taken in another order, and outputs differ slightly, probabilities by about 1e-3.
         device: "auto" takes a GPU if there is one; or a device of torch.
         max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
             when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
@@ -78,7 +80,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         told_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
         networks_: How many networks there are.
-        n_nodes_: The fewest and the most nodes of a graph that was learned from; None in files that do not say it.
+        n_nodes_: The fewest and the most nodes of a graph in the training data.
         encoding_: How graphs become channels.
         net_: The network, or the committee of several.
 
@@ -257,7 +259,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
 
     def _labels_from_json(self, stored: Any) -> None:
         self.target_scaling_ = Scaling.from_json(stored["scaling"])
-        self.several_outputs_ = bool(stored["several"])
+        if type(stored["several"]) is not bool:
+            raise DataError(f"several must be true or false, not {stored['several']!r}.")
+        self.several_outputs_ = stored["several"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from bellnet.data import Encoding, Graph
 from bellnet.errors import DataError
+
+LARGEST = torch.finfo(torch.float32).max
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,14 @@ class Scaling:
     def fit(cls, rows: Tensor, *, keep_binary: bool) -> "Scaling":
         """The scaling of some rows; a column of zeros and ones may stay what it is, a constant one is only shifted."""
         rows = rows.double()
-        mean, scale = rows.mean(0), rows.std(0, correction=0)
-        still = scale <= 1e-12 * rows.abs().amax(0)
-        scale = torch.where(still, torch.ones_like(scale), scale)
+        largest = rows.abs().amax(0)
+        # A power of two for each column, so that sums and squares do not overflow and nothing is rounded.
+        units = [math.ldexp(1.0, max(math.frexp(value)[1] - 1, -1022)) for value in largest.tolist()]
+        unit = torch.tensor(units, dtype=torch.float64)
+        mean, scale = (rows / unit).mean(0) * unit, (rows / unit).std(0, correction=0) * unit
+        # The mean of large equal values is off by its rounding, which must stay small.
+        still = scale <= 1e-12 * largest
+        scale = torch.where(still, torch.where(largest > 1e6, largest, 1), scale)
         if keep_binary:
             binary = ((rows == 0) | (rows == 1)).all(0)
             mean, scale = mean.masked_fill(binary, 0), scale.masked_fill(binary, 1)
@@ -34,7 +41,7 @@ class Scaling:
     def apply(self, rows: Tensor) -> Tensor:
         """The rows, scaled."""
         mean, scale = (torch.tensor(values, dtype=torch.float64) for values in (self.mean, self.scale))
-        return (rows.double() - mean) / scale
+        return (rows.double() / 2 - mean / 2) / scale * 2  # halves, since the difference could overflow
 
     def undo(self, rows: Tensor) -> Tensor:
         """The rows, as they were before."""
@@ -47,7 +54,7 @@ class Scaling:
 
     @classmethod
     def from_json(cls, stored: Any) -> "Scaling":
-        """What `to_json` wrote."""
+        """What `to_json` wrote; `read_json` has read it, so all numbers are finite."""
         if not isinstance(stored, dict) or stored.keys() != {"mean", "scale"}:
             raise DataError(f"a scaling must have mean and scale, but this is {stored!r}.")
         for values in stored.values():
@@ -58,8 +65,8 @@ class Scaling:
             raise DataError(
                 f"a scaling must have a scale for each mean, but it has {len(mean)} means and {len(scale)} scales."
             )
-        if not all(map(math.isfinite, (*mean, *scale))) or any(value <= 0 for value in scale):
-            raise DataError(f"the numbers of a scaling must be finite, and scales positive, but this is {stored!r}.")
+        if any(value <= 0 for value in scale):
+            raise DataError(f"the scales of a scaling must be positive, but this is {stored!r}.")
         return cls(mean, scale)
 
 
@@ -79,16 +86,24 @@ class FeatureScaling:
             edges = [_edge_features(graph) for graph in graphs if graph.n_edges]
         return cls(*(Scaling.fit(torch.cat(rows), keep_binary=True) if rows else None for rows in (nodes, edges)))
 
-    def apply(self, graphs: Sequence[Graph]) -> list[Graph]:
-        """The graphs with scaled features."""
-        return [self._apply(graph) for graph in graphs]
+    def apply(self, call: str, graphs: Sequence[Graph], encoding: Encoding) -> list[Graph]:
+        """The graphs with scaled features, which must fit float32.
 
-    def _apply(self, graph: Graph) -> Graph:
+        Args:
+            call: How messages name the call.
+            graphs: Any graphs with the features of the fit.
+            encoding: That of the fit, which names the features.
+        """
+        return [self._apply(call, graph, number, encoding) for number, graph in enumerate(graphs)]
+
+    def _apply(self, call: str, graph: Graph, number: int, encoding: Encoding) -> Graph:
         changes: dict[str, Any] = {}
         if self.node is not None and graph.node_features is not None:
             changes["node_features"] = self.node.apply(graph.node_features)
+            _check_float32(call, encoding, "node", number, graph.node_features, changes["node_features"])
         if self.edge is not None and graph.n_edges:
             changes["edge_features"] = self.edge.apply(_edge_features(graph))
+            _check_float32(call, encoding, "edge", number, _edge_features(graph), changes["edge_features"])
         return replace(graph, **changes) if changes else graph
 
     def check_fits(self, encoding: Encoding) -> None:
@@ -132,3 +147,16 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node
 def _edge_features(graph: Graph) -> Tensor:
     """Edges without features have one, which is 1, as in an `Encoding`."""
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
+
+
+def _check_float32(
+    call: str, encoding: Encoding, owner: Literal["node", "edge"], number: int, given: Tensor, scaled: Tensor
+) -> None:
+    fits = scaled.abs() <= LARGEST
+    if not bool(fits.all()):
+        row, column = fits.logical_not().nonzero()[0].tolist()
+        raise DataError(
+            f"{call}: {encoding.feature_name(owner, column)} of {owner} {row} of graphs[{number}] is "
+            f"{given[row, column].item():g}, which is {scaled[row, column].item():g} after scaling and does not fit "
+            "float32.\nThe scaling is that of the training graphs: correct the value, or train on graphs with such."
+        )

@@ -5,7 +5,6 @@ size. Kernels take four and keep the rows that came (`kernels/between.h`). Whoev
 dispatches them, is shown them.
 """
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,12 +12,12 @@ import torch
 from torch import Tensor
 
 from bellnet.errors import SupportError
-from bellnet.execute.calling import as_they_are, can_call, n_threads
-from bellnet.execute.transforms import is_batched, wants_plain
-from bellnet.kernels import TYPES, kernels
+from bellnet.execute.transforms import is_batched, save, saved, wants_plain
+from bellnet.kernels.calling import call, can_call, n_threads, pointer
+from bellnet.kernels.structs import BetweenCall
 
-FEW_NUMBERS = 2**16
-"""So many are worth a thread."""
+VALUES_PER_THREAD = 2**16
+"""A thread takes part in a call for so many values."""
 WORTH = 2**18
 """From so many numbers on. Of fewer, what is prepared for a kernel takes as long as the passes that it saves."""
 
@@ -53,8 +52,7 @@ def can_go_between(rows: Tensor, others: Sequence[Tensor]) -> bool:
 def moments_of(rows: Tensor) -> Moments:
     """Those of (rows, channels) numbers, at least one row."""
     found = Moments(*rows.new_empty(2, rows.shape[1], dtype=torch.float64).unbind())
-    (lying,) = as_they_are([rows.detach()])
-    _call("moments", lying, (lying, *found))
+    _call("moments", rows.detach(), sums=found.mean, products=found.variance)
     return found
 
 
@@ -96,21 +94,20 @@ class _Between(torch.autograd.Function):
         eps: float,
         learned: bool,
     ) -> Tensor:
-        ctx.save_for_backward(rows, weight)
+        save(ctx, rows, weight)
         # Short ones, and one that a support has: whoever looks at what is saved need not see them. A shift may change
         # before the gradient is asked for, and is not asked for then.
         ctx.bias, ctx.moments, ctx.dropped = bias.detach().clone(), moments, dropped
-        ctx.eps, ctx.learned, ctx.shape = eps, learned, rows.shape
-        (lying,) = as_they_are([rows])
-        result = torch.empty_like(lying)
-        affine = _affine(weight, bias, moments, eps)
-        _call("between", lying, (_graphs(dropped, lying), lying, *affine, *_kept(dropped), before, result))
+        ctx.eps, ctx.learned = eps, learned
+        result = torch.empty_like(rows, memory_format=torch.contiguous_format)
+        factor, shift = _affine(weight, bias, moments, eps)
+        _call("between", rows, dropped, factor=factor, shift=shift, before=before, result=result)
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         (gradient,) = gradients
-        rows, weight = ctx.saved_tensors
+        rows, weight = saved(ctx)
         bias, (mean, variance), dropped = ctx.bias, ctx.moments, ctx.dropped
         *asked, asks_before = ctx.needs_input_grad[:4]
         of_before = gradient if asks_before else None
@@ -118,28 +115,27 @@ class _Between(torch.autograd.Function):
         # Somebody may look at this pass, too, or have made something else of what was saved.
         further = torch.is_grad_enabled()
         is_watched = further or is_batched(gradient)
-        if is_watched or rows.shape != ctx.shape or not can_go_between(rows, [gradient, weight, bias]):
+        if is_watched or not can_go_between(rows, [gradient, weight, bias]):
             with torch.enable_grad():
                 own = [rows.view_as(rows), weight.view_as(weight), bias.clone().requires_grad_()]
                 again = _plainly(own[0], own[1], own[2], None if ctx.learned else ctx.moments, ctx.eps, dropped)
                 wanted = [one for one, is_asked in zip(own, asked, strict=True) if is_asked]
                 found = iter(torch.autograd.grad(again, wanted, gradient, create_graph=further) if wanted else ())
             return (*[next(found) if is_asked else None for is_asked in asked], of_before, *nothing)
-        lying, pulled = as_they_are([rows, gradient])
         factor, shift = _affine(weight, bias, ctx.moments, ctx.eps)
-        given = (_graphs(dropped, lying), lying, factor, shift, *_kept(dropped), pulled)
+        given = {"factor": factor, "shift": shift, "gradient": gradient}
         sums, products = rows.new_empty(2, rows.shape[1], dtype=torch.float64).unbind()
-        _call("between_sums", lying, (*given, mean.to(rows.dtype), sums, products))
+        _call("between_sums", rows, dropped, **given, mean=mean.to(rows.dtype), sums=sums, products=products)
         inverse = _inverse(variance, ctx.eps)
         result = None
         if asked[0]:
-            result = torch.empty_like(lying)
+            result = torch.empty_like(rows, memory_format=torch.contiguous_format)
             moving: tuple[Tensor | None, Tensor | None] = (None, None)
             if ctx.learned:  # every row moves the moments
                 slope = -weight.double() * inverse**3 * products / len(rows)
                 offset = -weight.double() * inverse * sums / len(rows) - slope * mean
                 moving = slope.to(rows.dtype), offset.to(rows.dtype)
-            _call("between_back", lying, (*given, *moving, result))
+            _call("between_back", rows, dropped, **given, slope=moving[0], offset=moving[1], result=result)
         return result, (products * inverse).to(weight.dtype), sums.to(bias.dtype), of_before, *nothing
 
 
@@ -168,10 +164,6 @@ def _inverse(variance: Tensor, eps: float) -> Tensor:
     return torch.where(variance + eps == 0, 0.0, torch.rsqrt(variance + eps))
 
 
-def _kept(dropped: Dropped | None) -> tuple[Tensor | None]:
-    return (None if dropped is None else dropped.kept.contiguous(),)
-
-
 def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
     """The graph of every row, looked at once more: whoever has that memory may have written anything into it."""
     if dropped is None or dropped.graphs is None:
@@ -187,10 +179,28 @@ def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
     return dropped.graphs.contiguous()
 
 
-def _call(name: str, rows: Tensor, tensors: Sequence[Tensor | None]) -> None:
-    function = getattr(kernels(), f"bellnet_{name}_{TYPES[rows.dtype]}")
-    lying = [None if one is None else as_they_are([one])[0] for one in tensors]
-    function(
-        *(ctypes.c_int64(number) for number in (*rows.shape, n_threads(rows.numel(), FEW_NUMBERS))),
-        *(None if one is None else ctypes.c_void_p(one.data_ptr()) for one in lying),
+def _call(name: str, rows: Tensor, dropped: Dropped | None = None, **tensors: Tensor | None) -> None:
+    dtype, keep, channels = rows.dtype, list[object](), rows.shape[1]
+    like_rows = {"before", "gradient", "result"}
+    double = {"sums", "products"}
+    graphs, kept = _graphs(dropped, rows), None if dropped is None else dropped.kept
+    n_kept = 0 if kept is None else len(kept)
+    arguments = BetweenCall(
+        n_rows=len(rows),
+        channels=channels,
+        n_threads=n_threads(rows.numel(), VALUES_PER_THREAD),
+        graphs=pointer("the graph of each row", graphs, (len(rows),), torch.int64, keep),
+        rows=pointer("the rows", rows, rows.shape, dtype, keep),
+        kept=pointer("the dropout mask", kept, (n_kept, channels), dtype, keep),
+        **{
+            one: pointer(
+                f"{one!r} of a block",
+                tensor,
+                rows.shape if one in like_rows else (channels,),
+                torch.float64 if one in double else dtype,
+                keep,
+            )
+            for one, tensor in tensors.items()
+        },
     )
+    call(name, dtype, arguments)

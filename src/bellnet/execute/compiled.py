@@ -1,26 +1,27 @@
 """Plans that are run by compiled kernels: on a CPU, in single or double precision."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import are_ordinary, as_they_are, can_call, n_threads
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.pool import Share
 from bellnet.execute.program import fits
-from bellnet.kernels import TYPES, kernels
+from bellnet.kernels import calling
+from bellnet.kernels.calling import can_call, n_threads, pointer, pointers
+from bellnet.kernels.structs import Program, RunCall
 from bellnet.plan import Plan, Present
 
-Kernel = Callable[[Any], int]
+NO_GRADIENTS = Gradients(None, None, None)
 
 
-class Words(Protocol):
-    """A program, as kernels walk by it, and for each graph how many numbers it reads and how often it multiplies."""
+class KernelProgram(Protocol):
+    """The structs by which kernels run a plan; of each graph the number of saved values and of multiplications."""
 
-    words: "ctypes.Array[ctypes.c_int64]"
+    head: Program
     n_read: int
     n_multiplications: int
 
@@ -34,7 +35,7 @@ class CompiledWalk:
     """A plan with so many channels, on tensors of a kind.
 
     Args:
-        words: The program of the plan.
+        program: The program of the plan.
         left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
         like: A tensor of the kind.
@@ -49,7 +50,7 @@ class CompiledWalk:
 
     def __init__(
         self,
-        words: Words,
+        program: KernelProgram,
         left: Present,
         channels: Channels,
         like: Tensor,
@@ -62,45 +63,33 @@ class CompiledWalk:
         factors: Tensor | None = None,
         memory: tuple[Sequence[Share], Sequence[Share]] | None = None,
     ) -> None:
-        library, kind = kernels(), TYPES[like.dtype]
-        self._words, self._n_graphs, self._dtype = words, n_graphs, like.dtype
+        self._program, self._n_graphs, self._dtype = program, n_graphs, like.dtype
         self._sources, self._targets = tuple(sources), tuple(targets)
-        self._forward: Kernel = getattr(library, f"bellnet_forward_{kind}")
-        self._backward: Kernel = getattr(library, f"bellnet_backward_{kind}")
         whole = left.whole
-        self._parameters: tuple[tuple[int, ...], ...] = (
-            *((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs),
-            *((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True)),
-        )
+        self._weights = tuple((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs)
+        self._biases = tuple((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True))
         self._is_whole = left.is_whole
         self._counts, self._factors, self._mean, self._memory = counts, factors, mean, memory
 
     def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
-        """Whether all have the numbers in memory that kernels will look for."""
-        return self._are_there([*values, *weights, *(biases or ())], (*self._sources, *self._parameters))
+        """Whether all are plain tensors of the shapes and the dtype of the program."""
+        shapes = (*self._sources, *self._weights, *self._biases)
+        return self._fit([*values, *weights, *(biases or ())], shapes)
 
     def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
-        """The same for gradients and for what was read, which hooks may have made something else of."""
-        n_read = self._n_graphs * self._words.n_read
-        return self._are_there([*gradients, *kept], (*self._targets, (n_read,)))
+        """The same for gradients and for what was read, which hooks may have replaced."""
+        return self._fit([*gradients, *kept], (*self._targets, (self._n_graphs * self._program.n_read,)))
 
-    def _are_there(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> bool:
-        return are_ordinary(tensors) and all(
-            one.dtype == self._dtype and one.is_cpu and one.layout == torch.strided and one.shape == shape
-            for one, shape in zip(tensors, shapes, strict=False)
-        )
+    def _fit(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> bool:
+        return all(calling.fits(one, shape, self._dtype) for one, shape in zip(tensors, shapes, strict=False))
 
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
     ) -> tuple[list[Tensor], list[Tensor | None]]:
         """The results, and what was read."""
-        values, weights = as_they_are(values), as_they_are(weights)
-        like = values[0]
-        results = self._empty(1, self._targets, like)
-        read = like.new_empty(self._n_graphs * self._words.n_read)
-        if biases is not None:
-            biases = as_they_are(biases)
-        self._run(self._forward, read, (values, results, weights, biases, None, None, None))
+        results = self._empty(1, self._targets, values[0])
+        read = values[0].new_empty(self._n_graphs * self._program.n_read)
+        self._run("forward", read, values, results, weights, biases)
         return results, [read]
 
     def backward(
@@ -113,20 +102,19 @@ class CompiledWalk:
         needs: Needs,
     ) -> Gradients:
         """The gradients of weights, biases and values, as far as they are needed."""
-        values, weights, gradients = as_they_are(values), as_they_are(weights), self._laid_out(gradients)
         some = torch.Tensor.new_empty if self._is_whole else torch.Tensor.new_zeros
         found = Gradients(
             [some(one, one.shape) for one in weights] if needs.weights else None,
             [some(one, one.shape) for one in biases] if needs.biases else None,
             self._empty(0, [one.shape for one in values], values[0]) if needs.values else None,
         )
-        self._run(self._backward, as_they_are(kept)[0], (values, gradients, weights, None, *found))
+        self._run("backward", kept[0], values, self._laid_out(gradients), weights, None, found)
         return found
 
     def _laid_out(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients one number after the other: that of a sum is a single one."""
+        """Contiguous gradients, in memory that is used again: that of a sum has one value in all places."""
         if all(one.is_contiguous() for one in gradients):
-            return as_they_are(gradients)
+            return list(gradients)
         copies = self._empty(1, [one.shape for one in gradients], gradients[0])
         return [copy.copy_(one) for copy, one in zip(copies, gradients, strict=True)]
 
@@ -138,25 +126,34 @@ class CompiledWalk:
         shared = [share.empty(n_rows, width, like) for share, (n_rows, width) in both]
         return [like.new_empty(shape) if one is None else one for one, shape in zip(shared, shapes, strict=True)]
 
-    def _run(self, kernel: Kernel, read: Tensor, groups: Sequence[Sequence[Tensor] | None]) -> None:
-        """Call a kernel.
-
-        Args:
-            kernel: Which one.
-            read: Where what is read stands.
-            groups: Sources, targets or their gradients, weights, biases, and the gradients of weights, biases and
-                sources; None for what is not there, which is neither of the first three.
-        """
-        there = [pointer for group in groups if group is not None for pointer in map(Tensor.data_ptr, group)]
-        numbers = (
-            ctypes.addressof(self._words.words),
-            self._n_graphs,
-            n_threads(self._n_graphs * self._words.n_multiplications),
-            self._mean,
-            0 if self._counts is None else self._counts.data_ptr(),
-            0 if self._factors is None else self._factors.data_ptr(),
-            read.data_ptr(),
-            *[group is not None for group in groups[3:]],
-            *there,
+    def _run(
+        self,
+        kernel: str,
+        read: Tensor,
+        values: Sequence[Tensor],
+        targets: Sequence[Tensor],
+        weights: Sequence[Tensor],
+        biases: Sequence[Tensor] | None,
+        found: Gradients = NO_GRADIENTS,
+    ) -> None:
+        """Call a kernel, forward or backward; targets are results, or their gradients."""
+        dtype, keep, head = self._dtype, list[object](), self._program.head
+        counts = head.n_sets, self._n_graphs
+        factors = self._n_graphs, head.n_factors
+        call = RunCall(
+            program=ctypes.addressof(head),
+            n_graphs=self._n_graphs,
+            n_threads=n_threads(self._n_graphs * self._program.n_multiplications),
+            mean=self._mean,
+            counts=pointer("the numbers of nodes", self._counts, counts, torch.int64, keep),
+            factors=pointer("the factors of means", self._factors, factors, dtype, keep),
+            read=pointer("the saved contractions", read, (self._n_graphs * self._program.n_read,), dtype, keep),
+            sources=pointers("an input", values, self._sources, dtype, keep),
+            targets=pointers("an output", targets, self._targets, dtype, keep),
+            weights=pointers("a weight", weights, self._weights, dtype, keep),
+            biases=pointers("a bias", biases, self._biases, dtype, keep),
+            of_weights=pointers("the gradient of a weight", found.weights, self._weights, dtype, keep),
+            of_biases=pointers("the gradient of a bias", found.biases, self._biases, dtype, keep),
+            of_sources=pointers("the gradient of an input", found.values, self._sources, dtype, keep),
         )
-        kernel((ctypes.c_int64 * len(numbers))(*numbers))
+        calling.call(kernel, dtype, call)

@@ -6,16 +6,15 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import as_they_are, can_call, n_threads
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbit import Orbit
-from bellnet.execute.program import MOST_AXES
-from bellnet.kernels import TYPES, kernels
+from bellnet.kernels import structs
+from bellnet.kernels.calling import call, can_call, n_threads, pointer
+from bellnet.kernels.structs import MOST_AXES
 
-REDUCTIONS = {"max": 0, "sum": 1, "mean": 2}
-"""As in `kernels/pool.h`."""
-FEW_NUMBERS = 2**16
-"""So many are worth a thread."""
+REDUCTIONS = {"max": structs.LARGEST, "sum": structs.TOTAL, "mean": structs.MEAN}
+VALUES_PER_THREAD = 2**16
+"""A thread takes part in a call for so many values."""
 
 
 def can_pool(orbits: tuple[Orbit, ...], tensor: Tensor) -> bool:
@@ -39,7 +38,7 @@ def pool_compiled(tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduc
     batch, width = len(tensor), tensor.shape[-1]
     pooled = tensor.new_empty(batch, len(orbits) * width)
     divisors = torch.empty_like(pooled) if reduce == "max" else tensor.new_empty(batch, len(orbits))
-    _call("pool", tensor.shape, nodes, orbits, reduce, (tensor, pooled, divisors))
+    _call("pool", tensor.shape, nodes, orbits, reduce, rows=tensor, pooled=pooled, divisors=divisors)
     return pooled, divisors
 
 
@@ -62,39 +61,43 @@ def unpool_compiled(
         shape: That of the tensor.
     """
     result = gradient.new_empty(shape)
-    _call("unpool", shape, nodes, orbits, reduce, (*saved, gradient, result))
+    rows, pooled, divisors = saved
+    tensors = {"rows": rows, "pooled": pooled, "divisors": divisors, "gradient": gradient, "of_rows": result}
+    _call("unpool", shape, nodes, orbits, reduce, **tensors)
     return result
 
 
 def _call(
-    name: str,
-    shape: torch.Size,
-    nodes: Nodes,
-    orbits: tuple[Orbit, ...],
-    reduce: str,
-    tensors: tuple[Tensor | None, ...],
+    name: str, shape: torch.Size, nodes: Nodes, orbits: tuple[Orbit, ...], reduce: str, **tensors: Tensor | None
 ) -> None:
-    lying = [None if one is None else as_they_are([one])[0] for one in tensors]
-    counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
-    like = next(one for one in lying if one is not None)
-    getattr(kernels(), f"bellnet_{name}_{TYPES[like.dtype]}")(
-        ctypes.byref(_words(orbits, nodes.lengths)),
-        ctypes.c_int64(shape[0]),
-        ctypes.c_int64(n_threads(shape.numel(), FEW_NUMBERS)),
-        _pointer(counts),
-        ctypes.c_int64(shape[-1]),
-        ctypes.c_int64(REDUCTIONS[reduce]),
-        *[_pointer(one) for one in lying],
+    head, _ = _structs(orbits, nodes.lengths)
+    dtype, keep = next(one.dtype for one in tensors.values() if one is not None), list[object]()
+    counts = None if nodes.counts is None else nodes.counts.to(torch.int64)
+    pooled = shape[0], len(orbits) * shape[-1]
+    shapes = {
+        "rows": shape,
+        "of_rows": shape,
+        "pooled": pooled,
+        "gradient": pooled,
+        "divisors": pooled if reduce == "max" else (shape[0], len(orbits)),
+    }
+    arguments = structs.PoolCall(
+        orbits=ctypes.addressof(head),
+        n_graphs=shape[0],
+        n_threads=n_threads(shape.numel(), VALUES_PER_THREAD),
+        channels=shape[-1],
+        reduce=REDUCTIONS[reduce],
+        counts=pointer("the numbers of nodes", counts, (len(nodes.lengths), shape[0]), torch.int64, keep),
+        **{one: pointer(f"the {one} of a pool", tensors[one], shapes[one], dtype, keep) for one in tensors},
     )
-
-
-def _pointer(tensor: Tensor | None) -> ctypes.c_void_p | None:
-    return None if tensor is None else ctypes.c_void_p(tensor.data_ptr())
+    call(name, dtype, arguments)
 
 
 @lru_cache(maxsize=256)
-def _words(orbits: tuple[Orbit, ...], lengths: tuple[int, ...]) -> "ctypes.Array[ctypes.c_int64]":
-    """The orbits as the whole numbers that kernels walk by: axes, and which orbit an equality pattern is of."""
+def _structs(
+    orbits: tuple[Orbit, ...], lengths: tuple[int, ...]
+) -> tuple[structs.Orbits, "ctypes.Array[structs.Prefix]"]:
+    """The orbits as kernels take them, and the tree of equality patterns that the struct points to."""
     n_axes = orbits[0].n_axes
     sets, numbers = [0] * n_axes, {}
     for number, orbit in enumerate(orbits):
@@ -103,7 +106,7 @@ def _words(orbits: tuple[Orbit, ...], lengths: tuple[int, ...]) -> "ctypes.Array
             for axis in block:
                 sets[axis], firsts[axis] = node_set, min(block)
         numbers[tuple(firsts)] = number
-    prefixes: list[list[int]] = []
+    prefixes: list[structs.Prefix] = []
 
     def grow(prefix: tuple[int, ...]) -> int:
         """Write down what comes after these axes, of which each names the first one that has the same index."""
@@ -111,17 +114,19 @@ def _words(orbits: tuple[Orbit, ...], lengths: tuple[int, ...]) -> "ctypes.Array
         if following == n_axes:
             return numbers[prefix]
         place, blocks = len(prefixes), sorted(set(prefix))
-        prefixes.append([])
+        prefixes.append(structs.Prefix())
         children = [grow((*prefix, one)) if sets[one] == sets[following] else -1 for one in blocks]
         children.append(grow((*prefix, following)))
-        prefixes[place] = [len(blocks), *_filled(blocks, MOST_AXES), *_filled(children, MOST_AXES + 1)]
+        prefixes[place] = structs.Prefix(n_blocks=len(blocks), axis=blocks, child=children)
         return place
 
     grow(())
-    head = [n_axes, len(orbits), *_filled([lengths[one] for one in sets], MOST_AXES), *_filled(sets, MOST_AXES)]
-    words = [*head, *[word for prefix in prefixes for word in prefix]]
-    return (ctypes.c_int64 * len(words))(*words)
-
-
-def _filled(numbers: list[int], length: int) -> list[int]:
-    return numbers + [0] * (length - len(numbers))
+    array = (structs.Prefix * len(prefixes))(*prefixes)
+    head = structs.Orbits(
+        n_axes=n_axes,
+        n_orbits=len(orbits),
+        length=[lengths[one] for one in sets],
+        set=sets,
+        prefixes=ctypes.addressof(array),
+    )
+    return head, array

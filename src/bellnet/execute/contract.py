@@ -3,7 +3,6 @@
 Channels come last and stay there: nothing is copied but what the kernel packs for a moment.
 """
 
-import ctypes
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -11,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import as_they_are, n_threads
-from bellnet.kernels import TYPES, kernels
+from bellnet.kernels.calling import call, n_threads, pointer
+from bellnet.kernels.structs import ContractCall
 from bellnet.plan import split_letters
 from bellnet.spec import Letters
 from bellnet.tensors.keeping import making_constants
@@ -33,15 +32,18 @@ def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     shape, n_multiplications = shape_of_product(letters, x, y), n_graphs * n_channels * prepared.n_terms
     if not n_multiplications:
         return x.new_zeros(shape)
-    (x, y), result = as_they_are((x, y)), x.new_empty(shape)
-    getattr(kernels(), f"bellnet_contract_{TYPES[x.dtype]}")(
-        ctypes.c_void_p(prepared.tables.data_ptr()),
-        ctypes.c_int64(n_graphs),
-        ctypes.c_int64(n_channels),
-        ctypes.c_int64(n_threads(n_multiplications)),
-        *[ctypes.c_void_p(one.data_ptr()) for one in (x, y, result)],
-        ctypes.c_double(factor),
+    dtype, keep, result = x.dtype, list[object](), x.new_empty(shape)
+    arguments = ContractCall(
+        tables=pointer("the tables of a product", prepared.tables, prepared.tables.shape, torch.int64, keep),
+        n_graphs=n_graphs,
+        n_channels=n_channels,
+        n_threads=n_threads(n_multiplications),
+        x=pointer("the first factor", x, x.shape, dtype, keep),
+        y=pointer("the second factor", y, (n_graphs, *y.shape[1:-1], x.shape[-1]), dtype, keep),
+        result=pointer("the product", result, shape, dtype, keep),
+        factor=factor,
     )
+    call("contract", dtype, arguments)
     return result
 
 

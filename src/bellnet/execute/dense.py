@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import are_watched
 from bellnet.execute.compiled import CompiledWalk, can_compile
 from bellnet.execute.dense_moves import DenseMoves
 from bellnet.execute.layout import Channels
 from bellnet.execute.means import NO_MEANS, Means
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.program import Program, program
+from bellnet.kernels.calling import needs_torch_operations
 from bellnet.plan import Plan, Present
 from bellnet.tensors.keeping import making_constants
 
@@ -29,7 +29,7 @@ class Dense:
         nodes, first = self.nodes, values[0]
         if nodes.counts is not None:
             return None
-        return nodes.lengths, first.shape, first.dtype, first.device, are_watched(values)
+        return nodes.lengths, first.shape, first.dtype, first.device, needs_torch_operations(values)
 
     def present(self, plan: Plan) -> None:
         """All maps have something to do."""
@@ -40,7 +40,7 @@ class Dense:
         """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
         if not can_compile(left.plan, values):
             return None
-        nodes, like, words = self.nodes, values[0], program(left, channels, self.nodes.lengths)
+        nodes, like, found = self.nodes, values[0], program(left, channels, self.nodes.lengths)
         sources, targets = (
             [
                 (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
@@ -50,9 +50,9 @@ class Dense:
         )
         # Where all graphs are of one size the weights are divided, elsewhere what was read.
         counts = None if nodes.counts is None else nodes.counts.to(torch.int64).contiguous()
-        factors = _factors(words, left.plan, nodes, like) if mean and counts is not None else None
+        factors = _factors(found, left.plan, nodes, like) if mean and counts is not None else None
         return CompiledWalk(
-            words,
+            found,
             left,
             channels,
             like,
@@ -76,13 +76,13 @@ class Dense:
         return moves, self.nodes.factors(plan, like)
 
 
-def _factors(words: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
+def _factors(kernel_program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
     """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
-    key = words, like.dtype
+    key = kernel_program, like.dtype
     if key not in nodes.kept:
         with making_constants():
             by_bundle, parts = nodes.factors(plan, like).factors or (), [like.new_zeros(len(like), 0)]
-            for number, widths in words.factored:
+            for number, widths in kernel_program.factored:
                 found = by_bundle[number]
                 assert found is not None
                 columns = found.reshape(len(like), len(widths))

@@ -13,7 +13,7 @@ from torch import Tensor
 from bellnet.execute.layout import Layout, Needs, Walk
 from bellnet.execute.orders import in_order, inverse
 from bellnet.execute.plain import run_plain
-from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.execute.transforms import is_batched, save, saved, wants_plain
 from bellnet.execute.walk import MovesWalk
 from bellnet.plan import Plan, Present, Swap
 
@@ -147,14 +147,14 @@ class _Run(torch.autograd.Function):
         results, kept = walk.forward(values, weights, biases or None, needed=any(to_values))
         ctx.engine, ctx.layout, ctx.walk, ctx.counts = engine, layout, walk, counts
         # All that is kept goes through autograd's hands, which lets go of it in time and knows of checkpointing.
-        ctx.save_for_backward(*inputs, *kept)
+        save(ctx, *inputs, *kept)
         return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         needs = ctx.needs_input_grad[4:]
-        saved = ctx.saved_tensors
-        inputs, kept = saved[: len(needs)], saved[len(needs) :]
+        tensors = saved(ctx)
+        inputs, kept = tensors[: len(needs)], tensors[len(needs) :]
         # Somebody may look at this pass, too, or make gradients of a kind that walks do not know.
         weights, biases, values = _three(inputs, ctx.counts)
         is_watched = torch.is_grad_enabled() or wants_plain() or any(map(is_batched, gradients))

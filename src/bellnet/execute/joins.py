@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bellnet.execute.incidence import Bags
-from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.execute.transforms import is_batched, save, saved, wants_plain
 from bellnet.plan import Contraction
 from bellnet.tensors import Support
 from bellnet.tensors.codes import encode
@@ -149,13 +149,13 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, terms: Terms, role: int, one: Tensor, other: Tensor) -> Tensor:
         ctx.terms, ctx.role = terms, role
-        ctx.save_for_backward(one, other)
+        save(ctx, one, other)
         return terms.sum(role, one, other)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[None, None, Tensor | None, Tensor | None]:
         roles = OTHERS[ctx.role]
-        rows = {ctx.role: gradients[0], **dict(zip(roles, ctx.saved_tensors, strict=True))}
+        rows = {ctx.role: gradients[0], **dict(zip(roles, saved(ctx), strict=True))}
         of_one, of_other = (
             sum_of_terms(ctx.terms, role, *(rows[number] for number in OTHERS[role])) if needed else None
             for role, needed in zip(roles, ctx.needs_input_grad[2:], strict=True)

@@ -1,4 +1,4 @@
-"""The program of a plan between supports: that of the plan, and the tables by which listed rows find each other."""
+"""The kernel program of a plan between supports: that of the plan, and the tables of the rows of stored entries."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -9,22 +9,16 @@ from torch import Tensor
 from bellnet.execute.incidence import Incidence
 from bellnet.execute.layout import Channels
 from bellnet.execute.means import Means
-from bellnet.execute.program import BRANCH, BUNDLE, MOST_AXES, SWAP, program
+from bellnet.execute.program import program
 from bellnet.execute.shadows import Shadows
+from bellnet.kernels.calling import pointer, table_pointer
+from bellnet.kernels.structs import Bundle
 from bellnet.plan import Present
 from bellnet.tensors.keeping import making_constants
 
-MEMORY, IS_LISTED = (2, 7), 15
-"""Where a program says how much memory the bundles of either side take, and that rows are listed."""
-ROWS, PLACE = 2, 3
-ROW_FACTORS = BUNDLE - 3
-"""Where a bundle says how many rows it has, where they begin, and what they are multiplied by."""
-WHOLE = BRANCH - 3
-"""Where a branch has its tables."""
-
 
 class ListedProgram:
-    """The words of a plan between supports.
+    """The kernel program of a plan between supports.
 
     Args:
         left: The plan, and what of the weights belongs to it.
@@ -35,7 +29,7 @@ class ListedProgram:
         dtype: Of the numbers.
 
     Attributes:
-        words: All of them, where kernels can find them.
+        head: The struct that kernels take, which points to all others.
         n_read: How many numbers are read but for the source itself.
         n_multiplications: How many there are.
     """
@@ -51,21 +45,21 @@ class ListedProgram:
     ) -> None:
         plan = left.plan
         lengths = means.lengths or (1,) * len(plan.spec.node_sets)
-        usual = program(left, channels, lengths)
-        self.words = type(usual.words).from_buffer_copy(usual.words)
-        self._tables: list[Tensor] = []  # the words have their addresses
-        self.words[IS_LISTED] = 1
-        self.n_read = self._lay_out(0, sides[0], channels[0], usual.bundles[0])
-        self._lay_out(1, sides[1], channels[1], usual.bundles[1])
-        for side, first in zip(sides, usual.branches, strict=True):
-            self._enter_moves(side, first)
-        for number, incidence in enumerate(found):
+        self._program = program(left, channels, lengths).copied()
+        self.head = self._program.head
+        self._tables: list[object] = []  # the structs have their addresses
+        self.head.is_listed = 1
+        self.n_read = self._lay_out(0, sides[0], channels[0])
+        self._lay_out(1, sides[1], channels[1])
+        for number, side in enumerate(sides):
+            self._enter_moves(number, side)
+        for incidence, swap in zip(found, self._program.swaps, strict=True):
             if incidence is not None:
-                self.words[usual.swaps + number * SWAP + MOST_AXES] = self._address(incidence.table)
+                swap.found = self._address(incidence.table, incidence.n_parts, incidence.n_wholes)
         for number, factors in enumerate(means.over_columns(plan.source, channels[0]).factors or ()):
             if factors is not None:
                 width = plan.source.bundles[number].width(channels[0])
-                self._enter_factors(usual.bundles[0] + number * BUNDLE, factors, width, dtype)
+                self._enter_factors(self._program.sides[0][0][number], factors, width, dtype)
         self.n_multiplications = sum(
             sides[1].bundles[target].n_rows
             * len(level.swaps)
@@ -74,37 +68,40 @@ class ListedProgram:
             for source, target, level in zip(plan.source.levels, plan.target.levels, plan.levels, strict=True)
         )
 
-    def _lay_out(self, number: int, side: Shadows, channels: Sequence[int], first: int) -> int:
-        """How many rows bundles have, and where they begin; how many numbers all have but the whole tensors."""
+    def _lay_out(self, number: int, side: Shadows, channels: Sequence[int]) -> int:
+        """How many rows bundles have, and where they begin; how many values all have but the whole tensors."""
         rows, n_roots = [shadow.n_rows for shadow in side.bundles], len(side.tree.roots)
         sizes = [
             0 if one < n_roots else rows[one] * bundle.width(channels) for one, bundle in enumerate(side.tree.bundles)
         ]
         *places, memory = accumulate(sizes, initial=0)
-        for one in range(len(rows)):
-            self.words[first + one * BUNDLE + ROWS] = rows[one]
+        for one, bundle in enumerate(self._program.sides[number][0]):
+            bundle.rows = rows[one]
             if one >= n_roots:
-                self.words[first + one * BUNDLE + PLACE] = places[one]
-        self.words[MEMORY[number]] = memory
+                bundle.place = places[one]
+        self.head.side[number].memory = memory
         return memory
 
-    def _enter_moves(self, side: Shadows, first: int) -> None:
+    def _enter_moves(self, number: int, side: Shadows) -> None:
         """The tables of all branches, in the order of their parents."""
         branches = [(child, one) for child, bundle in enumerate(side.tree.bundles) for one in bundle.branches]
-        for place, (child, branch) in enumerate(sorted(branches, key=lambda pair: pair[1].parent)):
+        ordered = sorted(branches, key=lambda pair: pair[1].parent)
+        for entry, (child, branch) in zip(self._program.sides[number][1], ordered, strict=True):
             incidence = side.moves[child, branch.start]
-            if not incidence.is_same:
-                tables = incidence.table, *incidence.in_order
-                at = first + place * BRANCH + WHOLE
-                self.words[at : at + 3] = [0 if table is None else self._address(table) for table in tables]
+            if incidence.is_same:
+                continue
+            order, bounds = incidence.in_order
+            n_ordered = incidence.n_parts if order is None else len(order)
+            entry.whole = self._address(incidence.table, incidence.n_parts, incidence.n_wholes)
+            entry.order = None if order is None else self._address(order, n_ordered, incidence.n_parts)
+            entry.bounds = self._address(bounds, incidence.n_wholes + 1, n_ordered + 1)
 
-    def _enter_factors(self, place: int, factors: Tensor, width: int, dtype: torch.dtype) -> None:
+    def _enter_factors(self, bundle: Bundle, factors: Tensor, width: int, dtype: torch.dtype) -> None:
         """What the rows of a bundle are multiplied by, (rows, columns, 1), or (rows, width) for columns that differ."""
         with making_constants():
             table = factors.flatten(1).to(dtype).contiguous()
-        n_factors = table.shape[1]
-        self.words[place + ROW_FACTORS : place + BUNDLE] = [self._address(table), n_factors, width // n_factors]
+        bundle.row_factors = pointer("the factors of means", table, (bundle.rows, table.shape[1]), dtype, self._tables)
+        bundle.n_row_factors, bundle.factor_width = table.shape[1], width // table.shape[1]
 
-    def _address(self, table: Tensor) -> int:
-        self._tables.append(table)
-        return table.data_ptr()
+    def _address(self, table: Tensor, length: int, limit: int) -> int | None:
+        return table_pointer("a table of a support", table, length, limit, self._tables)

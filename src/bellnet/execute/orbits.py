@@ -14,7 +14,7 @@ from torch import Tensor
 from bellnet.execute.compiled_orbits import can_pool, pool_compiled, unpool_compiled
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbit import Orbit
-from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.execute.transforms import is_batched, save, saved, wants_plain
 from bellnet.execute.zeros import zero_
 
 
@@ -46,13 +46,13 @@ class _Pool(torch.autograd.Function):
         else:
             pooled = torch.cat([_pool(tensor, nodes, orbit, reduce) for orbit in orbits], -1)
         # Sums and means are linear: their gradient does not ask for values.
-        ctx.save_for_backward(*(tensor, pooled) if reduce == "max" else (None, None), divisors)
+        save(ctx, *(tensor, pooled) if reduce == "max" else (None, None), divisors)
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None]:
         gradient = gradients[0]
-        tensor, pooled, divisors = ctx.saved_tensors
+        tensor, pooled, divisors = saved(ctx)
         if torch.is_grad_enabled() or wants_plain() or is_batched(gradient):  # somebody looks at this pass, too
             with torch.enable_grad():
                 own = gradient.new_zeros(ctx.shape, requires_grad=True) if tensor is None else tensor.view_as(tensor)
@@ -60,9 +60,8 @@ class _Pool(torch.autograd.Function):
                 found = torch.autograd.grad(again, own, gradient, create_graph=True)[0]
             return found, None, None, None
         if divisors is not None and can_pool(ctx.orbits, gradient):
-            saved = tensor, pooled, divisors
-            result = unpool_compiled(gradient, ctx.nodes, ctx.orbits, ctx.reduce, saved, ctx.shape)
-            return result, None, None, None
+            own = tensor, pooled, divisors
+            return unpool_compiled(gradient, ctx.nodes, ctx.orbits, ctx.reduce, own, ctx.shape), None, None, None
         result = gradient.new_empty(ctx.shape)
         by_orbit = ctx.shape[0], len(ctx.orbits), ctx.shape[-1]
         several = [one.reshape(by_orbit).unbind(1) for one in (gradient, gradient if pooled is None else pooled)]

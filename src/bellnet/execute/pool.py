@@ -12,12 +12,12 @@ from collections import deque
 import torch
 from torch import Tensor
 
-from bellnet.forks import lock_of_threads
+from bellnet.memory import fork_safe_lock
 
 LARGE = 2**25
 """The bytes of a tensor from which on its memory is kept; that of smaller ones the C library keeps itself."""
 
-CHANGING = lock_of_threads()
+CHANGING = fork_safe_lock()
 _SLACK = 1.5  # with none, layers of different widths, or graphs of different sizes, take turns in driving blocks out
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.execute.calling import can_call
 from bellnet.execute.contract import contract, shape_of_product
 from bellnet.execute.nodes import Nodes
-from bellnet.execute.transforms import is_batched, wants_plain
+from bellnet.execute.transforms import is_batched, save, saved, wants_plain
+from bellnet.kernels.calling import can_call
 from bellnet.plan import Contraction, split_letters
 from bellnet.spec import Letters
 
@@ -83,12 +83,12 @@ class _Contracted(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         to_x, to_y, *_ = ctx.needs_input_grad
         ctx.letters, ctx.factor = letters, factor
-        ctx.save_for_backward(x if to_y else None, y if to_x else None)
+        save(ctx, x if to_y else None, y if to_x else None)
         return contract(letters, x, y, factor)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
-        (gradient,), (x, y), (first, second, product) = gradients, ctx.saved_tensors, ctx.letters
+        (gradient,), (x, y), (first, second, product) = gradients, saved(ctx), ctx.letters
         if gradient is None:
             return None, None, None, None
         to_x = None if y is None else _contracted((product, second, first), gradient, y, ctx.factor)

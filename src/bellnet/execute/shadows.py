@@ -76,7 +76,7 @@ class Shadow:
             return Incidence.same(self.n_rows, self.nodes.device)
         tuples, agree = self.moved(move)
         whole = onto.find(tuples) if onto.totals else self.graphs
-        if onto.is_every:  # then these are rows of the index itself, and kernels trust their tables
+        if whole is self.graphs:  # a row of the index, while tables that kernels use have memory of their own
             whole = whole.clone()
         in_order = self.by_last_axis if onto.is_every and move == ("sum", (0,)) and len(tuples) == 1 else None
         if agree is not None:
@@ -113,7 +113,7 @@ class Shadow:
     def find(self, tuples: Sequence[Tensor], in_order: Callable[[], Tensor] | None = None) -> Tensor:
         """In which row each tuple stands, -1 for one that is not here; `in_order` may know how they ascend."""
         if self.is_every:
-            return tuples[0]
+            return tuples[0].clone()  # may be a row of the index, while tables that kernels use have their own memory
         wanted, here = encode([tuples, self.nodes], self.totals)
         return find(wanted, here, in_order)
 
@@ -270,9 +270,9 @@ def _every_graph(support: Support) -> Shadow:
 
 
 def _every_node(support: Support, slot: int) -> Shadow:
-    total = support.totals[slot]
+    total, graphs = support.totals[slot], _graph_of_node(support, slot)
     nodes = torch.arange(total, device=support.index.device).unsqueeze(0)
-    return Shadow((total,), nodes, True, total, _graph_of_node(support, slot))
+    return Shadow((total,), nodes, True, total, graphs)
 
 
 def _graph_of_node(support: Support, slot: int) -> Tensor:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from bellnet.execute import loop
-from bellnet.execute.calling import are_ordinary
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.level_matrices import level_matrices
 from bellnet.execute.means import Means, scale
@@ -48,7 +47,7 @@ class MovesWalk:
 
     def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
         """So they do backwards, but for gradients of other classes, which may mean something else."""
-        return are_ordinary(gradients)
+        return all(type(one) is Tensor for one in gradients)
 
     def forward(
         self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool

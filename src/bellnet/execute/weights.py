@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import torch
 from torch import Tensor
 
-from bellnet.forks import lock_of_threads
+from bellnet.memory import fork_safe_lock
 from bellnet.plan import Entries
 from bellnet.tensors.keeping import is_transformed, making_constants
 
@@ -25,7 +25,7 @@ def _dense(entries: Entries, size: int, dtype: torch.dtype, device: torch.device
 
 _CONSTANTS: dict[Hashable, Tensor] = {}
 MOST_CONSTANTS = 512
-CHANGING = lock_of_threads()
+CHANGING = fork_safe_lock()
 
 
 def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:

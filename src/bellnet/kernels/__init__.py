@@ -13,13 +13,15 @@ from pathlib import Path
 import torch
 
 from bellnet.kernels.sources import digest
+from bellnet.kernels.structs import layout_differences
 
 PLACE = Path(__file__).parent
+OTHERS = "BELLNET_KERNELS"
+"""The environment variable that names another folder of compiled libraries, as `make sanitize` does."""
 WITHOUT = "BELLNET_WITHOUT_KERNELS"
 """The environment variable that turns kernels off."""
 PROCESSORS = ("AVX512", "AVX2", "DEFAULT")
 """The kinds that kernels are built for, each of which knows all that later ones do."""
-BETWEEN = ("moments", "between", "between_sums", "between_back")
 TYPES = {torch.float32: "f32", torch.float64: "f64"}
 """How the functions for numbers of a type are called."""
 
@@ -40,9 +42,13 @@ def kernels() -> ctypes.CDLL | None:
         return None
 
 
+def _folder() -> Path:
+    return Path(os.environ.get(OTHERS) or PLACE / "built")
+
+
 def _best_built() -> Path:
     """The library for this processor, or for a lesser one where the compiler did not know how to build that."""
-    places = [PLACE / "built" / f"kernels-{name}.so" for name in PROCESSORS[PROCESSORS.index(processor()) :]]
+    places = [_folder() / f"kernels-{name}.so" for name in PROCESSORS[PROCESSORS.index(processor()) :]]
     return next((one for one in places if one.exists()), places[0])
 
 
@@ -54,21 +60,26 @@ def _loaded(place: Path) -> ctypes.CDLL:
     library.bellnet_sources.restype = library.bellnet_most_bytes.restype = ctypes.c_int64
     if library.bellnet_sources() != digest(PLACE):
         raise OSError("they were made of other sources than those beside them")
-    for kind in TYPES.values():
-        for name in ("forward", "backward", "contract", "pool", "unpool", *BETWEEN):
-            function = getattr(library, f"bellnet_{name}_{kind}")
-            function.restype, function.errcheck = ctypes.c_int64, _check
+    if wrong := layout_differences(library):
+        raise OSError(f"structs.py declares other structs than the library: {wrong}")
     return library
 
 
-def _check(failed: int, *_: object) -> int:
-    """What ctypes asks about every call of a kernel."""
-    if failed:
-        raise MemoryError("bellnet's kernels found no memory for what they need for a moment.")
-    return failed
-
-
 def processor() -> str:
-    """What torch calls the abilities of this processor, as far as there are kernels for them."""
-    said = torch.backends.cpu.get_cpu_capability()
-    return said if said in PROCESSORS else PROCESSORS[-1]
+    """The best variant that torch uses and that this processor has all instructions of."""
+    by_torch = torch.backends.cpu.get_cpu_capability()
+    wanted = PROCESSORS.index(by_torch) if by_torch in PROCESSORS else len(PROCESSORS) - 1
+    return PROCESSORS[max(wanted, len(PROCESSORS) - 1 - _supported())]
+
+
+def _supported() -> int:
+    """The level of the instruction sets of this processor: 2 for x86-64-v4, 1 for x86-64-v3, else 0.
+
+    AVX-512 or AVX2 alone are not enough: compilers also use BMI, LZCNT and MOVBE, which some machines lack.
+    """
+    place = _folder() / "kernels-DEFAULT.so"
+    if not place.exists():
+        return 0
+    library = ctypes.CDLL(str(place))
+    library.bellnet_variant.restype = ctypes.c_int64
+    return int(library.bellnet_variant())

@@ -89,8 +89,10 @@ INLINE void NAMED(pull_row)(i64 channels, const REAL *restrict from, const REAL 
 /* ---- what is called from outside; the result is zero, or one if there was no memory */
 
 /* Mean and variance of every channel, in double precision. */
-EXPORTED i64 NAMED(bellnet_moments)(i64 n_rows, i64 channels, i64 n_threads, const REAL *rows, double *mean,
-                                    double *variance) {
+EXPORTED i64 NAMED(bellnet_moments)(const BetweenCall *call) {
+    i64 n_rows = call->n_rows, channels = call->channels, n_threads = call->n_threads;
+    const REAL *rows = call->rows;
+    double *mean = call->sums, *variance = call->products;
     i64 size = rounded(channels), each = 5 * size;
     double *memory = take_block(n_threads * each * sizeof(double));
     if (!memory) return 1;
@@ -125,10 +127,15 @@ EXPORTED i64 NAMED(bellnet_moments)(i64 n_rows, i64 channels, i64 n_threads, con
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_between)(i64 n_rows, i64 channels, i64 n_threads, const i64 *graphs, const REAL *rows,
-                                    const REAL *factor, const REAL *shift, const REAL *kept, const REAL *before,
-                                    REAL *result) {
-    Between given = {n_rows, channels, graphs, rows, factor, shift, kept};
+static Between NAMED(between_of)(const BetweenCall *call) {
+    return (Between){call->n_rows, call->channels, call->graphs, call->rows, call->factor, call->shift, call->kept};
+}
+
+EXPORTED i64 NAMED(bellnet_between)(const BetweenCall *call) {
+    Between given = NAMED(between_of)(call);
+    i64 n_rows = given.n_rows, channels = given.channels, n_threads = call->n_threads;
+    const REAL *rows = given.rows, *factor = given.factor, *shift = given.shift, *before = call->before;
+    REAL *result = call->result;
     DO_IN_PARALLEL(n_threads, {
         i64 first, last = share(team, n_rows, &first);
         for (i64 row = first; row < last; row++) {
@@ -148,10 +155,12 @@ EXPORTED i64 NAMED(bellnet_between)(i64 n_rows, i64 channels, i64 n_threads, con
 }
 
 /* Of every channel the sum of gradients before rectifying, and of their products with distances from the mean. */
-EXPORTED i64 NAMED(bellnet_between_sums)(i64 n_rows, i64 channels, i64 n_threads, const i64 *graphs, const REAL *rows,
-                                         const REAL *factor, const REAL *shift, const REAL *kept, const REAL *gradient,
-                                         const REAL *mean, double *sums, double *products) {
-    Between given = {n_rows, channels, graphs, rows, factor, shift, kept};
+EXPORTED i64 NAMED(bellnet_between_sums)(const BetweenCall *call) {
+    Between given = NAMED(between_of)(call);
+    i64 n_rows = given.n_rows, channels = given.channels, n_threads = call->n_threads;
+    const REAL *rows = given.rows, *factor = given.factor, *shift = given.shift, *gradient = call->gradient;
+    const REAL *mean = call->mean;
+    double *sums = call->sums, *products = call->products;
     i64 size = rounded(channels), each = 4 * size;
     double *memory = take_block(n_threads * each * sizeof(double));
     if (!memory) return 1;
@@ -188,10 +197,12 @@ EXPORTED i64 NAMED(bellnet_between_sums)(i64 n_rows, i64 channels, i64 n_threads
 }
 
 /* The gradient of rows: what is passed back times the factor, and unless moments are given, what they make of a row. */
-EXPORTED i64 NAMED(bellnet_between_back)(i64 n_rows, i64 channels, i64 n_threads, const i64 *graphs, const REAL *rows,
-                                         const REAL *factor, const REAL *shift, const REAL *kept, const REAL *gradient,
-                                         const REAL *slope, const REAL *offset, REAL *of_rows) {
-    Between given = {n_rows, channels, graphs, rows, factor, shift, kept};
+EXPORTED i64 NAMED(bellnet_between_back)(const BetweenCall *call) {
+    Between given = NAMED(between_of)(call);
+    i64 n_rows = given.n_rows, channels = given.channels, n_threads = call->n_threads;
+    const REAL *rows = given.rows, *factor = given.factor, *shift = given.shift, *gradient = call->gradient;
+    const REAL *slope = call->slope, *offset = call->offset;
+    REAL *of_rows = call->result;
     DO_IN_PARALLEL(n_threads, {
         i64 first, last = share(team, n_rows, &first);
         for (i64 row = first; row < last; row++) {

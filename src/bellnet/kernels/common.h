@@ -1,4 +1,8 @@
-/* What all kernels share: the words of a program, memory for a moment, and threads. */
+/* What all kernels share: the structs that a caller fills in, scratch memory, and threads.
+ *
+ * `structs.py` declares the same structs for Python; the layout that kernels.c exports is compared with them when the
+ * library is loaded.
+ */
 #ifndef BELLNET_COMMON_H
 #define BELLNET_COMMON_H
 
@@ -12,6 +16,7 @@
 #endif
 
 typedef int64_t i64;
+_Static_assert(sizeof(void *) == sizeof(i64), "structs are declared for pointers of 64 bits");
 
 #define MOST_AXES 12
 #define MOST_SETS 64
@@ -31,8 +36,9 @@ typedef struct {
     i64 first_branch, n_branches;  /* its children */
     i64 level;                     /* -1 if it is on none */
     i64 length[MOST_AXES], set[MOST_AXES], stride[MOST_AXES];
-    /* of listed rows: what each is multiplied by, so many numbers for a row, each for so many neighbouring columns */
-    i64 row_factors, n_row_factors, factor_width; /* the first is a pointer; 0 for none */
+    /* of stored rows: what each is multiplied by, so many numbers for a row, each for so many neighbouring columns */
+    const void *row_factors; /* NULL for none */
+    i64 n_row_factors, factor_width;
 } Bundle;
 
 enum { SUM, DIAGONAL, COPY };
@@ -52,7 +58,9 @@ typedef struct {
 } Level;
 
 typedef struct {
-    i64 n_roots, n_bundles, memory, bundles, branches;
+    i64 n_roots, n_bundles, memory;
+    const Bundle *bundles;
+    const Branch *branches;
 } Side;
 
 /* The weight of one map, (rows, columns) numbers, and where it stands in the matrices of its level. */
@@ -62,14 +70,6 @@ typedef struct {
     i64 n_terms;     /* of every sum that it multiplies */
 } Block;
 
-/* A plan for so many channels and nodes, or listed rows: whole numbers, the sections at the places that this beginning names. */
-typedef struct {
-    Side side[2];
-    i64 n_levels, levels, swaps, n_sets, n_factors, is_listed;
-    i64 n_matrices, n_blocks, blocks, has_gaps; /* the numbers of all matrices, and what they are made of */
-    i64 n_biases, biases;                       /* what the lowest level adds, one after the other */
-} Program;
-
 /* Some neighbouring numbers of the bias of a target. */
 typedef struct {
     i64 target, place, width;
@@ -77,8 +77,74 @@ typedef struct {
 
 typedef struct {
     i64 n_axes[MOST_AXES]; /* by how many rows an axis moves */
-    const i64 *found;      /* of listed rows: where each is found, -1 for nowhere; NULL if they are the same */
+    const i64 *found;      /* of stored rows: where each is found, -1 for nowhere; NULL if they are the same */
 } Swap;
+
+/* A plan for so many channels and nodes, or stored rows. */
+typedef struct {
+    Side side[2];
+    i64 n_levels, n_sets, n_factors, is_listed;
+    i64 n_matrices, n_blocks, has_gaps; /* the numbers of all matrices, and what they are made of */
+    i64 n_biases;                       /* what the lowest level adds, one after the other */
+    const Level *levels;
+    const Swap *swaps;
+    const Block *blocks;
+    const Bias *biases;
+} Program;
+
+/* Which of the first indices are equal, and what comes of it when the next index is one of them or another. */
+typedef struct {
+    i64 n_blocks;             /* how many different ones there are */
+    i64 axis[MOST_AXES];      /* where each of them comes first */
+    i64 child[MOST_AXES + 1]; /* a prefix that is longer by one, or an orbit; -1 for an index of another node set */
+} Prefix;
+
+typedef struct {
+    i64 n_axes, n_orbits, length[MOST_AXES], set[MOST_AXES];
+    const Prefix *prefixes; /* the first one is empty */
+} Orbits;
+
+enum { LARGEST, TOTAL, MEAN };
+
+/* ---- the arguments of every exported function, which takes a pointer to one of these */
+
+/* Layers; pointers to the numbers of every tensor, NULL for groups that are missing. */
+typedef struct {
+    const Program *program;
+    i64 n_graphs, n_threads, mean;
+    const i64 *counts;   /* (n_sets, n_graphs), or NULL */
+    const void *factors; /* (n_graphs, n_factors), or NULL */
+    void *read;          /* (n_graphs, memory of the source) */
+    void *const *sources, *const *targets, *const *weights, *const *biases;
+    void *const *of_weights, *const *of_biases, *const *of_sources;
+} RunCall;
+
+typedef struct {
+    const i64 *tables;
+    i64 n_graphs, n_channels, n_threads;
+    const void *x, *y;
+    void *result;
+    double factor;
+} ContractCall;
+
+typedef struct {
+    const Orbits *orbits;
+    i64 n_graphs, n_threads, channels, reduce;
+    const i64 *counts;
+    const void *rows;
+    void *pooled, *divisors;
+    const void *gradient;
+    void *of_rows;
+} PoolCall;
+
+/* Normalisation, ReLU, dropout and residual; each function uses some of these. */
+typedef struct {
+    i64 n_rows, channels, n_threads;
+    const i64 *graphs;
+    const void *rows, *factor, *shift, *kept, *before, *gradient, *mean, *slope, *offset;
+    void *result;
+    double *sums, *products;
+} BetweenCall;
 
 /* Neighbouring rows of a bundle in all directions. */
 typedef struct {
@@ -110,7 +176,11 @@ static void keep_rows(Kept *kept, i64 n_rows, const char *have) {
 
 /* ---- memory for a moment: the last block that was given back is kept, unless it is large */
 
+#ifdef __SANITIZE_ADDRESS__
+#define KEPT_BYTES ((size_t)0) /* so that the sanitizer sees what is used after it was given back */
+#else
 #define KEPT_BYTES ((size_t)1 << 27)
+#endif
 
 typedef struct {
     size_t size;
@@ -186,6 +256,7 @@ INLINE i64 count_alone(i64 n_graphs, i64 n_areas, Team team) {
 #else
 #define DO_IN_PARALLEL(n_threads, ...)                                                    \
     {                                                                                     \
+        (void)(n_threads);                                                                \
         Team team = {0, 1};                                                               \
         __VA_ARGS__                                                                       \
     }

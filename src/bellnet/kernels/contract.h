@@ -275,8 +275,8 @@ typedef struct {
 
 static Ahead CONTRACT(ahead)(const Piece *piece, const REAL *from, const i64 *rows, i64 n_rows, const i64 *summed,
                              i64 n_summed) {
-    if (LIES_ACROSS(rows, n_rows, summed, n_summed)) return (Ahead){from, summed, rows, piece->step, n_summed, n_rows};
-    return (Ahead){from, rows, summed, piece->step, n_rows, n_summed};
+    if (LIES_ACROSS(rows, n_rows, summed, n_summed)) return (Ahead){from, summed, rows, piece->step, n_summed, n_rows, 0, 0};
+    return (Ahead){from, rows, summed, piece->step, n_rows, n_summed, 0, 0};
 }
 
 INLINE void CONTRACT(fetch)(Ahead *ahead, i64 n_rows) {
@@ -326,9 +326,11 @@ static void CONTRACT(do_step)(const Letters *letters, const Step *step, const St
 }
 
 /* The contraction of two tensors times a number; `tables` says which rows meet. 0 is returned if there was memory. */
-EXPORTED i64 JOINED(bellnet_contract, TYPE)(const i64 *tables, i64 n_graphs, i64 n_channels, i64 n_threads,
-                                            const REAL *x, const REAL *y, REAL *result, double factor) {
-    Letters letters = {tables[0], tables[1], tables[2], tables[3], {tables[4], tables[5], tables[6]}};
+EXPORTED i64 JOINED(bellnet_contract, TYPE)(const ContractCall *call) {
+    const i64 *tables = call->tables;
+    i64 n_channels = call->n_channels, n_threads = call->n_threads;
+    Letters letters = {.n_shared = tables[0], .n_left = tables[1], .n_right = tables[2], .n_summed = tables[3],
+                       .n_rows = {tables[4], tables[5], tables[6]}};
     letters.shared_x = tables + 7;
     letters.shared_y = letters.shared_x + letters.n_shared;
     letters.shared_result = letters.shared_y + letters.n_shared;
@@ -339,7 +341,7 @@ EXPORTED i64 JOINED(bellnet_contract, TYPE)(const i64 *tables, i64 n_graphs, i64
     letters.summed_x = letters.right_result + letters.n_right;
     letters.summed_y = letters.summed_x + letters.n_summed;
 
-    i64 n_vectors = (n_channels + LANES - 1) / LANES, n_pieces = n_graphs * letters.n_shared * n_vectors;
+    i64 n_vectors = (n_channels + LANES - 1) / LANES, n_pieces = call->n_graphs * letters.n_shared * n_vectors;
     /* Rows are shared among threads as well where there are too few pieces; every part packs the columns anew. */
     int are_few = n_pieces % n_threads && n_pieces < SHARES * n_threads;
     i64 n_parts = are_few ? least(n_threads, letters.n_left) : 1;
@@ -349,8 +351,9 @@ EXPORTED i64 JOINED(bellnet_contract, TYPE)(const i64 *tables, i64 n_graphs, i64
         fill_y &= letters.right_y[one] == letters.right_y[0] + one;
         fill_result &= letters.right_result[one] == letters.right_result[0] + one;
     }
-    Work work = {letters, x,       y,         result, factor,      n_channels, n_vectors,
-                 n_parts, n_units, at_a_time, fill_y, fill_result};
+    Work work = {.letters = letters, .x = call->x, .y = call->y, .result = call->result, .factor = (REAL)call->factor,
+                 .n_channels = n_channels, .n_vectors = n_vectors, .n_parts = n_parts, .n_units = n_units,
+                 .at_a_time = at_a_time, .fill_y = fill_y, .fill_result = fill_result};
     i64 room = (PACKED_ROWS + PACKED_COLUMNS) * PACKED_SUMMED * LANES;
     REAL *memory = take_block(n_threads * room * sizeof(REAL));
     if (!memory) return 1;

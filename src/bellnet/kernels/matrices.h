@@ -4,7 +4,6 @@
 /* All that a call is given. */
 typedef struct {
     const Program *program;
-    const i64 *words; /* the program as whole numbers, in which its sections are found */
     i64 n_graphs;
     const i64 *counts;   /* (n_sets, n_graphs), or NULL */
     const REAL *factors; /* (n_graphs, n_factors), or NULL */
@@ -13,14 +12,14 @@ typedef struct {
     const REAL *matrices, *bias;
 } Walk;
 
-INLINE const Level *NAMED(levels)(const Walk *walk) { return (const Level *)(walk->words + walk->program->levels); }
+INLINE const Level *NAMED(levels)(const Walk *walk) { return walk->program->levels; }
 INLINE const Bundle *NAMED(bundles)(const Walk *walk, int side) {
-    return (const Bundle *)(walk->words + walk->program->side[side].bundles);
+    return walk->program->side[side].bundles;
 }
 
 static Tree NAMED(tree)(const Walk *walk, int side, REAL *const *roots, REAL *memory, i64 graph, const i64 *limits) {
     const Side *one = walk->program->side + side;
-    return (Tree){NAMED(bundles)(walk, side), (const Branch *)(walk->words + one->branches), one->n_roots,
+    return (Tree){NAMED(bundles)(walk, side), one->branches, one->n_roots,
                   one->n_bundles, one->memory, roots, memory, graph, limits, {NULL, NULL}};
 }
 
@@ -33,7 +32,7 @@ static const i64 *NAMED(limits)(const Walk *walk, i64 graph, i64 *limits) {
 /* The matrices of all levels; with `mean` they also turn sums into means over all nodes. */
 static void NAMED(gather)(const Walk *walk, const REAL *const *weights, int mean, REAL *matrices) {
     const Program *program = walk->program;
-    const Block *blocks = (const Block *)(walk->words + program->blocks);
+    const Block *blocks = program->blocks;
     if (program->has_gaps) memset(matrices, 0, program->n_matrices * sizeof(REAL));
     for (i64 number = 0; number < program->n_blocks; number++) {
         const Block *block = blocks + number;
@@ -48,7 +47,7 @@ static void NAMED(gather)(const Walk *walk, const REAL *const *weights, int mean
 /* The transpose: gradients of the weights from those of the matrices. */
 static void NAMED(scatter)(const Walk *walk, const REAL *matrices, int mean, REAL *const *weights) {
     const Program *program = walk->program;
-    const Block *blocks = (const Block *)(walk->words + program->blocks);
+    const Block *blocks = program->blocks;
     for (i64 number = 0; number < program->n_blocks; number++) {
         const Block *block = blocks + number;
         REAL *weight = weights[block->weight] + block->map * block->rows * block->columns;
@@ -59,9 +58,9 @@ static void NAMED(scatter)(const Walk *walk, const REAL *matrices, int mean, REA
     }
 }
 
-static i64 NAMED(count_biases)(const Program *program, const i64 *words) {
+static i64 NAMED(count_biases)(const Program *program) {
     i64 size = 0;
-    const Bias *biases = (const Bias *)(words + program->biases);
+    const Bias *biases = program->biases;
     for (i64 number = 0; number < program->n_biases; number++) size += biases[number].width;
     return size;
 }

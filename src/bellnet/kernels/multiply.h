@@ -67,7 +67,9 @@ static void NAMED(pack)(REAL *packed, i64 height, i64 at, const REAL *matrix, i6
 /* Add (rows, height) times a matrix in panels to rows that pointers name. */
 static void NAMED(multiply)(const REAL *rows, i64 step, i64 n_rows, i64 height, const REAL *packed, i64 columns,
                             REAL *const *into, int is_first) {
+#if MOST_BYTES >= 32
     i64 bytes = NAMED(lanes)(columns) * (i64)sizeof(REAL);
+#endif
 #if MOST_BYTES == 64
     if (bytes == 64) {
         JOINED(NAMED(multiply), 64)(rows, step, n_rows, height, packed, columns, into, is_first);
@@ -86,7 +88,11 @@ static void NAMED(multiply)(const REAL *rows, i64 step, i64 n_rows, i64 height, 
 /* Add the transpose of (n_rows, n_left) times (n_rows, n_right) to a matrix; n_right is a multiple of the lanes. */
 static void NAMED(pair)(const REAL *left, i64 left_step, i64 n_left, const REAL *right, i64 n_right, i64 lanes,
                         i64 n_rows, REAL *into) {
+#if MOST_BYTES >= 32
     i64 bytes = lanes * (i64)sizeof(REAL);
+#else
+    (void)lanes;
+#endif
 #if MOST_BYTES == 64
     if (bytes == 64) {
         JOINED(NAMED(pair), 64)(left, left_step, n_left, right, n_right, n_rows, into);

@@ -8,18 +8,6 @@
 #ifndef BELLNET_POOL_H
 #define BELLNET_POOL_H
 
-/* Which of the first indices are equal, and what comes of it when the next index is one of them or another. */
-typedef struct {
-    i64 n_blocks;             /* how many different ones there are */
-    i64 axis[MOST_AXES];      /* where each of them comes first */
-    i64 child[MOST_AXES + 1]; /* a prefix that is longer by one, or an orbit; -1 for an index of another node set */
-} Prefix;
-
-typedef struct {
-    i64 n_axes, n_orbits, length[MOST_AXES], set[MOST_AXES];
-    Prefix prefixes[]; /* the first one is empty */
-} Orbits;
-
 /* Neighbouring rows of one orbit. */
 typedef struct {
     i64 orbit, first, n_rows;
@@ -27,8 +15,6 @@ typedef struct {
 
 #define MOST_RUNS (2 * MOST_AXES)
 #define SUMMED_ROWS 64 /* single precision adds so many, and hands them on to double precision */
-
-enum { LARGEST, TOTAL, MEAN };
 
 /* How many nodes there are on every axis. */
 static void find_extents(const Orbits *orbits, const i64 *counts, i64 n_graphs, i64 graph, i64 *extents) {
@@ -367,10 +353,17 @@ static void NAMED(give_lines)(const Pool *pool, i64 graph, i64 first, i64 last, 
 
 /* ---- what is called from outside; the result is zero, or one if there was no memory */
 
-EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels,
-                                 i64 reduce, const void *rows, void *pooled, void *divisors) {
-    const Orbits *orbits = (const Orbits *)words;
-    Pool pool = {orbits, n_graphs, channels, reduce, counts, rows, pooled, divisors, .repeats = 1};
+static Pool NAMED(pool_of)(const PoolCall *call) {
+    return (Pool){.orbits = call->orbits, .n_graphs = call->n_graphs, .channels = call->channels,
+                  .reduce = call->reduce, .counts = call->counts, .rows = call->rows, .pooled = call->pooled,
+                  .divisors = call->divisors, .gradient = call->gradient, .of_rows = call->of_rows, .repeats = 1};
+}
+
+EXPORTED i64 NAMED(bellnet_pool)(const PoolCall *call) {
+    const Orbits *orbits = call->orbits;
+    const i64 *counts = call->counts;
+    i64 n_graphs = call->n_graphs, n_threads = call->n_threads, channels = call->channels;
+    Pool pool = NAMED(pool_of)(call);
     if (channels < 8 * LANES) {
         while (pool.repeats * channels % LANES) pool.repeats *= 2;
         pool.repeats = most(least(pool.repeats, orbits->length[orbits->n_axes - 1]), 1);
@@ -412,15 +405,14 @@ EXPORTED i64 NAMED(bellnet_pool)(const i64 *words, i64 n_graphs, i64 n_threads, 
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_unpool)(const i64 *words, i64 n_graphs, i64 n_threads, const i64 *counts, i64 channels,
-                                   i64 reduce, const void *rows, void *pooled, void *divisors, const void *gradient,
-                                   void *of_rows) {
-    const Orbits *orbits = (const Orbits *)words;
-    Pool pool = {orbits, n_graphs, channels, reduce, counts, rows, pooled, divisors, gradient, of_rows, 1};
+EXPORTED i64 NAMED(bellnet_unpool)(const PoolCall *call) {
+    const Orbits *orbits = call->orbits;
+    i64 n_graphs = call->n_graphs, n_threads = call->n_threads, channels = call->channels;
+    Pool pool = NAMED(pool_of)(call);
     i64 n_wide = 4 * LANES / most(channels, 1);
     pool.repeats = most(least(n_wide, orbits->length[orbits->n_axes - 1]), 1);
     pool.width = pool.repeats * channels;
-    i64 size = rounded(orbits->n_orbits * pool.width), each = reduce == LARGEST ? 3 * size : size;
+    i64 size = rounded(orbits->n_orbits * pool.width), each = pool.reduce == LARGEST ? 3 * size : size;
     REAL *memory = take_block(n_threads * each * sizeof(REAL));
     if (!memory) return 1;
     DO_IN_PARALLEL(n_threads, {

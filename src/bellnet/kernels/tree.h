@@ -152,7 +152,7 @@ static void NAMED(read_rows)(const Tree *tree, i64 number, i64 first, i64 last, 
 /* All folds of the whole tensors; `own` is memory of as many numbers for every member of a team. */
 static void NAMED(read_tree)(const Tree *tree, Team team, REAL *own) {
     i64 first, last = share(team, tree->n_numbers, &first);
-    memset(tree->memory + first, 0, (last - first) * sizeof(REAL));
+    if (last > first) memset(tree->memory + first, 0, (last - first) * sizeof(REAL));
     wait_for(team);
     for (i64 number = 0; number < tree->n_bundles; number++) {
         const Bundle *parent = tree->bundles + number;

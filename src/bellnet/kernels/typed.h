@@ -19,4 +19,3 @@
 #undef Tree
 #undef Mixing
 #undef Walk
-#undef Call

@@ -2,8 +2,6 @@
  *
  * The source is read, its levels are mixed and the target is finished; backwards it is the same with both exchanged.
  */
-#define Call NAMED(Call)
-
 static i64 NAMED(tables_of_side)(const Walk *walk, int side) {
     i64 size = 0;
     const Bundle *bundles = NAMED(bundles)(walk, side);
@@ -45,7 +43,7 @@ static i64 NAMED(room_of_side)(const Walk *walk, int side) {
 }
 
 INLINE const Swap *NAMED(strides)(const Walk *walk, const Level *level, int side) {
-    return (const Swap *)(walk->words + walk->program->swaps) + level->first_swap + side * level->n_swaps;
+    return walk->program->swaps + level->first_swap + side * level->n_swaps;
 }
 
 /* All that levels multiply of one side, each row with a mark if it has something and that is worth a look. */
@@ -124,52 +122,19 @@ static void NAMED(backward_graph)(const Walk *walk, i64 graph, Team team, const 
 
 /* ---- what is called from outside; the result is zero, or one if there was no memory */
 
-/* All arguments of a call, taken from the whole numbers that it is given (`_run` in execute/compiled.py). */
-typedef struct {
-    const i64 *words;
-    i64 n_graphs, n_threads, mean;
-    const i64 *counts;
-    const REAL *factors;
-    REAL *read;
-    REAL *const *sources, *const *targets;
-    const REAL *const *weights, *const *biases;
-    REAL *const *of_weights, *const *of_biases, *const *of_sources; /* NULL for what is not there */
-} Call;
-
-_Static_assert(sizeof(void *) == sizeof(i64), "pointers are handed over as whole numbers");
-
-static Call NAMED(call)(const i64 *given) {
-    enum { WORDS, GRAPHS, THREADS, MEAN, COUNTS, FACTORS, READ, HAS_BIASES, TO_WEIGHTS, TO_BIASES, TO_SOURCES, POINTERS };
-    const i64 *words = (const i64 *)given[WORDS], *at = given + POINTERS;
-    i64 n_sources = ((const Program *)words)->side[0].n_roots, n_targets = ((const Program *)words)->side[1].n_roots;
-    i64 sizes[] = {n_sources, n_targets, n_sources * n_targets, n_targets, n_sources * n_targets, n_targets, n_sources};
-    i64 are_there[] = {1, 1, 1, given[HAS_BIASES], given[TO_WEIGHTS], given[TO_BIASES], given[TO_SOURCES]};
-    REAL *const *groups[7];
-    for (int group = 0; group < 7; group++) {
-        groups[group] = are_there[group] ? (REAL *const *)at : NULL;
-        if (are_there[group]) at += sizes[group];
-    }
-    return (Call){.words = words, .n_graphs = given[GRAPHS], .n_threads = given[THREADS], .mean = given[MEAN],
-                  .counts = (const i64 *)given[COUNTS], .factors = (const REAL *)given[FACTORS],
-                  .read = (REAL *)given[READ], .sources = groups[0], .targets = groups[1],
-                  .weights = (const REAL *const *)groups[2], .biases = (const REAL *const *)groups[3],
-                  .of_weights = groups[4], .of_biases = groups[5], .of_sources = groups[6]};
+static Walk NAMED(walk)(const RunCall *call) {
+    return (Walk){.program = call->program, .n_graphs = call->n_graphs, .counts = call->counts,
+                  .factors = call->factors, .read = call->read, .of_sources = (REAL *const *)call->of_sources,
+                  .roots = {(REAL *const *)call->sources, (REAL *const *)call->targets}};
 }
 
-static Walk NAMED(walk)(const Call *call) {
-    return (Walk){.program = (const Program *)call->words, .words = call->words, .n_graphs = call->n_graphs,
-                  .counts = call->counts, .factors = call->factors, .roots = {call->sources, call->targets},
-                  .of_sources = call->of_sources, .read = call->read};
-}
-
-EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
-    Call whole = NAMED(call)(given), *call = &whole;
+EXPORTED i64 NAMED(bellnet_forward)(const RunCall *call) {
     Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
     i64 n_graphs = call->n_graphs, n_threads = call->n_threads, places[program->n_levels + 1];
     i64 places_of_marks[program->side[0].n_bundles], n_marks = NAMED(place_marks)(&walk, 0, places_of_marks);
     i64 n_packed = rounded(NAMED(place_matrices)(&walk, 1, places)), room = rounded(NAMED(room_of_side)(&walk, 1));
-    i64 n_matrices = rounded(program->n_matrices), n_biases = rounded(NAMED(count_biases)(program, walk.words));
+    i64 n_matrices = rounded(program->n_matrices), n_biases = rounded(NAMED(count_biases)(program));
     i64 memory = rounded(program->side[1].memory), own = n_threads > 1 && !program->is_listed ? rounded(program->side[0].memory) : 0;
     i64 tables = NAMED(tables_of_side)(&walk, 1), n_areas = count_areas(n_graphs, n_threads);
     i64 *all_tables = take_block(n_threads * tables * sizeof(i64) +
@@ -179,13 +144,14 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     REAL *matrices = (REAL *)(all_tables + n_threads * tables), *bias = matrices + n_matrices, *packed = bias + n_biases;
     REAL *areas = packed + n_packed, *rooms = areas + n_areas * memory, *owns = rooms + n_threads * room;
     char *all_marks = (char *)(owns + n_threads * own);
-    NAMED(gather)(&walk, call->weights, call->mean, matrices);
+    NAMED(gather)(&walk, (const REAL *const *)call->weights, call->mean, matrices);
     walk.matrices = matrices;
     if (call->biases) {
         walk.bias = bias;
-        const Bias *biases = (const Bias *)(walk.words + program->biases);
+        const Bias *biases = program->biases;
         for (i64 number = 0, at = 0; number < program->n_biases; at += biases[number++].width)
-            NAMED(copy_row)(bias + at, call->biases[biases[number].target] + biases[number].place, biases[number].width);
+            NAMED(copy_row)(bias + at, (const REAL *)call->biases[biases[number].target] + biases[number].place,
+                            biases[number].width);
     }
     NAMED(pack_matrices)(&walk, 1, places, packed);
     DO_IN_PARALLEL(n_threads, {
@@ -205,8 +171,7 @@ EXPORTED i64 NAMED(bellnet_forward)(const i64 *given) {
     return 0;
 }
 
-EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
-    Call whole = NAMED(call)(given), *call = &whole;
+EXPORTED i64 NAMED(bellnet_backward)(const RunCall *call) {
     Walk walk = NAMED(walk)(call);
     const Program *program = walk.program;
     const Level *levels = NAMED(levels)(&walk);
@@ -220,7 +185,7 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
     }
     i64 places_of_marks[program->side[1].n_bundles], n_marks = NAMED(place_marks)(&walk, 1, places_of_marks);
     int to_values = call->of_sources != NULL;
-    i64 n_biases = call->of_biases ? NAMED(count_biases)(program, walk.words) : 0;
+    i64 n_biases = call->of_biases ? NAMED(count_biases)(program) : 0;
     i64 n_packed = to_values ? rounded(NAMED(place_matrices)(&walk, 0, places)) : 0, n_matrices = rounded(program->n_matrices);
     i64 pulled = rounded(program->side[1].memory), memory = rounded(program->side[0].memory);
     i64 room = rounded(NAMED(room_of_side)(&walk, 0)), sums = rounded(n_paired + n_biases);
@@ -236,7 +201,7 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
     char *all_marks = (char *)(owns + n_threads * own);
     int n_members = 1;
     if (to_values) {
-        NAMED(gather)(&walk, call->weights, call->mean, matrices);
+        NAMED(gather)(&walk, (const REAL *const *)call->weights, call->mean, matrices);
         walk.matrices = matrices;
         NAMED(pack_matrices)(&walk, 0, places, packed);
     }
@@ -270,13 +235,13 @@ EXPORTED i64 NAMED(bellnet_backward)(const i64 *given) {
                     NAMED(copy_row)(matrices + level->matrices + (swap * rows + row) * columns,
                                     all_paired + paired_places[number] + row * step + swap * columns, columns);
         }
-        NAMED(scatter)(&walk, matrices, call->mean, call->of_weights);
+        NAMED(scatter)(&walk, matrices, call->mean, (REAL *const *)call->of_weights);
     }
     if (n_biases) {
-        const Bias *biases = (const Bias *)(walk.words + program->biases);
+        const Bias *biases = program->biases;
         for (i64 number = 0, at = 0; number < program->n_biases; at += biases[number++].width)
-            NAMED(copy_row)(call->of_biases[biases[number].target] + biases[number].place, all_paired + n_paired + at,
-                            biases[number].width);
+            NAMED(copy_row)((REAL *)call->of_biases[biases[number].target] + biases[number].place,
+                            all_paired + n_paired + at, biases[number].width);
     }
     give_block(all_tables);
     return 0;

@@ -102,7 +102,7 @@ class ListedReception:
         return counts
 
     def _for_every_graph(self, name: str, size: int | Tensor, like: NodeCounts, device: torch.device) -> Tensor:
-        given = torch.as_tensor(size, device=device).to(torch.int64)
+        given = torch.as_tensor(size, device=device).to(torch.int64, copy=True)
         if given.ndim > like.is_batch or (given.ndim and len(given) != like.n_graphs):
             what = f"a batch of {like.n_graphs}" if like.is_batch else "one graph"
             raise SizesError(

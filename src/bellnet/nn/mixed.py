@@ -223,7 +223,7 @@ class MixedReception:
     def _add_sizes(self, known: Known, sizes: GivenSizes) -> None:
         given = check_given(self.call, sizes or {}, self.spec.node_sets, self.spec.target_only)
         for name, size in given.items():
-            counts = torch.as_tensor(size, device=known.first.index.device).to(torch.int64)
+            counts = torch.as_tensor(size, device=known.first.index.device).to(torch.int64, copy=True)
             if counts.ndim > known.is_batch or (counts.ndim and len(counts) != known.n_graphs):
                 raise SizesError(
                     f"{self.call}: {known.name} is {known.graphs}, but sizes[{name!r}] has the shape "

@@ -1,7 +1,7 @@
 """The paper's two networks: stacks of equivariant layers, to a tensor over nodes or to a vector."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -200,8 +200,3 @@ class InvariantNet(nn.Module):
             x = block(x)
             pooled.append(self.pool(x))
         return cast(Tensor, self.head(torch.cat(pooled, -1)))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Networks that were pickled before they had an activation of their own have none."""
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self._modules.setdefault("activation", nn.Identity())

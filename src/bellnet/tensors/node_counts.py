@@ -8,12 +8,17 @@ import torch
 from torch import Tensor
 
 from bellnet.errors import SizesError
+from bellnet.memory import machine_memory
 from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import kind_of
 
 Size = int | Tensor | Sequence[int]
 NodeSizes = Size | Mapping[str, Size]
 
+LARGEST = 2**62
+"""More nodes than this are refused, since their indices would overflow."""
+BYTES_PER_NODE = 64
+"""The memory of the tables of a layer for each node: its graph, its index, and how many entries it has."""
 ANY_SET = ""
 """Stands for the name where sizes were given without one: they then hold for whatever a spec calls the node set."""
 
@@ -58,7 +63,7 @@ class NodeCounts:
     @property
     def sizes(self) -> int | Tensor | dict[str, int | Tensor]:
         """As a caller would give them."""
-        shown = {name: counts if self.is_batch else int(counts) for name, counts in self.by_set.items()}
+        shown = {name: counts.clone() if self.is_batch else int(counts) for name, counts in self.by_set.items()}
         return shown if self.is_named else shown[ANY_SET]
 
     def of(self, name: str) -> Tensor | None:
@@ -89,8 +94,20 @@ class NodeCounts:
 
     def graph_of_every_node(self, name: str) -> Tensor:
         """(nodes of all graphs,): the number of the graph that a node belongs to."""
+        self._check_memory(name)
         counts = self.by_set[name]
         return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+
+    def _check_memory(self, name: str) -> None:
+        """Refuse tables of all nodes that would not fit into the memory of this machine."""
+        needed, here = self.totals[name] * BYTES_PER_NODE, machine_memory()
+        if here is not None and needed > here:
+            named = f" of node set {name!r}" if name != ANY_SET else ""
+            raise SizesError(
+                f"sizes: {self.totals[name]:,} nodes{named} would take at least {needed:,} bytes in a layer, which has "
+                f"memory for each node; this machine has {here:,}.\n"
+                "Number only the nodes that occur: torch.unique(index, return_inverse=True)."
+            )
 
     def key(self, name: str) -> str:
         """Under which name the counts of a node set stand here."""
@@ -112,7 +129,7 @@ def _parse(call: str, name: str, size: object, device: torch.device) -> Tensor:
     counts: Tensor | None = None
     if isinstance(size, Tensor):
         whole = not (size.is_floating_point() or size.is_complex() or size.dtype == torch.bool)
-        counts = size.to(device, torch.int64) if whole and size.ndim <= 1 else None
+        counts = size.detach().to(device, torch.int64, copy=True) if whole and size.ndim <= 1 else None
     elif isinstance(size, Sequence) and not isinstance(size, str) and all(_is_whole(one) for one in size):
         counts = torch.tensor([as_index(one) for one in size], dtype=torch.int64, device=device)
     elif _is_whole(size):
@@ -125,6 +142,8 @@ def _parse(call: str, name: str, size: object, device: torch.device) -> Tensor:
         )
     if counts.numel() and int(counts.min()) < 0:
         raise SizesError(f"{call}: {argument} holds a negative number, {int(counts.min())}.")
+    if counts.numel() and float(counts.double().sum()) > LARGEST:
+        raise SizesError(f"{call}: {argument} add up to more than {LARGEST:,} nodes.\nSizes are numbers of nodes.")
     return counts
 
 

@@ -142,12 +142,12 @@ class Sparse(OverNodes):
 
     @property
     def index(self) -> Tensor:
-        """The listed tuples in ascending order, one column for each."""
-        return self.support.index
+        """A copy of the index of the stored entries, in ascending order, one column for each."""
+        return self.support.index.clone()
 
     @property
     def sizes(self) -> int | Tensor | dict[str, int | Tensor]:
-        """The number of nodes, as it is given to `Sparse`."""
+        """A copy of the number of nodes, as it is given to `Sparse`."""
         return self.support.counts.sizes
 
     @property
@@ -256,7 +256,7 @@ class Sparse(OverNodes):
         shape = (*batch, *lengths, self.values.shape[1])
         check_room_for(call, shape, self.values.dtype, max_gigabytes)
         dense = self.values.new_zeros(shape)
-        return dense.index_put(tuple(self.index), self.values)
+        return dense.index_put(tuple(self.support.index), self.values)
 
     @staticmethod
     def pack(graphs: Iterable["Sparse"]) -> "Sparse":
@@ -292,7 +292,7 @@ class Sparse(OverNodes):
         if not counts.is_batch:
             return [self]
         lengths = torch.bincount(self.support.graphs, minlength=counts.n_graphs).tolist()
-        parts = zip(torch.split(self.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
+        parts = zip(torch.split(self.support.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
         graphs = []
         for number, (index, values) in enumerate(parts):
             own = {name: one[number : number + 1] for name, one in counts.by_set.items()}
@@ -354,7 +354,7 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     sparse.values, sparse.support = values, support
     if index is not support.index and isinstance(index, Tensor):
         by_set = dict(zip(support.counts.by_set, counts, strict=True))
-        sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
+        sparse.support = Support.unflattened(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
     return sparse
 
 

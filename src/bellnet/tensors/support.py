@@ -15,7 +15,7 @@ from bellnet.errors import SupportError
 from bellnet.spec import parse_shape
 from bellnet.tensors.codes import encode, find, is_increasing
 from bellnet.tensors.keeping import making_constants
-from bellnet.tensors.looking import kind_of
+from bellnet.tensors.looking import can_look_at, kind_of
 from bellnet.tensors.node_counts import NodeCounts
 
 Made = TypeVar("Made")
@@ -35,6 +35,8 @@ class Support:
         self.counts = counts
         self.slots = slots
         self._made: dict[Hashable, Any] = {}
+        self._is_checked = True
+        self._version = _version(index)
 
     @classmethod
     def checked(
@@ -43,6 +45,7 @@ class Support:
         """A support from what a caller gave, and in which order its tuples have to be taken; None for as they are."""
         _check_index(call, index, counts)
         assert isinstance(index, Tensor)
+        index = _copied(index)  # kernels rely on what is checked here, so the caller must not share the memory
         slots = _slots(call, index, counts, shape)
         support = cls(index, counts, slots)
         support._check_range(call)
@@ -62,6 +65,13 @@ class Support:
                 "Leave out is_sorted, and tuples and values are sorted for you."
             )
         return cls(index[:, order], counts, slots), order
+
+    @classmethod
+    def unflattened(cls, index: Tensor, counts: NodeCounts, slots: tuple[str, ...]) -> "Support":
+        """A support of tensors from a pytree, whose index is checked before anything is computed from it."""
+        support = cls(index, counts, slots)
+        support._is_checked = False
+        return support
 
     @classmethod
     def every_node(cls, counts: NodeCounts, name: str) -> "Support":
@@ -150,6 +160,7 @@ class Support:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the support alone: made when it is first asked for, and kept."""
         if key not in self._made:
+            self._check_memory()
             with making_constants():
                 self._made[key] = make()
         made: Made = self._made[key]
@@ -194,9 +205,24 @@ class Support:
             return f"({', '.join(map(str, numbers))})"
         return f"({', '.join(map(str, numbers[1:]))}) of graph {numbers[0]}"
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is kept can be made again; a copy or a pickle goes without it.
-        return {"index": self.index, "counts": self.counts, "slots": self.slots, "_made": {}}
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is cached can be computed again; a copy or a pickle goes without it, and its index is checked again.
+        return Support.unflattened, (self.index, self.counts, self.slots)
+
+    def _check_memory(self) -> None:
+        """Check an index that came from a pytree; refuse one that was written to since it was checked."""
+        if not self._is_checked and can_look_at(self.index):
+            self._is_checked = True  # the check itself needs the graph of every tuple
+            try:
+                self._check_range("Sparse")
+            except SupportError:
+                self._is_checked, self._made = False, {}
+                raise
+        if _version(self.index) != self._version:
+            raise SupportError(
+                "the index of a Sparse was changed in place after the Sparse was made.\n"
+                "Leave x.support.index as it is, and make another one: Sparse(index, values, sizes)."
+            )
 
     def _check_range(self, call: str) -> None:
         if not self.index.numel():
@@ -233,6 +259,19 @@ class Support:
             "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
             'from_ratings of bellnet.data.sparse add up with duplicates="sum".'
         )
+
+
+def _version(index: Tensor) -> int | None:
+    """How often a tensor was written to, where torch counts it."""
+    return index._version if can_look_at(index) and not index.is_inference() else None
+
+
+def _copied(index: Tensor) -> Tensor:
+    """A copy that only the support has, contiguous and outside of inference mode."""
+    if not can_look_at(index):
+        return index.clone()
+    with making_constants():
+        return index.detach().clone(memory_format=torch.contiguous_format)
 
 
 class _Kept:

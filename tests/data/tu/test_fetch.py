@@ -1,4 +1,4 @@
-"""Data sets that are not here come over the network: whole, once, and without any other package."""
+"""Data sets that are not here come over the network: whole and once."""
 
 import hashlib
 import sys
@@ -109,7 +109,7 @@ def test_a_site_that_fails_is_said(site, root, capsys):
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
     assert str(refusal.value) == (
-        f'tu.load("SMALL"): {site.url}/SMALL.zip cannot be had: HTTP Error 503: Service Unavailable.\n'
+        f'tu.load("SMALL"): {site.url}/SMALL.zip cannot be had: HTTP status 503, Service Unavailable.\n'
         "Check the network, or name a folder that has the zip: tu.load(name, data=...) or the environment variable "
         "BELLNET_DATA."
     )
@@ -175,4 +175,4 @@ def test_what_was_fetched_and_cannot_be_kept_is_said(site, root, capsys):
 def test_on_a_terminal_the_share_that_is_here_is_shown(site, root, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     tu.load("SMALL", root=root)
-    assert capsys.readouterr().err.endswith("100 %\n")
+    assert "100%" in capsys.readouterr().err

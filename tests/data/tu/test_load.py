@@ -157,3 +157,12 @@ def test_labels_are_numbered_in_the_order_of_their_values():
     labels, classes = number_classes([3, -2, 10, 3])
     assert (labels.tolist(), classes) == ([1, 0, 2, 1], (-2, 3, 10))
     assert labels.dtype == torch.int64
+
+
+def test_attributes_beyond_float32_are_read_as_float64(tmp_path):
+    attributes = "0.5, 1\n1.5, -1e300\n2.5, 3\n3.5, 4\n4.5, 5\n5.5, 6\n"
+    changes = {"node_attributes": attributes, "edge_attributes": "1e39\n1e39\n0.5\n0.5\n1\n2\n2\n"}
+    found = tu.load(data=write_folder(tmp_path / "SMALL", **changes))
+    assert found.graphs[0].node_features.tolist() == [[0.5, 1], [1.5, -1e300], [2.5, 3]]
+    assert found.graphs[0].edge_features[:, 0].tolist() == [1e39, 1e39, 0.5, 0.5]
+    assert found.graphs[2].node_features.dtype == torch.float32

@@ -80,9 +80,9 @@ class Rows:
                 f"Give every {self.owner} one, or name others: {self._with(self.owner)}."
             )
         value = row[name]
-        if type(value) in (float, bool):
-            return [float(value)]  # type: ignore[arg-type]
         try:
+            if isinstance(value, int | float):
+                return [float(value)]
             with suppress(TypeError, ValueError, RuntimeError):
                 return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
         except OverflowError as reason:

@@ -6,6 +6,7 @@ is told, with the argument that would take it.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,9 +40,9 @@ class Attribute:
             self._note(TEXT, 1)
             if len(self.texts) <= MOST_TEXTS:
                 self.texts.add(value)
-        elif type(value) in (int, float, bool):
-            if type(value) is int or math.isfinite(value):  # type: ignore[arg-type]
-                self._note(NUMBERS if abs(value) < 2**63 else OTHER, 1)  # type: ignore[arg-type]
+        elif isinstance(value, int | float):
+            if isinstance(value, int) or math.isfinite(value):
+                self._note(NUMBERS if abs(value) <= sys.float_info.max else OTHER, 1)
                 self.widths.add(1)
                 self.whole &= type(value) is int
         elif value is not None:

@@ -11,8 +11,8 @@ import zlib
 from dataclasses import fields
 from pathlib import Path
 
+from bellnet._utils.files import write_files
 from bellnet.data.tu.parse import Arrays
-from bellnet.files import write_files
 
 VERSION = 1
 

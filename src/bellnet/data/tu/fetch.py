@@ -8,14 +8,13 @@ import tempfile
 import zipfile
 from collections.abc import Collection
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
+from bellnet._utils.files import words, write_files
 from bellnet.errors import DataError
-from bellnet.files import words, write_files
+from bellnet.extras import require
 from bellnet.suggest import did_you_mean
 
 SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -44,6 +43,7 @@ def fetch(name: str, folder: Path, known: Collection[str]) -> Path:
     if zipped.is_file():
         _compare(name, zipped, checksum)
         return zipped
+    require("pooch", extra="graphs", call="tu.load")
     with tempfile.TemporaryFile(prefix="bellnet-") as found:
         _download(name, found, known)
         found.seek(0)
@@ -75,45 +75,32 @@ def _compare(name: str, zipped: Path, checksum: Path) -> None:
 
 
 def _download(name: str, file: IO[bytes], known: Collection[str]) -> None:
-    """Write what the site has under a name into a file, all of it and a zip, or say why not."""
+    """Download the zip of a data set into a file, or raise a `DataError` with the reason."""
+    from pooch import HTTPDownloader
+
     url = f"{SITE}/{name}.zip"
     meant = "" if name in known else did_you_mean(name, known)
     print(f"downloading {url}", file=sys.stderr)
+    download = HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=_BLOCK, timeout=SECONDS)
     try:
-        with urlopen(url, timeout=SECONDS) as response:
-            whole = _copy(response, file)
-    except HTTPError as reason:
-        reason.close()
-        if reason.code == HTTPStatus.NOT_FOUND:
+        download(url, file, None)
+    except OSError as reason:  # as are all exceptions of requests
+        response = getattr(reason, "response", None)
+        if response is not None:
+            response.close()  # pooch leaves it open
+        if response is not None and response.status_code == HTTPStatus.NOT_FOUND:
             raise DataError(
                 f'tu.load("{name}"): there is no {url}. {meant}'.rstrip()
                 + "\nThe names are those of https://chrsmrrs.github.io/datasets."
             ) from reason
-        raise _out_of_reach(name, url, reason, meant) from reason
-    except OSError as reason:
-        raise _out_of_reach(name, url, reason, meant) from reason
-    except HTTPException:
-        whole = False
-    if not whole or not zipfile.is_zipfile(file):
+        cause: BaseException = reason
+        while cause.__context__ is not None:
+            cause = cause.__context__
+        if not isinstance(cause, HTTPException):  # otherwise the connection was closed too early
+            said = cause if response is None else f"HTTP status {response.status_code}, {response.reason}"
+            raise DataError(
+                f'tu.load("{name}"): {url} cannot be had: {said}. {meant}'.rstrip()
+                + f"\nCheck the network, or {_ELSEWHERE}"
+            ) from reason
+    if not zipfile.is_zipfile(file):
         raise DataError(f'tu.load("{name}"): {url} did not give a whole zip.\nTry again, or {_ELSEWHERE}')
-
-
-def _copy(response: HTTPResponse, file: IO[bytes]) -> bool:
-    """Copy what is sent; on a terminal, show how much of it is here. Returns whether it is as long as was promised."""
-    promised = int(response.headers.get("Content-Length") or 0)
-    here, shows = 0, promised > 0 and sys.stderr.isatty()
-    while block := response.read(_BLOCK):
-        file.write(block)
-        here += len(block)
-        if shows:
-            print(f"\r{100 * here // promised:3} %", end="", file=sys.stderr, flush=True)
-    if shows:
-        print(file=sys.stderr)
-    return here >= promised
-
-
-def _out_of_reach(name: str, url: str, reason: OSError, meant: str) -> DataError:
-    said = getattr(reason, "reason", reason) if not isinstance(reason, HTTPError) else reason
-    return DataError(
-        f'tu.load("{name}"): {url} cannot be had: {said}. {meant}'.rstrip() + f"\nCheck the network, or {_ELSEWHERE}"
-    )

@@ -33,6 +33,9 @@ _LONGEST_COMMENT = 2**16
 _COUNTED = 2**16 - 1  # so many members, or as many as the zip64 record says if there is one
 _END_64 = struct.Struct("<4s28xQ16x4s16x")  # the zip64 record and what tells where it is, before the end
 
+_ENDINGS = ("_A", "_graph_indicator", "_labels", "_attributes")
+_ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf", "7z"), (b"Rar!", "RAR"))
+
 
 class Files(ABC):
     """The files of one data set.
@@ -190,6 +193,7 @@ def find(name: str | None, data: Path, bound: Bound) -> Files | None:
         bound: The most that a member of a zip may unpack to.
     """
     if data.is_file():
+        _check_zip(data)
         return Zipped(data, name, bound)
     if name is None:
         return Unpacked(data, None)
@@ -205,6 +209,44 @@ def names_in(data: Path) -> list[str]:
     zips = {file.stem for file in data.glob("*.zip")}
     tables = (file for pattern in ("", "*/", "raw/", "*/raw/") for file in data.glob(f"{pattern}*_A.txt"))
     return sorted(zips | {file.name.removesuffix("_A.txt") for file in tables})
+
+
+def _check_zip(file: Path) -> None:
+    """Refuse a file that is something else than a zip, also than one that is cut off."""
+    with file.open("rb") as stream:
+        start = stream.read(2**12)
+    if start.startswith(b"PK") or zipfile.is_zipfile(file):
+        return
+    raise DataError(
+        f"{file} is not a zip; it seems to be {_kind(file, start)}.\n"
+        "expected a zip or a folder of the TU layout (NAME_A.txt, NAME_graph_indicator.txt, ...), or a folder of "
+        "GraphML files with a table labels.csv.\n"
+        "In Python, bellnet.data.graphml.load reads such folders, and bellnet.data.from_tables reads tables of nodes "
+        "and edges."
+    )
+
+
+def _kind(file: Path, start: bytes) -> str:
+    """What a file seems to be, by its name and its first bytes."""
+    ending = file.suffix.lower()
+    kinds = (
+        (not start, "an empty file"),
+        (ending == ".graphml" or b"<graphml" in start, "a GraphML file"),
+        (file.stem.endswith(_ENDINGS) and ending == ".txt", "one file of the TU layout"),
+        (ending in (".csv", ".tsv"), "a table of text (CSV)"),
+        (ending == ".json", "a JSON file"),
+        *((start.startswith(magic), f"an archive of another kind ({name})") for magic, name in _ARCHIVES),
+        (b"\0" not in start and _is_text(start), "a text file"),
+    )
+    return next((kind for fits, kind in kinds if fits), "a binary file")
+
+
+def _is_text(start: bytes) -> bool:
+    try:
+        start.decode()
+    except UnicodeDecodeError as reason:
+        return reason.start > len(start) - 4  # a character may be cut off
+    return True
 
 
 def _only_name(files: set[str], place: Path) -> str:

@@ -158,4 +158,9 @@ def _build(name: str, arrays: Arrays) -> TUSet:
 
 
 def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
-    return None if values is None else torch.from_numpy(values[rows]).to(torch.float32)
+    """In float32, or as they are where one of them does not fit that."""
+    if values is None:
+        return None
+    found = torch.from_numpy(values[rows])
+    narrow = found.to(torch.float32)
+    return narrow if bool(narrow.isfinite().all()) else found.clone()

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bellnet._utils.files import write_files
 from bellnet.data.tu import cache
 from bellnet.data.tu.files import Files, Zipped
 from bellnet.data.tu.splits import find_splits
 from bellnet.errors import DataError
-from bellnet.files import write_files
 
 FOLDER = "sent"
 

@@ -1,0 +1,210 @@
+"""The border between Python and C: no use of memory makes kernels crash or return wrong values without an error.
+
+A fault here may end the process of the test run.
+"""
+
+import ctypes
+
+import pytest
+import torch
+
+import bellnet as bn
+from bellnet.errors import SizesError, SupportError, TensorError
+from bellnet.kernels import kernels, structs
+from bellnet.kernels.calling import pointer, table_pointer
+from bellnet.kernels.structs import layout_differences
+
+EDGES = [[0, 1, 2], [1, 2, 3]]
+
+
+def sparse_of(index, sizes=4, channels=2):
+    values = torch.arange(float(index.shape[1] * channels)).reshape(-1, channels)
+    return bn.Sparse(index, values, sizes=sizes)
+
+
+@pytest.mark.parametrize("shift", [1, -1, 3_000_000])
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->"])
+def test_a_sparse_does_not_share_its_index_with_the_caller(spec, shift):
+    layer, index = bn.EquivariantLinear(spec, 2, 3), torch.tensor(EDGES)
+    expected = layer(sparse_of(index.clone()))
+    x = sparse_of(index)
+    index += shift
+    found = layer(x)
+    torch.testing.assert_close(*(one.values if isinstance(one, bn.Sparse) else one for one in (found, expected)))
+    assert x.index.tolist() == EDGES
+
+
+def test_a_sparse_does_not_share_the_memory_of_an_array():
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array(EDGES)
+    x = sparse_of(torch.from_numpy(array))
+    array += 3_000_000
+    assert x.index.tolist() == EDGES
+
+
+def test_a_sparse_does_not_share_its_sizes_with_the_caller():
+    layer, sizes = bn.EquivariantLinear("n n -> n", 2, 3), torch.tensor([4, 3])
+    index = torch.tensor([[0, 0, 1], [0, 1, 1], [1, 3, 2]])
+    expected = layer(sparse_of(index, sizes.clone())).values
+    x = sparse_of(index, sizes)
+    sizes += 1_000_000_000
+    torch.testing.assert_close(layer(x).values, expected)
+    assert x.sizes.tolist() == [4, 3]
+
+
+@pytest.mark.parametrize("name", ["index", "sizes"])
+def test_what_a_sparse_returns_is_a_copy(name):
+    x = sparse_of(torch.tensor([[0, 0, 1], [0, 1, 1], [1, 3, 2]]), torch.tensor([4, 3]))
+    before = getattr(x, name).clone()
+    getattr(x, name).add_(3_000_000)
+    assert torch.equal(getattr(x, name), before)
+
+
+def test_an_index_that_a_tree_map_changed_is_checked():
+    x = sparse_of(torch.tensor(EDGES))
+
+    def shifted(leaf):
+        return leaf + 3_000_000 if leaf.dtype == torch.int64 and leaf.ndim == 2 else leaf
+
+    changed = torch.utils._pytree.tree_map(shifted, x)
+    with pytest.raises(SupportError, match="is node 3000000"):
+        bn.EquivariantLinear("n n -> n n", 2, 3)(changed)
+
+
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->"])
+def test_an_index_that_is_written_behind_the_support_is_refused(spec):
+    x = sparse_of(torch.tensor(EDGES))
+    x.support.index.add_(3_000_000)
+    with pytest.raises(SupportError, match="changed in place"):
+        bn.EquivariantLinear(spec, 2, 3)(x)
+
+
+def test_memory_for_each_node_is_estimated_before_it_is_allocated():
+    x = sparse_of(torch.tensor([[0, 1], [1, 0]]), sizes=2**40)
+    for spec in ("n n -> n n", "n n -> n"):
+        with pytest.raises(SizesError, match=r"1,099,511,627,776 nodes"):
+            bn.EquivariantLinear(spec, 2, 3)(x)
+
+
+def test_sizes_that_overflow_together_are_refused():
+    with pytest.raises(SizesError, match="sizes"):
+        sparse_of(torch.tensor([[0, 0], [0, 1], [1, 0]]), torch.tensor([2**62, 2**62]))
+
+
+def modules():
+    """For every kind of module how many dense inputs it takes, and a call of it."""
+    together = bn.EquivariantLinear("n n, n n -> n n", (3, 3), 4)
+    return {
+        "layer": (1, bn.EquivariantLinear("n n -> n n", 3, 4)),
+        "symmetric layer": (1, bn.EquivariantLinear("n n -> n n", 3, 4, symmetric=True)),
+        "layer of several tensors": (2, lambda *several: together(several)),
+        "max pool": (1, bn.InvariantPool("n n", "max")),
+        "mean pool": (1, bn.InvariantPool("n n", "mean")),
+        "product": (2, bn.Product("n n, n n -> n n")),
+        "equivariant network": (1, bn.EquivariantNet("n n -> n n", [3, 4, 4])),
+        "invariant network": (1, bn.InvariantNet("n n", [3, 4], 2)),
+        "network with products": (1, bn.PPGNet("n n", [3, 4], 2, norm=None)),
+    }
+
+
+def called(name, values, *, padded=False):
+    """The output of a module for the same values at each input."""
+    torch.manual_seed(0)
+    n_inputs, module = modules()[name]
+    output = module(*[bn.Padded(one, torch.tensor([5, 3])) if padded else one for one in values[:n_inputs]])
+    return output.values if isinstance(output, bn.Padded) else output
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", list(modules()))
+def test_functional_tensors_give_the_same_values(name, padded):
+    values = torch.randn(2, 5, 5, 3)
+    with torch.no_grad():
+        found = called(name, [torch._to_functional_tensor(values)] * 2, padded=padded)
+        if torch._is_functional_tensor(found):
+            torch._sync(found)
+            found = torch._from_functional_tensor(found)
+        torch.testing.assert_close(found, called(name, [values] * 2, padded=padded))
+
+
+KERNELS = ["layer", "layer of several tensors", "max pool", "mean pool", "product"]
+
+
+def gradients(name, unpack):
+    """The gradients of a module's inputs if a hook replaces the saved tensors on the way back."""
+    torch.manual_seed(1)
+    values = [torch.randn(2, 5, 5, 3, requires_grad=True) for _ in range(modules()[name][0])]
+    with torch.autograd.graph.saved_tensors_hooks(lambda saved: saved, unpack):
+        output = called(name, values)
+    return torch.autograd.grad(output.sum(), values)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-5), (torch.float16, 2e-2)])
+@pytest.mark.parametrize("name", KERNELS)
+def test_saved_tensors_of_another_dtype_give_the_same_gradient(name, dtype, tolerance):
+    expected = gradients(name, lambda saved: saved)
+    torch.testing.assert_close(gradients(name, lambda saved: saved.to(dtype)), expected, atol=tolerance, rtol=tolerance)
+
+
+CHANGES = {
+    "meta": lambda saved: saved.to("meta"),
+    "empty": lambda saved: saved[:0],
+    "short": lambda saved: saved.flatten()[:2],
+    "sparse": lambda saved: saved.to_sparse(),
+    "scalar": lambda saved: torch.zeros(()),
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+@pytest.mark.parametrize("name", KERNELS)
+def test_saved_tensors_of_another_shape_or_device_are_refused(name, change):
+    with pytest.raises(TensorError, match="saved-tensor hook"):
+        gradients(name, CHANGES[change])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_tensors_at_odd_addresses_are_read(name):
+    values = [torch.randn(2, 5, 5, 3) for _ in range(2)]
+    memory = [bytearray(b"\0" + one.numpy().tobytes()) for one in values]
+    moved = [torch.frombuffer(one, dtype=torch.float32, offset=1).reshape(2, 5, 5, 3) for one in memory]
+    assert any(one.data_ptr() % 4 for one in moved)
+    torch.testing.assert_close(called(name, moved), called(name, values))
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.zeros(3, dtype=torch.float64),
+        torch.zeros(4),
+        torch.zeros(3, device="meta"),
+        torch.zeros(3).to_sparse(),
+        torch._to_functional_tensor(torch.zeros(3)),
+        torch.zeros(3).as_subclass(type("Other", (torch.Tensor,), {})),
+    ],
+)
+def test_no_pointer_is_taken_to_a_tensor_that_does_not_fit(tensor):
+    with pytest.raises(TensorError, match="a kernel cannot use an input: expected a plain"):
+        pointer("an input", tensor, (3,), torch.float32, [])
+
+
+def test_the_layout_of_all_structs_is_that_of_the_library(monkeypatch):
+    library = kernels()
+    if library is None:
+        pytest.skip("bellnet was built without kernels")
+    assert layout_differences(library) == ""
+    monkeypatch.setattr(structs, "MOST_AXES", 13)
+    assert layout_differences(library) == "MOST_AXES (13 here, 12 there)"
+    monkeypatch.undo()
+
+    class Swap(ctypes.Structure):
+        _fields_ = [("found", ctypes.c_void_p), ("n_axes", ctypes.c_int64 * 12)]
+
+    monkeypatch.setattr(structs, "STRUCTS", (*[one for one in structs.STRUCTS if one.__name__ != "Swap"], Swap))
+    assert layout_differences(library) == "Swap.found (0 here, 96 there), Swap.n_axes (8 here, 0 there)"
+
+
+@pytest.mark.parametrize("rows", [[0, 3, 1], [0, -2, 1]])
+def test_no_pointer_is_taken_to_a_table_of_missing_rows(rows):
+    assert table_pointer("a table", torch.tensor([0, -1, 2]), 3, 3, [])
+    with pytest.raises(SupportError, match="a kernel cannot use a table: expected rows from -1 to 2, got"):
+        table_pointer("a table", torch.tensor(rows), 3, 3, [])
