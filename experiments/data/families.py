@@ -12,27 +12,47 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
-from bellnet.data import Graph, to_networkx, undirected
+from bellnet.data import Graph, as_graph, to_networkx, undirected
 from bellnet.errors import OptionError
-from experiments.data.refinement import refine_colours
 
 Draw = Callable[[torch.Generator], tuple[str, Graph, Graph]]
 Edges = list[tuple[int, int]]
 
-LATIN_SQUARES = ("01234 12340 23401 34012 40123", "01234 10342 24013 32401 43120")
-"""One of each of the two kinds of Latin squares with five symbols."""
-SIGNS = "++++++-+-++--"
-"""The first row of a matrix of thirteen rows that is the same after a shift of both; see `_of_circulants`."""
+STRONGLY_REGULAR: dict[tuple[int, int, int, int], tuple[str, ...]] = {
+    (16, 6, 2, 2): (
+        "O~`HW}GPHDaNaGPCcPWaN",
+        "OlfJHsHBGK_\\oHWKeBK_\\",
+    ),
+    (25, 12, 5, 6): (
+        "XKD^x[wkvlIaSN}GDd`qnrDZHJYVKKTdUTdAX[q^CJfSNds`Ql]",
+        "Xwcbqi|LcWyJ`QIanlIktOwtH\\lf}U\\WroFozs`?}MBrEReHLRZ",
+        "X~~BHk^b|KIXIZcNhb{iWQhe`RYhBxSp}KiWodRJIDLeTG^ETK^",
+        "X~~EHk^J|GhTgrTJbJ{iPWfChe[dEyWb}KkSSpMJIEJeFHVacg~",
+        "XKDX]Mr|DS~ujq@{MTEGvcuWsbqSJsPYlhx@MCrnAK]jhDluWkk",
+        "Xwcbqi|LcWce`QIbwYqks~U@H\\lfvE\\XboFWSZTw}NRREucZwt@",
+        "Xz`G`yiVkuHbcfOhY_X|`ybS`vDH\\mrrJfQKMP~BnYCP{[F@q^w",
+        "XKD^x[wkvlIaSN}GP``qnZLZHJqVKKTdUTdApSr^CJfSNdsHYk]",
+        "XKE_Mk~Qw[Te}GiFMd`{SYyrMUTeIrcbmQz`objnIu`JJeRvQZO",
+        "XzM\\AfCbpTRnG~cp?kY`]xClNgeTagOrvhLlTuFRrdEFo^oliWU",
+        "X~aKeEbQrQGmTQridNPpWjuCelbHmotfdY\\SLcjkzL`axrg~DHP",
+        "XTMEvjadhXmNHYaizhIktwotH\\nX@B[WtOfqR{`_}MBfARu`DRz",
+        "XQIPgrp]e?rjqQXaxqttsBw}d|JyeIFpX[lW{xw@UYBqxQXzGGz",
+        "X~aKeEbLGlFQIirlIrYMYjphXKgukbIdsd{[Q[xkzoMLDyh~Ack",
+        "X`oG]nfcrxlOWmsHJ`YiywTicbRuKltyAYRejFFGKnyVgDxLxYK",
+    ),
+}
+"""All strongly regular graphs with these parameters, as graph6. Those of 16 nodes are the rook's graph on a board of
+4 x 4 and Shrikhande's graph; those of 25 nodes were found by Paulus (1973)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two graphs that are not isomorphic, and what they are called together."""
+    """Two graphs that are not isomorphic, and the name of the pair."""
 
     name: str
     first: Graph
@@ -40,107 +60,16 @@ class Pair:
 
 
 def strongly_regular(n: int, degree: int, common: int, other: int) -> list[Graph]:
-    """All strongly regular graphs with these parameters, none of them twice.
-
-    Two kinds are made here. (16, 6, 2, 2) has two graphs: where a rook can go on a board of 4 x 4, and Shrikhande's.
-    (25, 12, 5, 6) has fifteen (Paulus, 1973), in four classes that switching leads through: those of the two kinds of
-    Latin squares, the first of which is Paley's graph, that of two circulant matrices, and one that comes from there by
-    switching four nodes. Colour refinement that knows the cliques of four tells all fifteen apart.
-    """
-    wanted = (n, degree, common, other)
-    if wanted not in MADE:
+    """All strongly regular graphs with these parameters, none of them twice."""
+    parameters = (n, degree, common, other)
+    if parameters not in STRONGLY_REGULAR:
         raise OptionError(
-            f"strongly_regular: the parameters must be {' or '.join(map(str, MADE))}, not {wanted}.\n"
+            f"strongly_regular: the parameters must be {' or '.join(map(str, STRONGLY_REGULAR))}, not {parameters}.\n"
             "Graphs with others can be read from files of graph6."
         )
-    return [undirected(n, matrix.triu().nonzero()) for matrix in MADE[wanted]()]
+    from networkx import from_graph6_bytes
 
-
-def _of_sixteen() -> list[Tensor]:
-    places = torch.tensor(list(product(range(4), repeat=2)))
-    apart = (places[:, None] - places) % 4
-    rook = (apart == 0).sum(-1) == 1
-    steps = torch.tensor([(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)])
-    shrikhande = (apart[:, :, None] == steps).all(-1).any(-1)
-    return [rook, shrikhande]
-
-
-def _of_twenty_five() -> list[Tensor]:
-    circulant = _of_circulants()
-    starts = [*map(_of_latin_square, LATIN_SQUARES), circulant, _with_four_switched(circulant)]
-    found = torch.stack([matrix for start in starts for matrix in (start, *_descendants(start))])
-    kinds = refine_colours(_by_cliques(found)).kinds
-    return [found[kinds.index(kind)] for kind in sorted(set(kinds))]
-
-
-def _of_latin_square(rows: str) -> Tensor:
-    """Fields of a square are linked if they share row, column or symbol."""
-    lines = enumerate(rows.split())
-    fields = torch.tensor([(row, column, int(symbol)) for row, line in lines for column, symbol in enumerate(line)])
-    return (fields[:, None] == fields).sum(-1) == 1
-
-
-def _of_circulants() -> Tensor:
-    """What is left of a symmetric conference matrix of two circulant ones when a node is isolated and removed.
-
-    Of the matrix [A B; B^T -A] any two rows are orthogonal. A says which differences are squares modulo 13.
-    """
-    squares = {number * number % 13 for number in range(1, 13)}
-    symbols = torch.tensor([0, *(1 if number in squares else -1 for number in range(1, 13))])
-    signs = torch.tensor([1 if sign == "+" else -1 for sign in SIGNS])
-    apart = (torch.arange(13) - torch.arange(13)[:, None]) % 13
-    a, b = symbols[apart], signs[apart]
-    matrix = torch.cat([torch.cat([a, b], 1), torch.cat([b.T, -a], 1)])
-    first = matrix[0, 1:]
-    return matrix[1:, 1:] * first * first[:, None] == -1
-
-
-def _descendants(matrix: Tensor) -> list[Tensor]:
-    """What is left when a node without links is added, then links are switched so that another has none and goes.
-
-    To switch nodes is to exchange links and gaps between them and the rest. These graphs stay strongly regular then,
-    with the same parameters, since matrices of the signs of links and gaps keep their spectrum.
-    """
-    found = []
-    for node, near in enumerate(matrix):
-        switched = torch.zeros(len(matrix) + 1, len(matrix) + 1, dtype=torch.bool)
-        switched[:-1, :-1] = matrix ^ near ^ near[:, None]
-        switched[-1, :-1] = switched[:-1, -1] = near
-        kept = torch.arange(len(matrix) + 1) != node
-        found.append(switched[kept][:, kept])
-    return found
-
-
-def _with_four_switched(matrix: Tensor) -> Tensor:
-    """The graph after the switching of Godsil and McKay (1982), which keeps the spectrum.
-
-    It takes four nodes with equally many links among themselves, such that any other node is linked with none, two or
-    all of them; those with two get the other two.
-    """
-    fours = torch.combinations(torch.arange(len(matrix)), 4)
-    links = matrix.long()[:, fours].sum(-1)
-    inside = links.gather(0, fours.T)
-    outside = links.scatter(0, fours.T, 0)
-    fits = (inside == inside[0]).all(0) & (outside % 2 == 0).all(0) & (outside == 2).any(0)
-    four, half = fours[fits][0], outside[:, fits][:, 0] == 2
-    switched = matrix.clone()
-    switched[half.nonzero(), four] ^= True
-    switched[four[:, None], half.nonzero().T] ^= True
-    return switched
-
-
-def _by_cliques(matrices: Tensor) -> Tensor:
-    """Pairs coloured by whether they are linked and how many links there are among their common neighbours."""
-    links = matrices.long()
-    shared = links[:, :, None] * links[:, None]
-    among = ((shared @ links[:, None]) * shared).sum(-1)
-    return torch.where(torch.eye(links.shape[1], dtype=torch.bool), 0, 2 * among + links + 1)
-
-
-MADE: dict[tuple[int, int, int, int], Callable[[], list[Tensor]]] = {
-    (16, 6, 2, 2): _of_sixteen,
-    (25, 12, 5, 6): _of_twenty_five,
-}
+    return [as_graph(from_graph6_bytes(text.encode())) for text in STRONGLY_REGULAR[parameters]]
 
 
 def regular_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
@@ -170,7 +99,7 @@ def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
 
 def _not_isomorphic(name: str, draw: Draw, count: int, seed: int) -> list[Pair]:
     if type(count) is not int or count < 0:
-        raise OptionError(f"families.{name}: count must be a whole number from 0 up, not {count!r}.")
+        raise OptionError(f"families.{name}: count must be an integer from 0 up, not {count!r}.")
     from networkx import is_isomorphic
 
     generator = torch.Generator().manual_seed(seed)

@@ -44,11 +44,7 @@ def refine(graphs: Sequence[Graph], dimension: int = 1) -> Refined:
     Refined(kinds=(0, 1, 0), rounds=2)
     """
     adjacency = _adjacency("refine(graphs)", graphs, dimension)
-    return refine_colours(_by_kind(adjacency, dimension), adjacency)
-
-
-def refine_colours(colours: Tensor, adjacency: Tensor | None = None) -> Refined:
-    """The same, from first colours of one's own."""
+    colours = _by_kind(adjacency, dimension)
     rounds = 0
     while _count(finer := _refined(colours, adjacency)) > _count(colours):
         colours, rounds = finer, rounds + 1
@@ -84,13 +80,13 @@ def _by_kind(adjacency: Tensor, dimension: int) -> Tensor:
     return _ranks(colours.reshape(-1, 1)).reshape(colours.shape)
 
 
-def _refined(colours: Tensor, adjacency: Tensor | None = None) -> Tensor:
+def _refined(colours: Tensor, adjacency: Tensor) -> Tensor:
     """The colours after one more round; those of nodes need the links, which colours of tuples know already."""
     dimension, n, several = colours.ndim - 1, colours.shape[1], _count(colours)
     keys = torch.zeros(*colours.shape, n, dtype=torch.int64)
     for slot in range(dimension):  # the colours with each node, last, in the place of the one in this slot
         keys.mul_(several).add_(colours.movedim(slot + 1, -1).unsqueeze(slot + 1))
-    if adjacency is not None and dimension == 1:
+    if dimension == 1:
         keys = 4 * keys + adjacency + 2 * adjacency.mT
     rows = torch.cat([colours.unsqueeze(-1), keys.sort(-1).values], -1).reshape(-1, n + 1)
     return _ranks(rows).reshape(colours.shape)

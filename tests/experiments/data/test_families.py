@@ -85,5 +85,5 @@ def test_regular_pairs_are_regular():
 
 
 def test_a_count_that_is_none_is_refused():
-    with pytest.raises(OptionError, match=r"^families.cover_pairs: count must be a whole number from 0 up, not -1\.$"):
+    with pytest.raises(OptionError, match=r"^families.cover_pairs: count must be an integer from 0 up, not -1\.$"):
         families.cover_pairs(-1)
