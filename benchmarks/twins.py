@@ -8,22 +8,21 @@ from torch import Tensor, nn
 
 from bellnet import InvariantNet, Sparse
 from bellnet.data import Graph
-from bellnet.experiments.graph_data import encoding_of
-from bellnet.experiments.graph_net import said_of
-from bellnet.experiments.twins import Kinds, KindsBatch, kinds_of
 from benchmarks.paper import HIDDEN, training_step
 from benchmarks.races import Effort, Section, raced
+from experiments.graph_data import encoding_of
+from experiments.graph_net import Kinds, KindsBatch, kinds_of, said_of
 
 TOGETHER, APART = "together", "apart"
 CHANNELS, N_CLASSES, BATCH = (1, 16, 32, 256), 3, 5
 N, N_WORKS, QUICK_N = 90, 12, 12
 LEGEND = """\
 twins    a training step of the paper's network, one thread: 5 graphs of 90 nodes, who worked with whom in 12 works;
-         together: nodes with the same neighbours once, as `bellnet table3` has them; apart: all pairs of nodes"""
+         together: nodes with the same neighbours once, as Table 3 has them; apart: all pairs of nodes"""
 
 
 class Saying(nn.Module):
-    """A network as `bellnet table3` asks it."""
+    """A network as `python -m experiments table3` asks it."""
 
     def __init__(self, net: InvariantNet) -> None:
         super().__init__()

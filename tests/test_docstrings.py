@@ -10,10 +10,13 @@ import pytest
 import torch
 
 import bellnet
+import experiments
 from bellnet.data import GraphSet, generated
 
 README = Path(__file__).parents[1] / "README.md"
-MODULES = ["bellnet", *(module.name for module in pkgutil.walk_packages(bellnet.__path__, "bellnet."))]
+PACKAGES = (bellnet, experiments)
+MODULES = ["bellnet"]
+MODULES += [module.name for each in PACKAGES for module in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")]
 MODULES = [name for name in MODULES if not name.endswith("__main__")]
 
 

@@ -9,22 +9,33 @@ from pathlib import Path
 
 import pytest
 
-import bellnet.verify
+import bellnet
+from bellnet import cli
 from bellnet.cli import main
+from bellnet.commands import Command
 
 QUIET = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": ""}
 UNBUFFERED = {**QUIET, "PYTHONUNBUFFERED": "1"}
 PLAN = ["plan", "n n -> n n"]
 
 
-# Torch is replaced by nothing, and the checks by some of our own: torch would take seconds each time.
+# Torch is replaced by nothing, since importing it takes seconds, and the commands by one of our own.
 PREPARE = """
 import sys, types, warnings
-checks = types.ModuleType("bellnet.verify")
-sys.modules.update({"torch": types.ModuleType("torch"), "bellnet.verify": checks})
+sys.modules["torch"] = types.ModuleType("torch")
+from bellnet import cli
 from bellnet.cli import main
+from bellnet.commands import Command
+
+def plant(run):
+    cli.COMMANDS = (Command("planted", "of a test", ("planted",), lambda parser: None, run),)
 """
 RUN = "sys.exit(main(sys.argv[1:]))"
+
+
+def plant(monkeypatch, run):
+    """Make the command line have one command, `planted`, that does this."""
+    monkeypatch.setattr(cli, "COMMANDS", (Command("planted", "of a test", ("planted",), lambda parser: None, run),))
 
 
 def shell(words, *, redirect="", code=RUN, env=QUIET):
@@ -75,8 +86,8 @@ def test_without_standard_error_a_mistake_is_not_told_to_standard_output(tmp_pat
 @pytest.mark.parametrize("env", [QUIET, UNBUFFERED], ids=["buffered", "unbuffered"])
 def test_a_reader_that_has_seen_enough_does_not_hide_that_a_check_failed(env):
     program = """
-checks.verify, checks.show = lambda: [types.SimpleNamespace(ok=False)], lambda rows: "Bell(3) is 5: no"
-sys.exit(main(["verify"]))
+plant(lambda arguments: print("Bell(3) is 5: no") or 1)
+sys.exit(main(["planted"]))
 """
     reader, writer = os.pipe()
     os.close(reader)
@@ -110,40 +121,33 @@ def test_a_path_that_no_system_has_is_said(tmp_path, capsys, command):
     assert "File name too long" in said or "there is no such file" in said
 
 
-def test_a_report_of_a_directory_that_cannot_be_read_is_refused(tmp_path, capsys):
-    (tmp_path / "records.jsonl").mkdir()
-    assert main(["report", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("bellnet report: ")
-
-
 def test_an_error_of_the_system_without_a_path_is_said(monkeypatch, capsys):
-    def fail():
+    def fail(arguments):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
-    monkeypatch.setattr(bellnet.verify, "verify", fail)
-    assert main(["verify"]) == 2
-    assert capsys.readouterr().err == "bellnet verify: Cannot allocate memory.\n"
+    plant(monkeypatch, fail)
+    assert main(["planted"]) == 2
+    assert capsys.readouterr().err == "bellnet planted: Cannot allocate memory.\n"
 
 
 def test_ctrl_c_in_any_command_ends_it_with_a_word_and_130(monkeypatch, capsys):
-    def stop():
+    def stop(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bellnet.verify, "verify", stop)
-    assert main(["verify"]) == 130
+    plant(monkeypatch, stop)
+    assert main(["planted"]) == 130
     assert capsys.readouterr().err == "\nStopped.\n"
 
 
 def test_a_warning_is_said_in_a_line_that_a_terminal_does_not_obey():
     program = """
-checks.verify = lambda: warnings.warn("the file a\\x1b[2J is odd", RuntimeWarning) or []
-checks.show = str
+plant(lambda arguments: warnings.warn("the file a\\x1b[2J is odd", RuntimeWarning) or 0)
 before = warnings.formatwarning
-code = main(["verify"])
+code = main(["planted"])
 assert warnings.formatwarning is before
 sys.exit(code)
 """
-    assert shell([], code=program) == (0, "bellnet verify: RuntimeWarning: the file a\\x1b[2J is odd\n")
+    assert shell([], code=program) == (0, "bellnet planted: RuntimeWarning: the file a\\x1b[2J is odd\n")
 
 
 def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(tmp_path):
@@ -155,10 +159,10 @@ def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(
     program = f"""
 del sys.modules["torch"]
 sys.path.insert(0, {str(tmp_path)!r})
-checks.verify, checks.show = list, str
-sys.exit(main(["verify"]))
+plant(lambda arguments: 0)
+sys.exit(main(["planted"]))
 """
-    assert shell([], code=program) == (0, "bellnet verify: UserWarning: Something else\n")
+    assert shell([], code=program) == (0, "bellnet planted: UserWarning: Something else\n")
 
 
 def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
@@ -169,7 +173,7 @@ def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("package", "words"), [("bellnet", PLAN), ("torch", ["verify"])])
+@pytest.mark.parametrize(("package", "words"), [("bellnet", PLAN), ("torch", ["basis", "n -> n", "--out", "a.png"])])
 def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130(tmp_path, package, words):
     # A package of that name, found before the real one, that takes its time and catches whatever comes.
     (tmp_path / package).mkdir()
@@ -200,8 +204,8 @@ def test_ctrl_c_is_an_error_again_when_a_command_begins(monkeypatch):
     seen = []
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr(bellnet.verify, "verify", lambda: seen.append(signal.getsignal(signal.SIGINT)) or [])
-        monkeypatch.setattr(sys, "argv", ["bellnet", "verify"])
+        plant(monkeypatch, lambda arguments: seen.append(signal.getsignal(signal.SIGINT)) or 0)
+        monkeypatch.setattr(sys, "argv", ["bellnet", "planted"])
         assert bellnet_command.main() == 0
         assert seen == [signal.default_int_handler] == [signal.getsignal(signal.SIGINT)]
     finally:

@@ -16,24 +16,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from bellnet import __version__
 from bellnet.commands import (
     BAD_INPUT,
-    CHECK_FAILED,
-    COUNTING_COMMANDS,
-    EXPERIMENT_COMMANDS,
     EXPLORE_COMMANDS,
-    EXPRESSIVE_COMMANDS,
     INTERRUPTED,
     MODEL_COMMANDS,
     OK,
-    SEARCH_COMMANDS,
     Command,
     Output,
     complain,
     count,
-    declare_folder,
-    from_zero,
     harmless,
     harmless_lines,
-    make_directory,
     own_streams,
 )
 from bellnet.errors import BellnetError, OptionError, SpecError
@@ -47,7 +39,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None, *, ready: Callable[[], None] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+    0 if all went well, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
 
     Args:
         arguments: The words after the name; those of the shell if None.
@@ -152,7 +144,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="bellnet",
         description="All permutation-equivariant linear layers between tensors over node sets.",
         epilog=_epilog(tuple(command.examples[0] for command in COMMANDS))
-        + "\n\nexit codes:\n  0  done\n  1  a check failed\n"
+        + "\n\nexit codes:\n  0  done\n"
         + "  2  bad arguments or bad input, or output that cannot be written\n  130  stopped by Ctrl-C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -274,44 +266,6 @@ def _run_basis(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _declare_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-
-
-def _run_verify(arguments: argparse.Namespace) -> int:
-    import json
-
-    from bellnet.verify import show, verify
-
-    rows = verify()
-    if arguments.json:
-        fields = ("statement", "expected", "found", "ok")
-        print(json.dumps([{name: getattr(row, name) for name in fields} for row in rows], indent=2, default=str))
-    else:
-        print(show(rows))
-    return OK if all(row.ok for row in rows) else CHECK_FAILED
-
-
-def _declare_mpnn_demo(parser: argparse.ArgumentParser) -> None:
-    declare_folder(parser, "mpnn-demo", "the picture goes")
-    parser.add_argument("--seed", metavar="N", type=from_zero, default=0, help="of everything random (default 0)")
-
-
-def _run_mpnn_demo(arguments: argparse.Namespace) -> int:
-    from bellnet.draw import check_path, save_figures
-    from bellnet.extras import require
-    from bellnet.mpnn_demo import draw, run, show
-
-    require("matplotlib", extra="draw", call="bellnet mpnn-demo")
-    make_directory(arguments.out)
-    picture = check_path(arguments.out / "mpnn-demo.png")
-    outcome = run(seed=arguments.seed)
-    print(show(outcome))
-    save_figures({picture: draw(outcome)})
-    print(f"\nwrote {harmless(picture)}")
-    return OK if outcome.holds else CHECK_FAILED
-
-
 def _declare_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", help='the shape of source and target, for instance "n n -> n n"')
 
@@ -354,24 +308,6 @@ COMMANDS = (
         _run_basis,
     ),
     *EXPLORE_COMMANDS,
-    Command(
-        "verify",
-        "check the statements of the paper on this machine",
-        ("verify", "verify --json"),
-        _declare_verify,
-        _run_verify,
-    ),
-    *EXPERIMENT_COMMANDS,
-    *SEARCH_COMMANDS,
-    *COUNTING_COMMANDS,
-    *EXPRESSIVE_COMMANDS,
-    Command(
-        "mpnn-demo",
-        "turn a trained message passing network into equivariant layers",
-        ("mpnn-demo", "mpnn-demo --out pictures --seed 1"),
-        _declare_mpnn_demo,
-        _run_mpnn_demo,
-    ),
     *MODEL_COMMANDS,
 )
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.docs.reference import PUBLIC
+
 # Downwards only: a part may import the parts that stand before it, and no others.
 CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "execute", "nn")
 BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
@@ -22,47 +24,22 @@ PARTS = {
     "data": {*BELOW["execute"], "extras", "_utils", "suggest"},  # knows tensors, not layers
     "testing": {*CORE, "extras"},
     "draw": {*BELOW["nn"], "extras", "_utils"},
-    "verify": {*CORE, "extras", "testing"},
-    "mpnn_demo": {*CORE, "extras", "draw"},
-    "experiments": {"errors", "extras", "data", "draw", "estimator", "_utils", "memory", "public names"},
     "estimator": {"errors", "extras", "data", "draw", "_utils", "memory", "public names"},
-    "commands": {
-        "errors",
-        "extras",
-        "data",
-        "_utils",
-        "estimator",
-        "experiments",
-        "spec",
-        "suggest",
-        "public names",
-    },
-    "cli": {"errors", "extras", "commands", "draw", "verify", "mpnn_demo", "suggest", "public names"},
+    "commands": {"errors", "extras", "data", "_utils", "estimator", "spec", "suggest", "public names"},
+    "cli": {"errors", "extras", "commands", "draw", "suggest", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
     "memory": set(),  # the standard library alone
     "__init__": {*CORE, "testing", "data", "memory"},
 }
 
 # From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
-USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "verify", "mpnn_demo", "draw", "data", "experiments")
+USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "draw", "data")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
     "_utils": {"filelock"},
     "draw": {"matplotlib", "numpy"},
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
-    "mpnn_demo": {"matplotlib", "torch_geometric"},
-    "experiments": {
-        "grakel",
-        "lightning",
-        "matplotlib",
-        "numpy",
-        "optuna",
-        "ray",
-        "rich",
-        "sklearn",
-        "torch_geometric",
-    },
     "estimator": {"matplotlib", "rich", "safetensors"},
     "commands": {"sklearn"},
     "cli": {"torch"},
@@ -73,11 +50,14 @@ OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there i
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
     "draw/figure.py": {"matplotlib"},
-    "experiments/checkpoints.py": {"lightning"},
-    "experiments/graph_module.py": {"lightning", "torchmetrics"},
-    "experiments/learner.py": {"lightning", "torchmetrics"},
-    "experiments/module.py": {"lightning", "torchmetrics"},
 }
+
+# The experiments are no part of the library: they use what users have, and helpers that write and lock files.
+HELPERS = {"bellnet._utils.files"}
+AT_ONCE = {"torch"}
+ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
+ONLY_LATE |= {"torch_geometric", "torchmetrics"}
+MADE_FOR_LIGHTNING = {"checkpoints.py", "graph_module.py", "learner.py", "module.py"}
 
 EXECUTORS = {"dense", "sparse", "reference"}
 ORACLE = "bellnet.execute.reference"
@@ -101,10 +81,11 @@ class Import(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-def imports(root: Path) -> Iterator[Import]:
-    """Every import of the library whose package is the folder `root`."""
-    for file in sorted(root.rglob("*.py")):
-        name = file.relative_to(root).as_posix()
+def imports(root: Path, files: Path | None = None) -> Iterator[Import]:
+    """Every import of the library whose package is the folder `root`, or of the files of another folder."""
+    folder = root if files is None else files
+    for file in sorted(folder.rglob("*.py")):
+        name = file.relative_to(folder).as_posix()
         for line, module, late in _walk(ast.parse(file.read_text()), root, name):
             yield Import(name, line, module, late)
 
@@ -152,6 +133,22 @@ def _is_for_types(node: ast.AST) -> bool:
 def violations(root: Path) -> list[str]:
     """What breaks the rules in the library whose package is the folder `root`."""
     return [words for found in imports(root) for words in _judge(found)]
+
+
+def violations_of_experiments(root: Path, experiments: Path) -> list[str]:
+    """What breaks the rules in the folder of the experiments."""
+    return [words for found in imports(root, experiments) for words in _judge_experiment(found)]
+
+
+def _judge_experiment(found: Import) -> Iterator[str]:
+    top = found.module.partition(".")[0]
+    if top == "bellnet":
+        if found.module not in {*PUBLIC, *HELPERS}:
+            yield f"{found.where}: experiments use public names only, not those of {found.module}"
+    elif top != "experiments" and top not in sys.stdlib_module_names:
+        at_once = AT_ONCE | ({"lightning", "torchmetrics"} if found.file in MADE_FOR_LIGHTNING else set())
+        if top not in at_once | (ONLY_LATE if found.late else set()):
+            yield f"{found.where}: experiments must not import {top}{'' if found.late else ' when they are imported'}"
 
 
 def _judge(found: Import) -> Iterator[str]:

@@ -9,13 +9,35 @@ from pathlib import Path
 import pytest
 
 import bellnet
-from tests.architecture.rules import PARTS, imports, violations
+import experiments
+from tests.architecture.rules import PARTS, imports, violations, violations_of_experiments
 
 LIBRARY = Path(bellnet.__file__).parent
+EXPERIMENTS = Path(experiments.__file__).parent
 
 
 def test_imports_go_downwards_only_and_heavy_packages_come_late():
     assert violations(LIBRARY) == []
+
+
+def test_experiments_use_public_names_and_optional_packages_late():
+    assert violations_of_experiments(LIBRARY, EXPERIMENTS) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "n_found"),
+    [
+        ("from bellnet.execute import run", 1),
+        ("from bellnet.data.encode import Encoding", 1),
+        ("import lightning", 1),
+        ("def f():\n    import scipy", 1),
+        ("from bellnet import plan, data\nfrom bellnet.data import Graph\nfrom experiments.run import run_cells", 0),
+        ("def f():\n    import lightning", 0),
+    ],
+)
+def test_a_violation_in_the_experiments_is_found(tmp_path, code, n_found):
+    (tmp_path / "train.py").write_text(code)
+    assert len(violations_of_experiments(LIBRARY, tmp_path)) == n_found
 
 
 def test_the_imports_of_the_library_are_really_read():
@@ -54,7 +76,7 @@ PLANTED = {
     "drawing uses layers": ("draw/basis.py", "from bellnet.nn import EquivariantLinear"),
     "the command line reaches into a part": ("cli.py", "from bellnet.plan.plan import plan"),
     "the command line reaches into a file": ("cli.py", "def f():\n    from bellnet.draw.save import save_figures"),
-    "experiments reach into a part": ("experiments/train.py", "from bellnet.execute import run"),
+    "the library uses experiments": ("nn/linear.py", "def f():\n    import experiments"),
     "the package uses the command line": ("__init__.py", "from bellnet import cli"),
     "a part that has no place": ("helpers.py", "import os"),
     "an unknown package": ("nn/linear.py", "import scipy"),

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from bellnet import Padded
-from bellnet.experiments.twins import kinds_of
 from bellnet.kernels import kernels
 from benchmarks import between, collections, products
 from benchmarks.__main__ import QUESTIONS, main
@@ -23,6 +22,7 @@ from benchmarks.races import Effort, Raced, from_record, on_threads, race_record
 from benchmarks.results import Result
 from benchmarks.supports import share_of_joins, small_graphs
 from benchmarks.twins import common_works, measure_twins
+from experiments.graph_net import kinds_of
 
 QUICK = Effort(rounds=1, quick=True)
 

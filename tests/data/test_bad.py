@@ -10,14 +10,7 @@ from tests.messages.sites import LIBRARY, raise_sites, site_of
 
 WORDS = words_of_cases()
 TESTED_ELSEWHERE = {  # word by word, each in the test of its own name
-    "data/brec.py",
-    "data/families/drawn.py",
-    "data/families/strongly_regular.py",
     "data/generated.py",
-    "data/graph6.py",
-    "data/patterns.py",
-    "data/refinement.py",
-    "data/synthetic.py",
     "data/tu/fetch.py",
     "data/tu/parcel.py",
 }

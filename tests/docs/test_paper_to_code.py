@@ -5,33 +5,31 @@ from importlib import import_module
 
 import pytest
 
-from bellnet.cli import build_parser
+from bellnet import cli
+from experiments import __main__ as experiments
 from tests.docs.reference import DOCS
 
 PAGE = DOCS / "paper.md"
 ROOT = DOCS.parent
+PARSERS = {"bellnet": cli.build_parser(), "python -m experiments": experiments.build_parser()}
 
 
 def complaint(code):
     """What is wrong with a piece of code of the page; nothing if it is there, or no name at all."""
-    if code.startswith("bellnet "):
-        return "" if code.split()[1] in commands() else "there is no such command"
+    for program, parser in PARSERS.items():
+        if code.startswith(f"{program} "):
+            (choices,) = (action.choices for action in parser._actions if action.choices)
+            return "" if code.removeprefix(program).split()[0] in choices else "there is no such command"
     if code.startswith("tests/"):
         path, _, name = code.partition("::")
         if not (ROOT / path).is_file():
             return "there is no such file"
         found = not name or re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE)
         return "" if found else "there is no such test"
-    if re.fullmatch(r"bellnet(\.\w+)+", code):
+    if re.fullmatch(r"(bellnet|experiments)(\.\w+)+", code):
         module, _, name = code.rpartition(".")
         return "" if hasattr(import_module(module), name) else "there is no such name"
     return ""
-
-
-def commands():
-    """The names of the commands."""
-    (choices,) = (action.choices for action in build_parser()._actions if action.choices)
-    return set(choices)
 
 
 def test_every_function_test_and_command_of_the_page_exists():
@@ -43,10 +41,11 @@ def test_every_function_test_and_command_of_the_page_exists():
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
-        ("bellnet table4", "there is no such command"),
+        ("bellnet table1", "there is no such command"),
+        ("python -m experiments table4", "there is no such command"),
         ("tests/paper/test_gone.py", "there is no such file"),
         ("tests/paper/test_features_multiply_the_dimension.py::test_gone", "there is no such test"),
-        ("bellnet.data.synthetic.gone", "there is no such name"),
+        ("experiments.data.synthetic.gone", "there is no such name"),
     ],
 )
 def test_what_is_not_there_is_found(planted, said):

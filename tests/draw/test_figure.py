@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from bellnet.draw import ErrorCurve, Panels, draw_basis, draw_diagrams, draw_errors, new_figure
+from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure
 
 
 def some_panels():
@@ -19,11 +19,10 @@ def some_panels():
     [
         lambda: draw_basis("n -> n", 3),
         lambda: draw_diagrams("n -> n"),
-        lambda: draw_errors("heading", [ErrorCurve("one", "about", [2, 3], [1.0, 0.5], [2.0, 1.0])]),
         lambda: new_figure(2, 1),
         some_panels,
     ],
-    ids=["basis", "diagrams", "errors", "new", "panels"],
+    ids=["basis", "diagrams", "new", "panels"],
 )
 def test_a_notebook_shows_a_picture_twice_as_sharp_as_it_is_wide(draw):
     content, about = draw()._repr_png_()

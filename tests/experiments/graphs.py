@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from bellnet.experiments import GraphCell
+from experiments.graph_cells import GraphCell
 from tests.data.tu.small import write_folder
 
 COUNT = 30

@@ -4,10 +4,10 @@ import multiprocessing
 import os
 from dataclasses import replace
 
-from bellnet.experiments import run_cells
+from experiments.run import run_cells
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lightning.pytorch", "bellnet.experiments.train", "tests.experiments.processes"])
+_CONTEXT.set_forkserver_preload(["lightning.pytorch", "experiments.train", "tests.experiments.processes"])
 
 
 def started(target, *given):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bellnet.experiments import Cell
+from experiments.config import Cell
 
 SMALL = Cell(
     table="table1",

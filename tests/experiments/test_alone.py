@@ -7,8 +7,8 @@ import os
 import pytest
 
 from bellnet.errors import OptionError
-from bellnet.experiments import run_cells, write_report
-from bellnet.experiments.alone import alone
+from experiments.report import write_report
+from experiments.run import alone, run_cells
 from tests.experiments.processes import killed, started
 from tests.experiments.small import SMALL, small
 
@@ -59,7 +59,7 @@ def test_a_process_that_was_killed_keeps_nobody_out(tmp_path, holder):
 
 def test_a_run_that_has_failed_keeps_nobody_out(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: 1 / 0)
+        patch.setattr("experiments.run.run_cell", lambda *given, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run_cells([TRIVIAL], tmp_path, show=False)
     assert len(run_cells([TRIVIAL], tmp_path, show=False)) == 1
@@ -91,7 +91,7 @@ def _words(path, reason):
 
 
 def test_a_directory_that_cannot_be_used_is_found_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
+    monkeypatch.setattr("experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
     (tmp_path / "file").write_text("")
     (tmp_path / "locked" / ".lock").mkdir(parents=True)
     (tmp_path / "kept").mkdir()
@@ -110,7 +110,7 @@ def test_a_directory_that_cannot_be_used_is_found_before_anything_runs(tmp_path,
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 def test_a_directory_that_is_read_only_or_full_is_found_before_anything_runs(tmp_path, monkeypatch, number):
-    monkeypatch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
+    monkeypatch.setattr("experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
 
     def refuse(*given, **options):
         raise OSError(number, os.strerror(number))
@@ -124,7 +124,7 @@ def test_a_directory_that_is_read_only_or_full_is_found_before_anything_runs(tmp
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_directory_without_permission_is_found_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
+    monkeypatch.setattr("experiments.run.run_cell", lambda *given, **options: pytest.fail("it ran"))
     tmp_path.chmod(0o555)
     with pytest.raises(OptionError) as caught:
         run_cells([SMALL], tmp_path, show=False)

@@ -12,12 +12,10 @@ import time
 
 import pytest
 
-from bellnet.cli import main
-from bellnet.experiments import Records, tables_of
-from bellnet.experiments.alone import alone
-from bellnet.experiments.config import METHODS, READOUTS, TASKS
-from bellnet.experiments.graph_cells import LAYOUTS, PROTOCOLS, SETS, SPLITS
-from bellnet.experiments.methods import NAMES
+from experiments.__main__ import COMMANDS, main
+from experiments.records import Records
+from experiments.report import tables_of
+from experiments.run import alone
 from tests.experiments.graphs import write_set
 
 
@@ -79,13 +77,14 @@ def test_table3_says_what_is_missing_of_its_data(tmp_path, capsys):
     command = ["table3", "--quick", "--silent", "--out", str(tmp_path / "out"), "--data"]
     assert main([*command, str(tmp_path / "nowhere")]) == 2
     assert capsys.readouterr().err == (
-        f"bellnet table3: --data: there is no folder {tmp_path / 'nowhere'}.\n"
+        f"python -m experiments table3: --data: there is no folder {tmp_path / 'nowhere'}.\n"
         "It must hold NAME.zip and splits/NAME.json.\n"
     )
     assert main([*command, str(write_set(tmp_path, splits=False))]) == 2
     assert capsys.readouterr().err == (
-        "bellnet table3: MUTAG: there are no splits.\nTable 3 is about published splits: put splits/MUTAG.json beside "
-        "MUTAG.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
+        "python -m experiments table3: MUTAG: there are no splits.\n"
+        "Table 3 is about published splits: put splits/MUTAG.json beside MUTAG.zip, and name their folder with --data "
+        "or the environment variable BELLNET_DATA.\n"
         "docs/experiments.md says where they come from, and what such a file holds.\n"
     )
 
@@ -113,7 +112,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bellnet.experiments.run_cells", stop)
+    monkeypatch.setattr("experiments.__main__.run_cells", stop)
     assert main(["table2", "--quick", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err == (
         f"\nStopped. {tmp_path} keeps what was done; the same command goes on from there.\n"
@@ -125,8 +124,8 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
     for command in (["table1", "--out", str(tmp_path / "a")], ["table2"], ["table3"], ["report", str(tmp_path)]):
         assert main(command) == 2
         assert capsys.readouterr().err == (
-            f"bellnet {command[0]}: bellnet {command[0]} needs lightning, which is not installed.\n"
-            "Install it: pip install 'bellnet[experiments]'\n"
+            f"python -m experiments {command[0]}: {command[0]} needs lightning, which is not installed.\n"
+            "Install it, in the clone of the repository: pip install -e '.[experiments]'\n"
         )
     assert not (tmp_path / "a").exists()
 
@@ -135,19 +134,19 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
     ("words", "said"),
     [
         (["table1", "--task", "rank"], "invalid choice: 'rank'"),
-        (["table1", "--seed", "-1"], "'-1' is not a whole number from 0 up"),
-        (["table1", "--seed", "x"], "'x' is not a whole number from 0 up"),
+        (["table1", "--seed", "-1"], "'-1' is not an integer from 0 up"),
+        (["table1", "--seed", "x"], "'x' is not an integer from 0 up"),
         (["table1", "--rate", "0"], "'0' is not a positive number"),
-        (["table1", "--jobs", "0"], "'0' is not a whole number from 1 up"),
+        (["table1", "--jobs", "0"], "'0' is not an integer from 1 up"),
         (["table2", "--task", "rank"], "invalid choice: 'rank'"),
         (["table3", "--set", "ENZYMES"], "argument --set: invalid choice: 'ENZYMES' (choose from "),
         (["table3", "--split", "10"], "argument --split: invalid choice: 10 (choose from "),
-        (["table3", "--split", "x"], "argument --split: 'x' is not a whole number from 0 up"),
+        (["table3", "--split", "x"], "argument --split: 'x' is not an integer from 0 up"),
         (["table3", "--layout", "padded"], "argument --layout: invalid choice: 'padded' (choose from "),
         (["table3", "--protocol", "best"], "argument --protocol: invalid choice: 'best' (choose from "),
         (["table3", "--method", "svm"], "argument --method: invalid choice: 'svm' (choose from "),
         (["table3", "--rate", "0"], "argument --rate: '0' is not a positive number"),
-        (["table3", "--epochs", "0"], "argument --epochs: '0' is not a whole number from 1 up"),
+        (["table3", "--epochs", "0"], "argument --epochs: '0' is not an integer from 1 up"),
     ],
 )
 def test_what_cannot_be_is_refused(words, said, capsys):
@@ -173,26 +172,33 @@ def test_a_file_cannot_be_the_directory(capsys, tmp_path):
 def test_what_cannot_be_written_in_the_directory_is_found_before_anything_runs(
     tmp_path, capsys, monkeypatch, command, name
 ):
-    monkeypatch.setattr("bellnet.experiments.run_cells", lambda *given, **options: pytest.fail("something ran"))
+    monkeypatch.setattr("experiments.__main__.run_cells", lambda *given, **options: pytest.fail("something ran"))
     os.mkfifo(tmp_path / name)
     assert main([command, "--quick", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"bellnet {command}: {tmp_path / name} cannot be written: it is a pipe, not a file.\nChoose another path.\n"
+        f"python -m experiments {command}: {tmp_path / name} cannot be written: it is a pipe, not a file.\n"
+        "Choose another path.\n"
     )
 
 
-@pytest.mark.parametrize("command", ["table1", "table2", "table3", "mpnn-demo"])
+@pytest.mark.parametrize("command", ["table1", "table2", "table3"])
 def test_a_directory_in_which_nothing_can_be_made_is_found_before_anything_runs(tmp_path, capsys, monkeypatch, command):
     def forbid(path, *mode, **options):
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    for run in ("bellnet.experiments.run_cells", "bellnet.mpnn_demo.run"):
-        monkeypatch.setattr(run, lambda *given, **options: pytest.fail("something ran"))
+    monkeypatch.setattr("experiments.__main__.run_cells", lambda *given, **options: pytest.fail("something ran"))
     monkeypatch.setattr(os, "mkdir", forbid)
     assert main([command, "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"bellnet {command}: --out {tmp_path} cannot be written: Read-only file system.\nChoose another path.\n"
+        f"python -m experiments {command}: --out {tmp_path} cannot be written: Read-only file system.\n"
+        "Choose another path.\n"
     )
+
+
+def test_a_report_of_a_directory_that_cannot_be_read_is_refused(tmp_path, capsys):
+    (tmp_path / "records.jsonl").mkdir()
+    assert main(["report", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("python -m experiments report: ")
 
 
 def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not(tmp_path, capsys):
@@ -204,7 +210,7 @@ def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not
         assert main([*command, "--seed", "1", "--out", str(tmp_path)]) == 2
         said = capsys.readouterr().err
         assert main(["report", str(tmp_path)]) == 0
-    assert said.startswith(f"bellnet table1: {tmp_path} is in use by another process: ")
+    assert said.startswith(f"python -m experiments table1: {tmp_path} is in use by another process: ")
     assert Records(tmp_path).path.read_bytes() == before
 
 
@@ -215,13 +221,16 @@ def test_damaged_records_are_named_before_anything_runs(tmp_path, capsys):
         assert f": {tmp_path / 'records.jsonl'}: line 1 is not a record.\nDelete it and run" in capsys.readouterr().err
 
 
-def test_the_command_line_knows_the_tasks_and_methods_without_importing_them():
-    from bellnet.commands import experiments as commands
-
-    assert (commands.TASKS, commands.METHODS, commands.READOUTS) == (TASKS, METHODS, READOUTS)
-    assert (commands.SETS, commands.SPLITS) == (SETS, SPLITS)
-    assert (commands.LAYOUTS, commands.PROTOCOLS) == (LAYOUTS, PROTOCOLS)
-    assert commands.OTHER_METHODS == NAMES
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_has_its_example(capsys, name):
+    summary, example, *_ = COMMANDS[name]
+    for words in ([name, "--help"], ["--help"]):
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f" {name} {summary} " in printed
+    assert f"For example: python -m experiments {name} {example} " in printed
 
 
 @pytest.fixture
@@ -233,7 +242,7 @@ def command(tmp_path):
 def _start(command, directory, jobs, *, records=1):
     """A command in a group of processes of its own, when it has so many records."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bellnet.cli", *command, "--out", directory, "--jobs", jobs],
+        [sys.executable, "-m", "experiments", *command, "--out", directory, "--jobs", jobs],
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -260,14 +269,14 @@ def test_a_real_interrupt_ends_all_processes_and_keeps_what_was_done(command, tm
 @pytest.mark.slow
 def test_a_file_that_no_longer_fits_stops_all_processes_with_words(command, tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-m", "bellnet.cli", *command, "--jobs", "2", "--silent", "--out", tmp_path / "out"],
+        [sys.executable, "-m", "experiments", *command, "--jobs", "2", "--silent", "--out", tmp_path / "out"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         capture_output=True,
         text=True,
     )
     assert ended.returncode == 2
     assert re.fullmatch(
-        r"bellnet table3: \S+\.ckpt cannot be written: File too large\.\n"
+        r"python -m experiments table3: \S+\.ckpt cannot be written: File too large\.\n"
         r"What was done before is kept\. When that is mended, the same command goes on from there\.\n",
         ended.stderr,
     )

@@ -14,8 +14,9 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from bellnet.errors import DataError
-from bellnet.experiments import Records, run_cells
-from bellnet.experiments.train import checkpoints, run_cell
+from experiments.records import Records
+from experiments.run import run_cells
+from experiments.train import checkpoints, run_cell
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import ended, run_one, started
 from tests.experiments.small import small
@@ -219,9 +220,7 @@ def test_an_epoch_whose_line_was_deleted_is_run_again(kind, cells, undisturbed, 
     assert _given(tmp_path, cell) == undisturbed[kind]
 
 
-@pytest.mark.parametrize(
-    ("figure", "value"), [("seconds", "a second"), ("validation", None), ("seconds", 10**400), ("validation", 10**400)]
-)
+@pytest.mark.parametrize(("figure", "value"), [("seconds", "a second"), ("validation", None)])
 def test_an_epoch_whose_line_lacks_a_figure_is_run_again(figure, value, cells, undisturbed, tmp_path, capsys):
     cell = cells["matrices"]
     _stop(cell, tmp_path)
@@ -290,7 +289,7 @@ def test_a_folder_that_was_moved_or_copied_remembers_its_best_epoch(copied, cell
 def test_checkpoints_that_lightning_itself_has_written_are_taken(
     kind, cells, undisturbed, tmp_path, capsys, monkeypatch
 ):
-    from bellnet.experiments.checkpoints import WholeCheckpoints
+    from experiments.checkpoints import WholeCheckpoints
 
     with monkeypatch.context() as patch:
         patch.setattr(WholeCheckpoints, "save_checkpoint", TorchCheckpointIO.save_checkpoint)

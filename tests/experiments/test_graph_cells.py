@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bellnet.errors import OptionError
-from bellnet.experiments import GraphCell, cells_of_table3, quick_graphs
-from bellnet.experiments.graph_cells import SETS, TRAINING
+from experiments.graph_cells import SETS, TRAINING, GraphCell, cells_of_table3, quick_graphs
 from tests.experiments.graphs import TINY, tiny
 
 
@@ -21,7 +20,7 @@ def test_table_3_has_8_data_sets_of_10_splits():
 def test_the_set_up_is_the_authors():
     for cell in cells_of_table3(layouts=["dense", "sparse"]):
         assert (cell.channels, cell.hidden, cell.batch) == ((16, 32, 256), (512, 256), 5)
-        assert (cell.initial, cell.last_rate) == ("xavier", 1e-5)
+        assert cell.last_rate == 1e-5
     chosen = {cell.name: (cell.rate, cell.decay, cell.epochs, cell.decay_every) for cell in cells_of_table3(splits=[0])}
     assert chosen == {
         "MUTAG": (0.00512, 0.7, 130, 16),
@@ -64,7 +63,6 @@ def test_a_key_tells_every_field_apart_but_where_the_data_are():
         "seed": 0,
         "channels": (4,),
         "hidden": (9,),
-        "initial": "library",
         "batch": 1,
         "decay_every": 9,
         "last_rate": 1e-4,
@@ -107,11 +105,11 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
         "This cell cannot be run:\n"
         "  - layout must be one of 'dense', 'sparse', not 'padded'\n"
         "  - protocol must be one of 'fixed', 'nested', not 'best'\n"
-        "  - split must be a whole number from 0 up, not -1\n"
-        "  - held_out must be a whole number from 2 up, not 1\n"
-        "  - seed must be a whole number from 0 to 4294967295, not 4294967296\n"
-        "  - channels must be whole numbers from 1 up, at least one, not ()\n"
+        "  - split must be an integer from 0 up, not -1\n"
+        "  - held_out must be an integer from 2 up, not 1\n"
+        "  - seed must be an integer from 0 to 4294967295, not 4294967296\n"
         "  - rate must be a positive number, not 0.0\n"
+        "  - channels must be integers from 1 up, at least one, not ()\n"
         "  - decay must be a factor above 0, at most 1, not 2.0"
     )
 

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -10,8 +11,8 @@ import torch
 
 from bellnet.data import Graph
 from bellnet.errors import DataError
-from bellnet.experiments.graph_cells import TRAINING
-from bellnet.experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
+from experiments.graph_cells import TRAINING
+from experiments.graph_data import encoding_of, equal_batches, load_set, parts_of
 from tests.experiments.graphs import COUNT, TINY, tiny, write_set
 
 ROOT = Path(__file__).parents[2]
@@ -89,10 +90,12 @@ def test_batches_are_of_equal_size_and_hold_every_graph_once(graphs, seed):
 
 
 def test_the_order_depends_on_seed_and_epoch_and_not_on_a_restart(graphs):
-    from bellnet.experiments.graph_module import EqualSizes
+    from experiments.learner import Shuffled
+
+    batches = partial(equal_batches, graphs.sizes, range(COUNT), 4)
 
     def order(seed, first, *others):
-        sampler = EqualSizes(graphs.sizes, range(COUNT), 4, seed=seed, epoch=first)
+        sampler = Shuffled(batches, seed=seed, epoch=first)
         found = [list(sampler)]
         for epoch in others:
             sampler.set_epoch(epoch)
@@ -103,7 +106,7 @@ def test_the_order_depends_on_seed_and_epoch_and_not_on_a_restart(graphs):
     assert order(7, 2, 3) == whole[2:]
     assert whole[0] != whole[1]
     assert order(8, 0) != whole[:1]
-    assert len(EqualSizes(graphs.sizes, range(COUNT), 4, seed=7, epoch=0)) == len(whole[0])
+    assert len(Shuffled(batches, seed=7, epoch=0)) == len(whole[0])
 
 
 def test_the_fixed_protocol_learns_from_the_whole_training_side(graphs):

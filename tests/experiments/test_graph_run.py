@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import bellnet as bn
-from bellnet.experiments import Records, run_cells
-from bellnet.experiments.graph_data import load_set
-from bellnet.experiments.graph_net import graph_net
 from bellnet.testing import relabel
+from experiments.graph_data import load_set
+from experiments.graph_net import graph_net
+from experiments.records import Records
+from experiments.run import run_cells
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import killed, run_one, started
 
@@ -68,14 +69,6 @@ def test_weights_begin_with_variance_two_over_both_numbers_of_channels():
     for layer, (before, after) in zip(layers, widths, strict=True):
         assert float(layer.weight.detach().var()) == pytest.approx(2 / (before + after), rel=0.1)
         assert not layer.bias.any()
-
-
-def test_the_librarys_own_weights_can_be_asked_for():
-    torch.manual_seed(0)
-    ours = graph_net(tiny(initial="library"), 3, 2)
-    torch.manual_seed(0)
-    plain = bn.InvariantNet("n n", [3, 4, 6], 2, hidden=(8,))
-    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), plain.parameters(), strict=True))
 
 
 @pytest.mark.parametrize("protocol", ["fixed", "nested"])

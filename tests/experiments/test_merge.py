@@ -2,10 +2,11 @@
 
 import pytest
 
-from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, cells_of_table3, merge_records
-from bellnet.experiments.alone import alone
+from experiments.__main__ import main
+from experiments.graph_cells import cells_of_table3
+from experiments.records import Records
+from experiments.run import alone, merge_records
 from tests.experiments.graphs import classified
 
 FIRST, SECOND, THIRD = cells_of_table3(names=["MUTAG"], splits=[0, 1, 2])
@@ -79,5 +80,5 @@ def test_a_directory_without_records_is_named(here, tmp_path):
         merge_records([tmp_path / "nowhere"], here)
     assert str(caught.value) == (
         f"{tmp_path / 'nowhere'}: there is no records.jsonl.\n"
-        "Name directories that bellnet table1, table2 or table3 has written with --out."
+        "Name directories that table1, table2 or table3 has written with --out."
     )

@@ -8,9 +8,10 @@ import pytest
 from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
 from bellnet.estimator.cost import MOST_EPOCHS
-from bellnet.experiments import MethodCell, cells_of_methods, cells_of_table3, quick_method
-from bellnet.experiments.graph_data import load_graphs, load_set, parts_of
-from bellnet.experiments.methods import NAMES, method
+from experiments.graph_cells import cells_of_table3
+from experiments.graph_data import load_graphs, load_set, parts_of
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.methods import NAMES, method
 from tests.experiments.graphs import write_set
 
 CELL = MethodCell(method="gin", name="MUTAG", split=0, options={"epochs": 3, "b": [1, 2], "a": None})
@@ -82,7 +83,7 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
 def test_epochs_that_the_classifier_chooses_are_known_by_their_most():
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
     assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MOST_EPOCHS
-    with pytest.raises(OptionError, match="the option epochs must be a whole number from 1 up, not 'auto'"):
+    with pytest.raises(OptionError, match="the option epochs must be an integer from 1 up, not 'auto'"):
         replace(CELL, options={"epochs": "auto"})
 
 
@@ -112,31 +113,31 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
         "  - method must be one of 'best', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', 'diffpool', "
         "'ecc', 'ppgn', not 'svm'\n"
         "  - protocol must be one of 'nested', not 'fixed'\n"
-        "  - split must be a whole number from 0 up, not -1\n"
-        "  - held_out must be a whole number from 2 up, not 1\n"
-        "  - seed must be a whole number from 0 to 4294967295, not 4294967296"
+        "  - split must be an integer from 0 up, not -1\n"
+        "  - held_out must be an integer from 2 up, not 1\n"
+        "  - seed must be an integer from 0 to 4294967295, not 4294967296"
     )
     with pytest.raises(OptionError) as caught:
         replace(CELL, name=3, options={"epochs": 0})
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - name must be the name of a data set, not 3\n"
-        "  - the option epochs must be a whole number from 1 up, not 0"
+        "  - the option epochs must be an integer from 1 up, not 0"
     )
 
 
 @pytest.mark.parametrize(("name", "package"), [("wl", "grakel"), ("gin", "torch_geometric"), ("best", "sklearn")])
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(name, package, monkeypatch):
-    monkeypatch.setattr("bellnet.experiments.methods.base.find_spec", lambda asked: None if asked == package else asked)
+    monkeypatch.setattr("importlib.util.find_spec", lambda asked: None if asked == package else asked)
     with pytest.raises(MissingExtraError) as caught:
         cells_of_methods([name])
     assert str(caught.value) == (
-        f"bellnet table3 --method {name} needs {package}, which is not installed.\n"
-        "Install it: pip install 'bellnet[compare]'"
+        f"table3 --method {name} needs {package}, which is not installed.\n"
+        "Install it, in the clone of the repository: pip install -e '.[compare]'"
     )
 
 
 def test_records_can_be_read_where_the_packages_are_missing(monkeypatch):
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[4])
-    monkeypatch.setattr("bellnet.experiments.methods.base.find_spec", lambda asked: None)
+    monkeypatch.setattr("experiments.methods.base.find_spec", lambda asked: None)
     assert cell.usual() == replace(cell, split=0)

@@ -1,15 +1,17 @@
 """Running cells of other methods: records, going on after being killed, side by side, one command at a time."""
 
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from bellnet.cli import main
 from bellnet.errors import DataError
-from bellnet.experiments import MethodCell, Records, cells_of_methods, run_cells, train, write_report
-from bellnet.experiments.alone import alone
-from bellnet.experiments.methods.gin import Isomorphism
+from experiments import train
+from experiments.__main__ import main
+from experiments.method_cells import MethodCell, cells_of_methods
+from experiments.methods.networks import Isomorphism
+from experiments.records import Records
+from experiments.report import write_report
+from experiments.run import alone, run_cells
 from tests.experiments.graphs import write_set
 
 
@@ -53,18 +55,11 @@ def test_a_network_is_recorded_epoch_by_epoch_and_a_kernel_at_once(data, tmp_pat
 
 def test_methods_keep_freed_memory_while_they_compute_as_the_paper_s_network_does(data, tmp_path, monkeypatch):
     kept = []
-
-    @contextmanager
-    def keeping():
-        kept.append("begun")
-        yield
-        kept.append("given back")
-
-    monkeypatch.setattr(train, "freed_memory_kept", keeping)
+    monkeypatch.setattr(train, "keep_freed_memory", lambda: kept.append("kept"))
     run = Isomorphism.run
     monkeypatch.setattr(Isomorphism, "run", lambda *given: (kept.append("run"), run(*given))[1])
     train.run_cell(_small("gin", data), tmp_path)
-    assert kept == ["begun", "run", "given back"]
+    assert kept == ["kept", "run"]
 
 
 def test_a_cell_that_was_stopped_starts_again_and_gives_the_same(data, tmp_path):
@@ -105,10 +100,12 @@ def test_options_that_only_the_papers_network_has_are_refused_for_others(tmp_pat
     command = ["table3", "--out", str(tmp_path / "out"), "--method"]
     assert main([*command, "gin", "wl", "--protocol", "fixed"]) == 2
     assert capsys.readouterr().err == (
-        "bellnet table3: --protocol fixed: gin, wl can only be nested.\nAdd nested, or leave --protocol out.\n"
+        "python -m experiments table3: --protocol fixed: gin, wl can only be nested.\n"
+        "Add nested, or leave --protocol out.\n"
     )
     assert main([*command, "gin", "--layout", "sparse"]) == 2
     assert capsys.readouterr().err == (
-        "bellnet table3: --layout sparse: gin have no layout to choose.\nLeave it out, or add faithful to --method.\n"
+        "python -m experiments table3: --layout sparse: gin have no layout to choose.\n"
+        "Leave it out, or add faithful to --method.\n"
     )
     assert not (tmp_path / "out").exists()

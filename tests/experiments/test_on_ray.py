@@ -18,13 +18,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from bellnet.cli import main
 from bellnet.data import tu
 from bellnet.errors import DataError, MissingExtraError, OptionError
-from bellnet.experiments import Records, on_ray, run_cells
-from bellnet.experiments.display import Display
-from bellnet.experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
-from bellnet.experiments.train import checkpoints
+from experiments import on_ray
+from experiments.__main__ import main
+from experiments.display import Display
+from experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
+from experiments.records import Records
+from experiments.run import run_cells
+from experiments.train import checkpoints
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -117,7 +119,8 @@ def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError) as caught:
         run_cells([small()], tmp_path, ray="local", show=False)
     assert str(caught.value) == (
-        "--ray local needs ray, which is not installed.\nInstall it: pip install 'bellnet[ray]'"
+        "--ray local needs ray, which is not installed.\n"
+        "Install it, in the clone of the repository: pip install -e '.[ray]'"
     )
 
 
@@ -191,7 +194,7 @@ def test_machines_that_lack_packages_are_told_what_they_need(no_cluster, tmp_pat
     assert str(caught.value) == (
         f"{small().title} cannot begin on the cluster: ModuleNotFoundError: No module named 'torch'\n"
         f"Its machines need Python {platform.python_version()} and the packages of "
-        "'bellnet[experiments,graphs,ray]'; bellnet itself is sent to them."
+        "'bellnet[experiments,graphs,ray]'; bellnet itself and the experiments are sent to them."
     )
 
 
@@ -203,7 +206,7 @@ COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "20
 
 
 def _command(data, out, *way):
-    return [sys.executable, "-m", "bellnet.cli", *COMMAND, str(data), "--out", str(out), *way]
+    return [sys.executable, "-m", "experiments", *COMMAND, str(data), "--out", str(out), *way]
 
 
 def _environment(**changes):
@@ -351,7 +354,7 @@ def _repeated(out):
 
 
 def test_a_search_connects_once_and_hands_all_its_trainings_to_the_cluster(tmp_path, monkeypatch):
-    from bellnet.experiments import search
+    from experiments import search
 
     given = []
 

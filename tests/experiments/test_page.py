@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import Records, run_cells, write_report
+from experiments.records import Records
+from experiments.report import write_report
+from experiments.run import run_cells
 from tests.browser import needs_browser, open_browser
 from tests.experiments.small import SMALL, small
 

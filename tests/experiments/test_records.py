@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from bellnet.errors import DataError
-from bellnet.experiments import Records
+from experiments.records import Records
 from tests.experiments.processes import killed, started
 
 

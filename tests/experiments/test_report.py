@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bellnet.errors import DataError
-from bellnet.experiments import Records, run_cells, write_report
+from experiments.records import Records
+from experiments.report import write_report
+from experiments.run import run_cells
 from tests.experiments.small import SMALL, small
 
 
@@ -60,7 +62,7 @@ def test_a_directory_without_records_is_refused(tmp_path):
         write_report(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path} has no finished cell to report.\n"
-        "Name a directory that bellnet table1, table2 or table3 has written with --out."
+        "Name a directory that table1, table2 or table3 has written with --out."
     )
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bellnet.experiments import Records, tables_of
+from experiments.records import Records
+from experiments.report import tables_of
 
 ROOT = Path(__file__).parents[2]
 SEEDS = {"table1": {0}, "table2": {0}, "table3": {100, 101, 102}}

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from bellnet.errors import DataError, MissingExtraError
-from bellnet.experiments import Records, check_extra, run_cells
-from bellnet.experiments.display import Display
-from bellnet.experiments.nets import CellNet, examples, unseen
+from experiments.display import Display
+from experiments.nets import CellNet, examples, unseen
+from experiments.records import Records
+from experiments.run import check_extra, run_cells
 from tests.experiments.dying import die
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.processes import killed, run_one, started
@@ -83,14 +84,14 @@ def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(tmp_path)
 
 def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monkeypatch):
     # A directory that cannot be made stops the worker with an error of its own; here the worker itself is gone.
-    monkeypatch.setattr("bellnet.experiments.side_by_side.work", die)
+    monkeypatch.setattr("experiments.side_by_side.work", die)
     with pytest.raises(DataError) as caught:
         run_cells([SMALL, small(seed=1)], tmp_path, jobs=2, show=False)
     assert "ended with code 3 before it was done.\nWhat it had recorded is kept." in str(caught.value)
 
 
 def test_results_that_are_deleted_while_cells_run_are_missed_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("bellnet.experiments.run.run_cell", lambda *given, **options: {})
+    monkeypatch.setattr("experiments.run.run_cell", lambda *given, **options: {})
     with pytest.raises(DataError) as caught:
         run_cells([SMALL, small(method="trivial")], tmp_path, show=False)
     assert str(caught.value) == (
@@ -158,7 +159,8 @@ def test_an_answer_per_node_grows_with_the_matrix_and_is_the_same_where_it_was_l
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "rich" else object())
     with pytest.raises(MissingExtraError) as caught:
-        check_extra("bellnet table1")
+        check_extra("table1")
     assert str(caught.value) == (
-        "bellnet table1 needs rich, which is not installed.\nInstall it: pip install 'bellnet[experiments]'"
+        "table1 needs rich, which is not installed.\n"
+        "Install it, in the clone of the repository: pip install -e '.[experiments]'"
     )

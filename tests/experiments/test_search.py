@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bellnet import cli
-from bellnet.commands import search as command
 from bellnet.estimator import GraphClassifier, cost
-from bellnet.experiments import Records
-from bellnet.experiments.methods import method
-from bellnet.experiments.run import run_cells
-from bellnet.experiments.search import (
-    SETS,
+from experiments.__main__ import main
+from experiments.methods import method
+from experiments.records import Records
+from experiments.run import run_cells
+from experiments.search import (
     SPACE,
     SearchCell,
     SearchPlan,
@@ -124,12 +122,12 @@ def test_without_a_number_all_recipes_that_change_one_answer_are_tried(computed,
 
 def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
     plans = []
-    monkeypatch.setattr("bellnet.experiments.run_search", lambda directory, plan, **options: plans.append(plan))
+    monkeypatch.setattr("experiments.__main__.run_search", lambda directory, plan, **options: plans.append(plan))
     folder = tmp_path / "data"
     folder.mkdir()
     arguments = ["search", "--data", str(folder), "--out", str(tmp_path / "out"), "--repeats", "2"]
-    assert cli.main([*arguments, "--question", "degree_knots"]) == 0
-    assert cli.main([*arguments, "--trials", "3"]) == 0
+    assert main([*arguments, "--question", "degree_knots"]) == 0
+    assert main([*arguments, "--trials", "3"]) == 0
     assert [(plan.questions, plan.trials, plan.repeats) for plan in plans] == [
         (("degree_knots",), None, 2),
         (tuple(SPACE), 3, 2),
@@ -142,11 +140,6 @@ def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, t
     table = search_table(list(Records(tmp_path).finished().values()))
     for judged in ("loss", "misses"):
         assert f"| the beginning, judged by {judged} | 74.5 (2) |" in table
-
-
-def test_the_command_knows_sets_and_questions_without_torch():
-    assert tuple(SETS) == command.SETS
-    assert tuple(SPACE) == command.QUESTIONS
 
 
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():

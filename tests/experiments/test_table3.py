@@ -5,22 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import (
-    MethodCell,
-    Records,
-    accuracy_plots,
-    cells_of_methods,
-    cells_of_table3,
-    quick_graphs,
-    quick_method,
-    tables_of,
-    write_report,
+from experiments import plots
+from experiments.graph_cells import SETS, cells_of_table3, quick_graphs
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.methods import NAMES
+from experiments.plots import accuracy_curves
+from experiments.records import Records
+from experiments.report import tables_of, write_report
+from experiments.table3 import (
+    OTHERS3,
+    PAPER3,
+    choose_setups,
+    protocols_table,
+    rows_here,
+    seeds_table,
+    table3,
+    times_table,
 )
-from bellnet.experiments.accuracy_plots import accuracy_curves
-from bellnet.experiments.graph_cells import SETS
-from bellnet.experiments.methods import NAMES
-from bellnet.experiments.seeds import seeds_table
-from bellnet.experiments.table3 import OTHERS3, PAPER3, choose_setups, protocols_table, rows_here, table3, times_table
 from tests.experiments.graphs import classified
 from tests.experiments.small import finished, small
 
@@ -327,7 +328,7 @@ def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none(
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_bands_are_drawn_where_few_methods_share_a_panel(most, monkeypatch):
-    monkeypatch.setattr(accuracy_plots, "MOST_BANDS", most)
+    monkeypatch.setattr(plots, "MOST_BANDS", most)
     cells = [*MUTAG[:2], *GIN[:2]]
     epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in cells}
     (axes,) = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes

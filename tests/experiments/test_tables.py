@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellnet.experiments import cells_of_table1, cells_of_table2, quick
-from bellnet.experiments.tables import BETTER, EQUAL, WORSE, choose, sizes_table, table1, table2, verdict
+from experiments.config import cells_of_table1, cells_of_table2, quick
+from experiments.tables import BETTER, EQUAL, WORSE, choose, sizes_table, table1, table2, verdict
 from tests.experiments.small import finished, small
 
 CELL = next(cell for cell in cells_of_table1() if (cell.task, cell.layers, cell.method) == ("trace", 2, "ours"))

@@ -16,13 +16,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from bellnet.cli import main
 from bellnet.errors import DataError, OptionError
-from bellnet.experiments import Records, run_cells, side_by_side, worker
-from bellnet.experiments.display import Display
-from bellnet.experiments.team import membership, this_team
-from bellnet.experiments.train import run_cell
-from bellnet.experiments.worker import FAILED
+from experiments import side_by_side
+from experiments.__main__ import main
+from experiments.display import Display
+from experiments.records import Records
+from experiments.run import run_cells
+from experiments.side_by_side import FAILED
+from experiments.team import membership, this_team
+from experiments.train import run_cell
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -167,7 +169,7 @@ AND_THREADS = """if True:
     import runpy, sys
     from pathlib import Path
     try:
-        runpy.run_module("bellnet.cli", run_name="__main__")
+        runpy.run_module("experiments", run_name="__main__")
     finally:
         names = [name.read_text() for name in Path("/proc/self/task").glob("*/comm")]
         print("left over:", sum("gloo" in name for name in names), file=sys.stderr)
@@ -297,8 +299,8 @@ def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_
         raise error
 
     for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
-        monkeypatch.setattr(worker, name, stand_in)
-    worker.follow_cells(theirs, 1, 2, Path("store"))
+        monkeypatch.setattr(side_by_side, name, stand_in)
+    side_by_side.follow_cells(theirs, 1, 2, Path("store"))
     assert left == [False], "it has not waited for the end"
     assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
     if ours.poll():

@@ -7,10 +7,11 @@ import torch
 
 from bellnet import Sparse
 from bellnet.data import Graph
-from bellnet.experiments import Records, graph_data, kinds_net, run_cells
-from bellnet.experiments.graph_data import encoding_of, load_set
-from bellnet.experiments.graph_net import graph_net, said_of
-from bellnet.experiments.twins import Kinds, KindsBatch, kinds_of
+from experiments import graph_data
+from experiments.graph_data import encoding_of, load_set
+from experiments.graph_net import Kinds, KindsBatch, graph_net, kinds_of, said_of
+from experiments.records import Records
+from experiments.run import run_cells
 from tests.experiments.graphs import tiny, write_set
 
 
@@ -88,7 +89,7 @@ def batches_of(graphs):
     ("n", "labelled", "loops"), [(9, False, False), (9, True, True), (2, False, False), (1, True, False)]
 )
 def test_with_twins_together_a_network_says_and_learns_the_same(n, labelled, loops, piece, monkeypatch):
-    monkeypatch.setattr(kinds_net, "PIECE", piece)
+    monkeypatch.setattr("experiments.graph_net.PIECE", piece)
     graphs = [blown_up(1 + seed % 5, n, seed=seed, labelled=labelled, loops=loops) for seed in range(5)]
     dense, kinds = batches_of(graphs)
     assert n < 9 or (len(set(kinds.n_kinds)) > 1 and max(kinds.n_kinds) < n)

@@ -13,7 +13,7 @@ from tests.messages.cases import CASES
 from tests.messages.sites import core_sites, names_raised, raise_sites, site_of
 
 FOR_LATER: set[str] = set()
-TESTED_ELSEWHERE = {"EquivarianceError": "testing", "DataError": "experiments"}
+TESTED_ELSEWHERE = {"EquivarianceError": "testing", "DataError": "data"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -8,7 +8,7 @@ from pathlib import Path
 from bellnet._utils import files
 from bellnet.errors import OptionError
 
-OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
 MOST = 2**63 - 1
 """The largest number that any argument can be."""
 
@@ -61,18 +61,6 @@ def _bounded(digits: str) -> int:
     if len(digits) > len(str(MOST)) or int(digits) > MOST:
         raise argparse.ArgumentTypeError(f"a number of {len(digits)} digits is too large; the most is {MOST:,}")
     return int(digits)
-
-
-def make_directory(path: Path) -> None:
-    """Make the directory that was given to --out, or say why there can be none, or nothing in it."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
-    try:
-        files.check_directory(path)
-    except OSError as reason:
-        raise _refusal(path, reason) from reason
 
 
 def check_file(path: Path) -> None:

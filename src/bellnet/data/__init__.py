@@ -1,6 +1,6 @@
 """Data to learn from: graphs of many kinds in, padded or sparse batches out, and sets that need no download."""
 
-from bellnet.data import brec, families, generated, graph6, graphml, patterns, refinement, sparse, synthetic, tu
+from bellnet.data import generated, graphml, sparse, tu
 from bellnet.data.batches import to_padded, to_sparse
 from bellnet.data.convert import as_graph, as_graphs
 from bellnet.data.encode import Encoding
@@ -20,18 +20,12 @@ __all__ = [
     "as_graph",
     "as_graphs",
     "at_edges",
-    "brec",
-    "families",
     "from_tables",
     "generated",
-    "graph6",
     "graphml",
     "in_order",
-    "patterns",
     "problems",
-    "refinement",
     "sparse",
-    "synthetic",
     "to_dense",
     "to_networkx",
     "to_padded",

@@ -6,19 +6,16 @@ nothing to close. matplotlib is imported when a picture is drawn; `pip install '
 
 from bellnet.draw.basis import draw_basis
 from bellnet.draw.diagrams import draw_diagrams
-from bellnet.draw.errors import ErrorCurve, draw_errors
 from bellnet.draw.pairs import pairs_of
 from bellnet.draw.panels import Panels, colour_of, new_figure
 from bellnet.draw.save import check_path, save_figures
 
 __all__ = [
-    "ErrorCurve",
     "Panels",
     "check_path",
     "colour_of",
     "draw_basis",
     "draw_diagrams",
-    "draw_errors",
     "new_figure",
     "pairs_of",
     "save_figures",

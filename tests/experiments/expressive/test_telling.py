@@ -9,18 +9,17 @@ import pytest
 import torch
 from torch import nn
 
-from bellnet.cli import main
-from bellnet.data import families, generated, graph6, refinement, undirected
-from bellnet.data.families.cfi import cfi, cycle
+from bellnet.data import generated, undirected
 from bellnet.errors import EquivarianceError
-from bellnet.experiments import run_expressive
-from bellnet.experiments.expressive import run as running
-from bellnet.experiments.expressive.networks import matrices, of_order, with_products
-from bellnet.experiments.expressive.picture import two_rings, values
-from bellnet.experiments.expressive.show import learned_table, lines, told_table
-from bellnet.experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
-from bellnet.experiments.expressive.suite import Family, ask, from_pairs, models
-from bellnet.experiments.expressive.telling import Asked, Group, Kinds
+from experiments.__main__ import main
+from experiments.data import families, refinement
+from experiments.data.families import cfi, cycle
+from experiments.expressive import report as running
+from experiments.expressive.networks import matrices, of_order, with_products
+from experiments.expressive.report import learned_table, lines, run_expressive, told_table, two_rings, values
+from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
+from experiments.expressive.suite import Asked, Family, Group, Kinds, ask, from_pairs, models
+from tests.experiments.data.lines import as_graph6
 
 RESULTS = Path(__file__).parents[3] / "results" / "expressive"
 SIXTEEN = "strongly regular (16, 6, 2, 2)"
@@ -76,7 +75,7 @@ def test_products_tell_all_circular_skip_links_apart():
 def test_a_network_has_a_layer_for_every_round_or_misses_what_takes_more(rounds):
     """The graphs over a cycle of 24 nodes take four rounds; three layers are too few, and six are enough."""
     pair = Group("cycles", (cfi(cycle(24)), cfi(cycle(24), twisted=True)))
-    assert refinement.rounds_apart(*pair.graphs, 2) == 4
+    assert refinement.refine(pair.graphs, 2).rounds >= 4
     model = with_products(layers=3, channels=4, largest=99)
     assert Asked(model, pair.n, rounds=rounds).kinds(pair).n_pairs_apart == (1 if rounds else 0)
 
@@ -117,8 +116,8 @@ def test_a_run_writes_a_page_that_stands_alone_and_a_record(monkeypatch, tmp_pat
     monkeypatch.setattr(running, "models", lambda quick: asked)
     monkeypatch.setattr(running, "made_here", lambda quick, seed: [from_pairs("regular", families.regular_pairs(2))])
     extra = tmp_path / "mine.g6"
-    extra.write_text("\n".join(graph6.write(graph) for graph in families.strongly_regular(16, 6, 2, 2)))
-    np.save(tmp_path / "cfi.npy", np.array([[graph6.write(cfi(cycle(9), twisted=twisted)) for twisted in (0, 1)]]))
+    extra.write_text("\n".join(as_graph6(graph) for graph in families.strongly_regular(16, 6, 2, 2)))
+    np.save(tmp_path / "cfi.npy", np.array([[as_graph6(cfi(cycle(9), twisted=twisted)) for twisted in (0, 1)]]))
     out = tmp_path / "out"
     out.mkdir()
     options = {"graph6": [extra], "brec": tmp_path, "train": False, "progress": lambda text: None}

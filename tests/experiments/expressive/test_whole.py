@@ -7,8 +7,16 @@ import torch
 from torch import nn
 
 import bellnet as bn
-from bellnet.experiments.expressive.networks import matrices, message_passing, of_order, with_products
-from bellnet.experiments.expressive.whole import EXACT, Cube, prime_for, whole
+from experiments.expressive.networks import (
+    EXACT,
+    Cube,
+    matrices,
+    message_passing,
+    of_order,
+    prime_for,
+    whole,
+    with_products,
+)
 
 MODELS = [
     message_passing(layers=3, channels=4, largest=99),

@@ -8,10 +8,10 @@ import torch
 
 from bellnet.data import Graph, generated
 from bellnet.errors import DataError
-from bellnet.experiments.graph_data import GraphSet, Parts
-from bellnet.experiments.methods import kernel, method
-from bellnet.experiments.methods.base import Task
-from bellnet.experiments.methods.node_labels import labels_of
+from experiments.graph_data import GraphSet, Parts
+from experiments.methods import kernels, method
+from experiments.methods.base import Task
+from experiments.methods.kernels import labels_of
 
 KERNELS = ("wl", "graphlet", "random-walk", "propagation")
 QUICK = {"C": [1.0, 100.0], "chosen_by": 3, "samples": 40}
@@ -31,7 +31,7 @@ def _options(name):
 
 
 def _matrices(name, task):
-    return kernel._matrices(method(name), task.graphs, kernel._frozen(_options(name)), task.seed)[0]
+    return kernels._matrices(method(name), task.graphs, kernels._frozen(_options(name)), task.seed)[0]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_colour_refinement_tells_them_apart(task):
 @pytest.mark.parametrize("name", KERNELS)
 def test_matrices_are_symmetric_normalised_and_the_same_again(name, task):
     first = _matrices(name, task)
-    kernel._matrices.cache_clear()
+    kernels._matrices.cache_clear()
     for (variant, matrix), (again, same) in zip(first, _matrices(name, task), strict=True):
         assert variant == again
         np.testing.assert_array_equal(matrix, same)
@@ -65,8 +65,8 @@ def test_a_matrix_of_all_graphs_has_what_training_graphs_alone_would_give(task):
     graphs = task.graphs.graphs
     (_, all_of_them), *_ = _matrices("wl", task)
     alone = WeisfeilerLehman(n_iter=1, base_graph_kernel=VertexHistogram, normalize=True)
-    known = alone.fit_transform(kernel.for_grakel(graphs[:40]))
-    asked = alone.transform(kernel.for_grakel(graphs[40:]))
+    known = alone.fit_transform(kernels.for_grakel(graphs[:40]))
+    asked = alone.transform(kernels.for_grakel(graphs[40:]))
     np.testing.assert_allclose(all_of_them[:40, :40], known, atol=1e-12)
     np.testing.assert_allclose(all_of_them[40:, :40], asked, atol=1e-12)
 
@@ -83,10 +83,10 @@ def test_labels_of_test_graphs_have_no_say_in_what_is_chosen(name, task):
 
 
 def test_matrices_are_computed_once_for_all_splits(task, monkeypatch):
-    kernel._matrices.cache_clear()
+    kernels._matrices.cache_clear()
     asked = []
-    real = kernel.for_grakel
-    monkeypatch.setattr(kernel, "for_grakel", lambda graphs: (asked.append(len(graphs)), real(graphs))[1])
+    real = kernels.for_grakel
+    monkeypatch.setattr(kernels, "for_grakel", lambda graphs: (asked.append(len(graphs)), real(graphs))[1])
     other = replace(task, parts=Parts(task.parts.test, task.parts.validation, task.parts.train))
     for one in (task, other):
         method("wl").run(one, _options("wl"), lambda epoch: None)

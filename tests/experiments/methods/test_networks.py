@@ -7,11 +7,11 @@ import torch
 
 from bellnet.data import Graph
 from bellnet.estimator import GraphClassifier
-from bellnet.experiments.graph_data import load_graphs, parts_of
-from bellnet.experiments.method_cells import MethodCell
-from bellnet.experiments.methods import method, ppgn
-from bellnet.experiments.methods.base import Task
-from bellnet.experiments.methods.examples import examples_of
+from experiments.graph_data import load_graphs, parts_of
+from experiments.method_cells import MethodCell
+from experiments.methods import method, networks
+from experiments.methods.base import Task
+from experiments.methods.networks import examples_of
 from tests.experiments.graphs import write_set
 
 NETWORKS = ("gin", "dgcnn", "diffpool", "ecc", "ppgn")
@@ -164,7 +164,7 @@ def test_penalties_are_a_part_of_the_loss_of_pooling(task):
 
 def test_products_see_edges_and_the_labels_of_nodes_on_the_diagonal(task):
     together = examples_of(task.graphs).together([3, 8])
-    values = ppgn._pairs(together).values
+    values = networks._pairs(together).values
     for number, place in enumerate((3, 8)):
         graph, width = task.graphs.graphs[place], together.x.shape[1]
         expected = torch.zeros(graph.n, graph.n, 1 + width)

@@ -1,0 +1,496 @@
+"""The command line of the experiments: `python -m experiments table1 --quick`, from a clone of the repository."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bellnet._utils.files import check_directory, words
+from bellnet.draw import check_path, save_figures
+from bellnet.errors import BellnetError, OptionError
+from experiments import config, graph_cells, message_passing, methods, search, verify
+from experiments.cell import Runnable
+from experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from experiments.counting import QUICK as QUICK_COUNTING
+from experiments.counting import Counting, counting_table, run_counting
+from experiments.data.patterns import PATTERNS
+from experiments.expressive.report import run_expressive
+from experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
+from experiments.machine import require
+from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.records import Records
+from experiments.report import check_report, print_table, print_tables, write_report
+from experiments.run import check_extra, merge_records, run_cells
+from experiments.search import SearchPlan, run_search, search_table
+from experiments.team import is_first
+
+OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+PROGRAM = "python -m experiments"
+FAITHFUL = "faithful"
+QUICK_SETS, QUICK_SPLITS = graph_cells.SETS[:1], graph_cells.SPLITS[:2]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+
+    Args:
+        arguments: The words after the name; those of the shell if None.
+    """
+    parser = build_parser()
+    parsed = parser.parse_args(arguments)
+    name = f"{PROGRAM} {parsed.command}"
+    try:
+        code: int = parsed.run(parsed)
+        return code
+    except BellnetError as mistake:
+        complain(f"{name}: {mistake}")
+    except KeyboardInterrupt:
+        complain("\nStopped.")
+        return INTERRUPTED
+    except BrokenPipeError:  # standard output has no reader any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as reason:
+        complain(f"{name}: {reason.filename} cannot be used: {reason.strerror}.\nCheck the path and its permissions.")
+    return BAD_INPUT
+
+
+def complain(text: str) -> None:
+    """Print to standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="The experiments of the paper and others, run from a clone of the repository.",
+        epilog="exit codes:\n  0  done\n  1  a check failed\n  2  bad arguments or bad input\n  130  stopped by Ctrl-C",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for name, (summary, example, declare, run) in COMMANDS.items():
+        subparser = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}. For example: {PROGRAM} {name} {example}",
+        )
+        declare(subparser)
+        subparser.set_defaults(run=run)
+    return parser
+
+
+def _several(
+    parser: argparse.ArgumentParser, flag: str, known: Sequence[str], words: str, default: Sequence[str] | None = None
+) -> None:
+    """An option that takes some of several words; all of them if there is no other default."""
+    given = known if default is None else default
+    parser.add_argument(flag, nargs="+", choices=known, default=given, help=words)
+
+
+def count(text: str) -> int:
+    """An integer from 1 up."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 1 up")
+
+
+def from_zero(text: str) -> int:
+    """An integer from 0 up."""
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 0 up")
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < float("inf"):
+        return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+
+
+def make_directory(path: Path) -> None:
+    """Make the directory given to --out; an `OptionError` if there can be none, or no file in it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
+    try:
+        check_directory(path)
+    except OSError as reason:
+        raise OptionError(f"--out {path} cannot be written: {words(reason)}") from reason
+
+
+def _declare_out(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("results") / name, help=f"{what} (default results/{name})"
+    )
+
+
+def _declare_ways(parser: argparse.ArgumentParser, what: str) -> None:
+    """Where trainings run that do not depend on each other: side by side, or on a cluster."""
+    parser.add_argument(
+        "--jobs", metavar="N", type=count, help=f"{what} at a time (default 1; with --ray one for each processor)"
+    )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help=f"run {what} on a Ray cluster: HOST:PORT, or auto if this machine belongs to one; local starts one here",
+    )
+
+
+def _declare_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        help="the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
+    )
+
+
+def _check_data(folder: Path | None) -> None:
+    if folder is not None and not folder.exists():
+        raise OptionError(f"--data: there is no folder {folder}.\nIt must hold NAME.zip and splits/NAME.json.")
+
+
+def _declare_silent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--silent", action="store_true", help="show no progress")
+
+
+def _declare_seed(parser: argparse.ArgumentParser, seed: int = 0) -> None:
+    parser.add_argument("--seed", metavar="N", type=from_zero, default=seed, help=f"the seed (default {seed})")
+
+
+def _stopped(out: Path) -> int:
+    complain(f"\nStopped. {out} keeps what was done; the same command goes on from there.")
+    return INTERRUPTED
+
+
+def _declare_table1(parser: argparse.ArgumentParser) -> None:
+    _declare_table2(parser, "table1")
+    _several(parser, "--method", config.METHODS, "some of the methods (default all)")
+
+
+def _run_table1(arguments: argparse.Namespace) -> int:
+    check_extra("table1")
+    return _run_matrices(arguments, cells_of_table1(methods=arguments.method, **_chosen(arguments)))
+
+
+def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> None:
+    _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
+    _several(parser, "--task", config.TASKS, "some of the tasks (default all)")
+    parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
+    rates = "learning rates to try; the one that validates best counts"
+    parser.add_argument("--rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
+    about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
+    _several(parser, "--readout", config.READOUTS, about, ("mean",))
+
+
+def _run_table2(arguments: argparse.Namespace) -> int:
+    check_extra("table2")
+    return _run_matrices(arguments, cells_of_table2(**_chosen(arguments)))
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Which cells of Tables 1 and 2 are asked for."""
+    return {
+        "tasks": arguments.task,
+        "layers": arguments.layers,
+        "seed": arguments.seed,
+        "rates": arguments.rate,
+        "readouts": arguments.readout,
+    }
+
+
+def _run_matrices(arguments: argparse.Namespace, cells: list[Cell]) -> int:
+    if arguments.quick:
+        cells = [quick(cell, keep_rate=bool(arguments.rate)) for cell in cells]
+    if arguments.epochs is not None:
+        cells = [replace(cell, epochs=arguments.epochs) if cell.is_learned else cell for cell in cells]
+    return _run_cells(arguments, cells)
+
+
+def _declare_table3(parser: argparse.ArgumentParser) -> None:
+    of_methods = "faithful: the paper's network as its authors train it (default); best: GraphClassifier() as it is; "
+    of_methods += "or baselines, kernels by GraKeL and networks by PyTorch Geometric"
+    of_layouts = "of faithful; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
+    of_protocols = "of faithful; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
+    of_protocols += "chooses it, as for all other methods"
+    _several(parser, "--method", (FAITHFUL, *methods.NAMES), of_methods, (FAITHFUL,))
+    _several(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
+    splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
+    parser.add_argument("--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
+    _several(parser, "--layout", graph_cells.LAYOUTS, f"{of_layouts}nodes only", ())
+    _several(parser, "--protocol", graph_cells.PROTOCOLS, of_protocols, ())
+    _declare_data(parser)
+    parser.add_argument(
+        "--max-unpacked",
+        metavar="BYTES",
+        type=count,
+        help="the most that a file in a zip may unpack to (default 2**30, a gigabyte)",
+    )
+    parser.add_argument(
+        "--max-ratio",
+        metavar="R",
+        type=positive,
+        help="the most bytes for each byte in the zip, if a file unpacks to more than 32 megabytes (default 200)",
+    )
+    _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
+    parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
+
+
+def _run_table3(arguments: argparse.Namespace) -> int:
+    check_extra("table3")
+    _check_data(arguments.data)
+    others = [method for method in arguments.method if method != FAITHFUL]
+    _check_options_of_faithful(arguments, others)
+    wanted = {
+        "names": arguments.set or (QUICK_SETS if arguments.quick else graph_cells.SETS),
+        "splits": arguments.split or (QUICK_SPLITS if arguments.quick else graph_cells.SPLITS),
+        "seed": arguments.seed,
+        "data": arguments.data,
+    }
+    bounds = {"max_unpacked": arguments.max_unpacked, "max_ratio": arguments.max_ratio}
+    cells: list[GraphCell | MethodCell] = []
+    if FAITHFUL in arguments.method:
+        layouts = arguments.layout or graph_cells.LAYOUTS[:1]
+        protocols = arguments.protocol or graph_cells.PROTOCOLS[:1]
+        changes = {"epochs": arguments.epochs, "rate": arguments.rate}
+        for cell in cells_of_table3(layouts=layouts, protocols=protocols, **wanted):
+            made = quick_graphs(cell) if arguments.quick else cell
+            named = {name: value for name, value in changes.items() if value is not None}
+            cells.append(replace(made, **bounds, **named))
+    for other in cells_of_methods(others, **wanted):
+        short = quick_method(other) if arguments.quick else other
+        cells.append(replace(short.changed(epochs=arguments.epochs, rate=arguments.rate), **bounds))
+    return _run_cells(arguments, cells)
+
+
+def _check_options_of_faithful(arguments: argparse.Namespace, others: Sequence[str]) -> None:
+    """Refuse options that would have no effect."""
+    if others and arguments.protocol and "nested" not in arguments.protocol:
+        raise OptionError(
+            f"--protocol {' '.join(arguments.protocol)}: {', '.join(others)} can only be nested.\nAdd nested, or leave "
+            "--protocol out."
+        )
+    if arguments.layout and FAITHFUL not in arguments.method:
+        raise OptionError(
+            f"--layout {' '.join(arguments.layout)}: {', '.join(others)} have no layout to choose.\nLeave it out, or "
+            f"add {FAITHFUL} to --method."
+        )
+
+
+def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed: int) -> None:
+    """What all tables have in common."""
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help=f"where records, checkpoints and the report go (default results/{name}, with --quick "
+        f"results/{name}-quick); a run that was stopped goes on",
+    )
+    _declare_seed(parser, seed)
+    _declare_ways(parser, "cells")
+    parser.add_argument(
+        "--devices",
+        metavar="N",
+        type=count,
+        default=1,
+        help="processes that train each cell together, on a GPU each where there are so many (default 1)",
+    )
+    of = "task" if seed == 0 else "data set"
+    parser.add_argument("--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
+    _declare_silent(parser)
+
+
+def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
+    # A quick run in a directory of its own: beside a whole one its figures would not be shown.
+    out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
+    ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
+    if not is_first():
+        run_cells(cells, out, **ways)
+        return OK
+    make_directory(out)
+    check_report(out)
+    try:
+        run_cells(cells, out, show=not arguments.silent, **ways)
+    except KeyboardInterrupt:
+        return _stopped(out)
+    return _print_tables(out)
+
+
+def _declare_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("out", metavar="DIR", type=Path, help="what was given to --out")
+
+
+def _run_report(arguments: argparse.Namespace) -> int:
+    return _print_tables(arguments.out)
+
+
+def _print_tables(directory: Path) -> int:
+    files = write_report(directory)
+    print_tables(directory)
+    print("\n".join(f"wrote {file}" for file in files))
+    return OK
+
+
+def _declare_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what was given to --out elsewhere")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where their finished cells go")
+
+
+def _run_merge(arguments: argparse.Namespace) -> int:
+    make_directory(arguments.out)
+    for source, taken in merge_records(arguments.directories, arguments.out).items():
+        print(f"took {taken} cell{'s' * (taken != 1)} of {source}")
+    return OK
+
+
+def _declare_search(parser: argparse.ArgumentParser) -> None:
+    names, questions = tuple(search.SETS), tuple(search.SPACE)
+    _several(parser, "--set", names, "some of the data sets (default all)")
+    parser.add_argument(
+        "--trials", metavar="N", type=count, help="recipes to try altogether (default: all that change one answer)"
+    )
+    parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
+    _several(parser, "--question", questions, "what recipes may differ in (default all)")
+    _declare_ways(parser, "trainings")
+    _declare_out(parser, "search", "where study and records go; a search that was stopped goes on")
+    _declare_data(parser)
+    _declare_silent(parser)
+
+
+def _run_search(arguments: argparse.Namespace) -> int:
+    check_extra("search")
+    _check_data(arguments.data)
+    make_directory(arguments.out)
+    plan = SearchPlan(
+        trials=arguments.trials,
+        repeats=arguments.repeats,
+        names=tuple(arguments.set),
+        questions=tuple(arguments.question),
+        data=arguments.data,
+    )
+    try:
+        run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
+    except KeyboardInterrupt:
+        return _stopped(arguments.out)
+    print(search_table(list(Records(arguments.out).finished().values())))
+    return OK
+
+
+def _declare_counting(parser: argparse.ArgumentParser) -> None:
+    _several(parser, "--pattern", tuple(PATTERNS), "some of the patterns (default all)")
+    parser.add_argument("--quick", action="store_true", help="few graphs and three epochs, to see that it runs")
+    _declare_out(parser, "counting", "where records go; what is there is not trained again")
+    _declare_silent(parser)
+
+
+def _run_counting(arguments: argparse.Namespace) -> int:
+    check_extra("counting")
+    make_directory(arguments.out)
+    plan = QUICK_COUNTING if arguments.quick else Counting()
+    tell = None if arguments.silent else complain
+    try:
+        records = run_counting(arguments.out, plan, patterns=arguments.pattern, tell=tell)
+    except KeyboardInterrupt:
+        return _stopped(arguments.out)
+    print_table(counting_table(records))
+    return OK
+
+
+def _declare_expressive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer pairs, order 4 on 16 nodes at most, order 3 not trained: a minute"
+    )
+    parser.add_argument(
+        "--graph6", metavar="FILE", nargs="+", type=Path, default=(), help="distinguish the graphs of these files, too"
+    )
+    parser.add_argument(
+        "--brec", metavar="DIR", type=Path, help="the folder with BREC's files, to distinguish its pairs"
+    )
+    parser.add_argument("--skip-learning", action="store_true", help="train nothing, compare with theory alone")
+    _declare_seed(parser)
+    _declare_out(parser, "expressive", "where the report goes")
+
+
+def _run_expressive(arguments: argparse.Namespace) -> int:
+    check_extra("expressive")
+    if arguments.brec is not None and not arguments.brec.is_dir():
+        raise OptionError(
+            f"--brec: there is no folder {arguments.brec}.\nIt must hold BREC's files, such as brec_v3.npy."
+        )
+    make_directory(arguments.out)
+    agrees = run_expressive(
+        arguments.out,
+        quick=arguments.quick,
+        seed=arguments.seed,
+        graph6=arguments.graph6,
+        brec=arguments.brec,
+        train=not arguments.skip_learning,
+        say=lambda text: print(text, flush=True),
+        progress=complain,
+    )
+    return OK if agrees else CHECK_FAILED
+
+
+def _declare_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def _run_verify(arguments: argparse.Namespace) -> int:
+    rows = verify.verify()
+    print(json.dumps([asdict(row) for row in rows], indent=2) if arguments.json else verify.show(rows))
+    return OK if all(row.ok for row in rows) else CHECK_FAILED
+
+
+def _declare_message_passing(parser: argparse.ArgumentParser) -> None:
+    _declare_out(parser, "message-passing", "where the picture goes")
+    _declare_seed(parser)
+
+
+def _run_message_passing(arguments: argparse.Namespace) -> int:
+    require("matplotlib", "torch_geometric", extra="draw,pyg", call="message-passing")
+    make_directory(arguments.out)
+    picture = check_path(arguments.out / "message-passing.png")
+    outcome = message_passing.run(seed=arguments.seed)
+    print(message_passing.show(outcome))
+    save_figures({picture: message_passing.draw(outcome)})
+    print(f"\nwrote {picture}")
+    return OK if outcome.holds else CHECK_FAILED
+
+
+Command = tuple[str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]
+"""What a command does, the arguments of an example, a function that declares its arguments, and one that runs it."""
+
+COMMANDS: dict[str, Command] = {
+    "table1": ("run the paper's Table 1: learning simple functions", "--quick --jobs 2", _declare_table1, _run_table1),
+    "table2": ("run the paper's Table 2: testing on other sizes", "--quick", _declare_table2, _run_table2),
+    "table3": ("run the paper's Table 3: classifying graphs", "--quick --data DIR", _declare_table3, _run_table3),
+    "report": ("write the tables and pictures of a run again", "results/table1", _declare_report, _run_report),
+    "merge": ("gather the finished cells of several runs", "A B --out results/table3", _declare_merge, _run_merge),
+    "search": ("compare recipes for the classifier", "--data DIR --set MUTAG --trials 3", _declare_search, _run_search),
+    "counting": ("train networks to count patterns", "--quick --out DIR", _declare_counting, _run_counting),
+    "expressive": ("compare networks with what theory expects", "--quick", _declare_expressive, _run_expressive),
+    "verify": ("check the statements of the paper on this machine", "--json", _declare_verify, _run_verify),
+    "message-passing": (
+        "turn a trained message passing network into equivariant layers",
+        "--out pictures --seed 1",
+        _declare_message_passing,
+        _run_message_passing,
+    ),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What networks distinguish: pairs of graphs, networks of integers, theory beside them, and the report."""

@@ -1,0 +1,66 @@
+"""What was run now stands beside the paper's figures and beside recorded runs."""
+
+from dataclasses import replace
+
+from examples.demo import beside_table
+from experiments.config import cells_of_table1
+from experiments.records import Records
+from experiments.report import Page
+from experiments.tables import Table
+from tests.experiments.small import finished
+
+CELLS = cells_of_table1(tasks=["symmetric", "trace"], layers=[1], readouts=["mean"])
+
+
+def recorded(place, cells, error, **changes):
+    records = Records(place)
+    for cell in cells:
+        records.append(finished(replace(cell, **changes) if cell.is_learned else cell, error))
+    return place
+
+
+def test_a_row_has_the_figures_of_now_of_the_paper_and_of_before(tmp_path):
+    now, before = recorded(tmp_path / "now", CELLS, 5e-6, epochs=3), recorded(tmp_path / "before", CELLS[:2], 7e-9)
+    table = beside_table(now, before)
+    assert table.rows == (
+        ("symmetric", "1", "ours, 15 maps", "5.0e-06", "1.0e-05", "7.0e-09", "better"),
+        ("symmetric", "1", "Hartford et al., 4 maps", "5.0e-06", "2.09", "7.0e-09", "-"),
+        ("symmetric", "1", "trivial: the mean", "5.0e-06", "4.17", "-", "-"),
+        ("trace", "1", "ours, 15 maps", "5.0e-06", "0.005", "-", "better"),
+        ("trace", "1", "Hartford et al., 4 maps", "5.0e-06", "316.2", "-", "-"),
+        ("trace", "1", "trivial: the mean", "5.0e-06", "333.3", "-", "-"),
+    )
+    assert table.notes == (
+        "now: 10000 examples, 1000 of them to choose the epoch; epochs: 3; tested on 1000 others.",
+        "recorded: 10000 examples, 1000 of them to choose the epoch; epochs: 20; tested on 1000 others.",
+        "the paper: 10000 examples, tested on 1000 others; it does not say how many epochs.",
+        "The trace is read out by the mean over each orbit; the paper took the maximum.",
+    )
+
+
+def test_what_is_worse_is_called_so_and_other_sizes_are_not_compared(tmp_path):
+    assert beside_table(recorded(tmp_path / "bad", CELLS[:1], 1.0), tmp_path).rows[0][-1] == "worse"
+    table = beside_table(recorded(tmp_path / "small", CELLS[:1], 1.0, n=4), tmp_path)
+    assert table.rows[0][-1] == "-"
+    assert table.notes[1:] == (
+        "recorded: nothing.",
+        "the paper: 10000 examples, tested on 1000 others; it does not say how many epochs.",
+        "The paper has n=40: these figures cannot be compared with its own.",
+    )
+
+
+def test_a_page_says_what_it_is_given_and_runs_nothing_of_it():
+    page = Page("<title>", "a `b -> c` < d")
+    page.heading("<h>")
+    page.words("<w>")
+    page.listing("<l>")
+    page.items(["<i>"])
+    page.table(Table("<t>", ("<a>", "b"), (("1", "✓"),), ("<n>",)), level=3)
+    page.picture(b"png", '"quoted"')
+    html = page.html()
+    for given in ("title", "h", "w", "l", "i", "t", "a", "n"):
+        assert f"&lt;{given}&gt;" in html
+        assert f"<{given}>" not in html.replace("<title>", "", 1)
+    assert "a <code>b -&gt; c</code> &lt; d" in html
+    assert "<h3>&lt;t&gt;</h3>" in html
+    assert 'alt="&quot;quoted&quot;" src="data:image/png;base64,cG5n"' in html
