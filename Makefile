@@ -56,7 +56,7 @@ test: $(VENV)/.with-test  ## run the tests (make test ARGS="-k padding")
 
 sanitize: $(VENV)/.with-test  ## run random programs on kernels with AddressSanitizer and UBSan (make sanitize ARGS="--seconds 600")
 	$(BIN)/python build_kernels.py sanitize build/sanitized
-	OMP_NUM_THREADS=2 BELLNET_KERNELS=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive BELLNET_KERNELS=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" $(BIN)/python -m tests.kernels.fuzz $(ARGS)
 
 lint: $(VENV)/.with-dev  ## check style, formatting and types, and that the kernels compile without warnings

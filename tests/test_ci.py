@@ -40,8 +40,8 @@ def ci(tmp_path):
 
 pytestmark = pytest.mark.skipif(BASH is None, reason="needs bash")
 
-REQUIRED = ["make lint 1", "make test 1", "make docs 1"]
-NOT_REQUIRED = ["make lint ", "make test ", "make docs "]
+REQUIRED = ["make lint 1", "make test 1", "make sanitize ARGS=--seconds 20 1", "make docs 1"]
+NOT_REQUIRED = ["make lint ", "make test ", "make sanitize ARGS=--seconds 20 ", "make docs "]
 
 
 def test_an_installed_browser_is_required(ci):

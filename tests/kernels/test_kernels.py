@@ -1,6 +1,7 @@
 """Compiled kernels, compared with torch's operations: every variant, any number of threads, tiles of every shape."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -334,6 +335,34 @@ def test_a_lesser_variant_serves_where_the_compiler_knew_no_better(monkeypatch, 
         assert kernels()._name.endswith(f"kernels-{PROCESSORS[-1]}.so")
     finally:
         kernels.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("by_torch", "supported", "variant"),
+    [
+        ("AVX512", 2, "AVX512"),
+        ("AVX512", 1, "AVX2"),
+        ("AVX512", 0, "DEFAULT"),
+        ("AVX2", 2, "AVX2"),
+        ("AVX2", 0, "DEFAULT"),
+        ("DEFAULT", 2, "DEFAULT"),
+        ("NO AVX", 2, "DEFAULT"),
+    ],
+)
+def test_a_variant_needs_all_instructions_of_its_level(by_torch, supported, variant, monkeypatch):
+    """AVX2 alone is not x86-64-v3: some machines have it without BMI, LZCNT and MOVBE."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: by_torch)
+    monkeypatch.setattr(package, "_supported", lambda: supported)
+    assert package.processor() == variant
+
+
+@needs_kernels
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="needs /proc/cpuinfo")
+def test_the_level_of_the_processor_is_that_of_its_flags():
+    flags = set(re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[1].split())
+    third = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} <= flags
+    fourth = third and {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags
+    assert package._supported() == third + fourth
 
 
 @needs_kernels
