@@ -216,7 +216,7 @@ def plant():
     tables = torch.tensor([1, 64, 64, 64, *n_rows, 0, 0, 0, *rows, *rows, *columns, *columns, *columns, *rows])
     x, short = torch.randn(64 * 64), torch.randn(64 * 64 - 1)
     arguments = ContractCall(tables.data_ptr(), 1, 1, 1, x.data_ptr(), x.data_ptr(), short.data_ptr(), 1.0)
-    calling.call("contract", torch.float32, arguments)
+    calling.call(calling.function("contract", torch.float32), arguments)
 
 
 def main():

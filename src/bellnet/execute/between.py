@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bellnet.errors import SupportError
 from bellnet.execute.transforms import is_batched, save, saved, wants_plain
-from bellnet.kernels.calling import call, can_call, n_threads, pointer
+from bellnet.kernels.calling import call, can_call, function, n_threads, pointer
 from bellnet.kernels.structs import BetweenCall
 
 VALUES_PER_THREAD = 2**16
@@ -203,4 +203,4 @@ def _call(name: str, rows: Tensor, dropped: Dropped | None = None, **tensors: Te
             for one, tensor in tensors.items()
         },
     )
-    call(name, dtype, arguments)
+    call(function(name, dtype), arguments)

@@ -11,7 +11,7 @@ from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.pool import Share
 from bellnet.execute.program import fits
 from bellnet.kernels import calling
-from bellnet.kernels.calling import can_call, n_threads, pointer, pointers
+from bellnet.kernels.calling import Kernel, address, can_call, n_threads, pointer
 from bellnet.kernels.structs import Program, RunCall
 from bellnet.plan import Plan, Present
 
@@ -65,11 +65,16 @@ class CompiledWalk:
     ) -> None:
         self._program, self._n_graphs, self._dtype = program, n_graphs, like.dtype
         self._sources, self._targets = tuple(sources), tuple(targets)
+        self._forward, self._backward = (calling.function(name, like.dtype) for name in ("forward", "backward"))
         whole = left.whole
         self._weights = tuple((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs)
         self._biases = tuple((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True))
         self._is_whole = left.is_whole
-        self._counts, self._factors, self._mean, self._memory = counts, factors, mean, memory
+        self._mean, self._memory = mean, memory
+        # Tables of this program, whose addresses stay; they are not handed out.
+        head, self._tables = program.head, list[object]()
+        self._counts = pointer("the numbers of nodes", counts, (head.n_sets, n_graphs), torch.int64, self._tables)
+        self._factors = pointer("the factors of means", factors, (n_graphs, head.n_factors), like.dtype, self._tables)
 
     def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
         """Whether all are plain tensors of the shapes and the dtype of the program."""
@@ -89,7 +94,7 @@ class CompiledWalk:
         """The results, and what was read."""
         results = self._empty(1, self._targets, values[0])
         read = values[0].new_empty(self._n_graphs * self._program.n_read)
-        self._run("forward", read, values, results, weights, biases)
+        self._run(self._forward, read, values, results, weights, biases)
         return results, [read]
 
     def backward(
@@ -108,7 +113,7 @@ class CompiledWalk:
             [some(one, one.shape) for one in biases] if needs.biases else None,
             self._empty(0, [one.shape for one in values], values[0]) if needs.values else None,
         )
-        self._run("backward", kept[0], values, self._laid_out(gradients), weights, None, found)
+        self._run(self._backward, kept[0], values, self._laid_out(gradients), weights, None, found)
         return found
 
     def _laid_out(self, gradients: Sequence[Tensor]) -> list[Tensor]:
@@ -128,7 +133,7 @@ class CompiledWalk:
 
     def _run(
         self,
-        kernel: str,
+        kernel: Kernel,
         read: Tensor,
         values: Sequence[Tensor],
         targets: Sequence[Tensor],
@@ -136,24 +141,22 @@ class CompiledWalk:
         biases: Sequence[Tensor] | None,
         found: Gradients = NO_GRADIENTS,
     ) -> None:
-        """Call a kernel, forward or backward; targets are results, or their gradients."""
-        dtype, keep, head = self._dtype, list[object](), self._program.head
-        counts = head.n_sets, self._n_graphs
-        factors = self._n_graphs, head.n_factors
-        call = RunCall(
-            program=ctypes.addressof(head),
-            n_graphs=self._n_graphs,
-            n_threads=n_threads(self._n_graphs * self._program.n_multiplications),
-            mean=self._mean,
-            counts=pointer("the numbers of nodes", self._counts, counts, torch.int64, keep),
-            factors=pointer("the factors of means", self._factors, factors, dtype, keep),
-            read=pointer("the saved contractions", read, (self._n_graphs * self._program.n_read,), dtype, keep),
-            sources=pointers("an input", values, self._sources, dtype, keep),
-            targets=pointers("an output", targets, self._targets, dtype, keep),
-            weights=pointers("a weight", weights, self._weights, dtype, keep),
-            biases=pointers("a bias", biases, self._biases, dtype, keep),
-            of_weights=pointers("the gradient of a weight", found.weights, self._weights, dtype, keep),
-            of_biases=pointers("the gradient of a bias", found.biases, self._biases, dtype, keep),
-            of_sources=pointers("the gradient of an input", found.values, self._sources, dtype, keep),
+        """Call a kernel, forward or backward, with tensors that fit; targets are results, or their gradients."""
+        keep, groups = list[object](), (values, targets, weights, biases, *found)
+        addresses = [address(tensor, keep) for group in groups if group is not None for tensor in group]
+        array = (ctypes.c_void_p * len(addresses))(*addresses)
+        at, starts = ctypes.addressof(array), list[int | None]()
+        for group in groups:
+            starts.append(None if group is None else at)
+            at += 0 if group is None else 8 * len(group)
+        arguments = RunCall(
+            ctypes.addressof(self._program.head),
+            self._n_graphs,
+            n_threads(self._n_graphs * self._program.n_multiplications),
+            self._mean,
+            self._counts,
+            self._factors,
+            address(read, keep),
+            *starts,
         )
-        calling.call(kernel, dtype, call)
+        calling.call(kernel, arguments)

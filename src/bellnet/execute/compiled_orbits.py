@@ -9,7 +9,7 @@ from torch import Tensor
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.orbit import Orbit
 from bellnet.kernels import structs
-from bellnet.kernels.calling import call, can_call, n_threads, pointer
+from bellnet.kernels.calling import call, can_call, function, n_threads, pointer
 from bellnet.kernels.structs import MOST_AXES
 
 REDUCTIONS = {"max": structs.LARGEST, "sum": structs.TOTAL, "mean": structs.MEAN}
@@ -88,9 +88,9 @@ def _call(
         channels=shape[-1],
         reduce=REDUCTIONS[reduce],
         counts=pointer("the numbers of nodes", counts, (len(nodes.lengths), shape[0]), torch.int64, keep),
-        **{one: pointer(f"the {one} of a pool", tensors[one], shapes[one], dtype, keep) for one in tensors},
+        **{one: pointer(one, tensor, shapes[one], dtype, keep) for one, tensor in tensors.items()},
     )
-    call(name, dtype, arguments)
+    call(function(name, dtype), arguments)
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.kernels.calling import call, n_threads, pointer
+from bellnet.kernels.calling import address, call, function, n_threads, pointer
 from bellnet.kernels.structs import ContractCall
 from bellnet.plan import split_letters
 from bellnet.spec import Letters
@@ -34,16 +34,16 @@ def contract(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
         return x.new_zeros(shape)
     dtype, keep, result = x.dtype, list[object](), x.new_empty(shape)
     arguments = ContractCall(
-        tables=pointer("the tables of a product", prepared.tables, prepared.tables.shape, torch.int64, keep),
+        tables=address(prepared.tables, keep),
         n_graphs=n_graphs,
         n_channels=n_channels,
         n_threads=n_threads(n_multiplications),
         x=pointer("the first factor", x, x.shape, dtype, keep),
         y=pointer("the second factor", y, (n_graphs, *y.shape[1:-1], x.shape[-1]), dtype, keep),
-        result=pointer("the product", result, shape, dtype, keep),
+        result=address(result, keep),
         factor=factor,
     )
-    call("contract", dtype, arguments)
+    call(function("contract", dtype), arguments)
     return result
 
 

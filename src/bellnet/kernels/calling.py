@@ -1,8 +1,7 @@
 """Calls of kernels: the one place where tensors are checked before a pointer to their memory is taken."""
 
 import ctypes
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,23 +9,14 @@ from torch.nn import Parameter
 
 from bellnet.errors import SupportError, TensorError
 from bellnet.kernels import TYPES, are_disabled, kernels
-from bellnet.kernels.structs import BetweenCall, ContractCall, PoolCall, RunCall
 from bellnet.tensors.keeping import making_constants
 
 MULTIPLICATIONS_PER_THREAD = 2**17
 """A thread takes part in a call for so many multiplications."""
-CALLS = {
-    "forward": RunCall,
-    "backward": RunCall,
-    "contract": ContractCall,
-    "pool": PoolCall,
-    "unpool": PoolCall,
-    "moments": BetweenCall,
-    "between": BetweenCall,
-    "between_sums": BetweenCall,
-    "between_back": BetweenCall,
-}
-"""For every exported function the struct that it takes a pointer to."""
+Kernel = Callable[[object], int]
+_CLASSES = (Tensor, Parameter)
+with making_constants():
+    _OTHER_KEYS = ~torch._C._dispatch_keys(torch.zeros(1, device="cpu")).raw_repr()
 
 
 def can_call(tensors: Sequence[Tensor]) -> bool:
@@ -41,28 +31,22 @@ def needs_torch_operations(tensors: Sequence[Tensor]) -> bool:
     return are_disabled() or bool(torch._C._len_torch_dispatch_stack()) or not all(map(is_plain, tensors))
 
 
-@cache
-def _keys() -> tuple[int, int]:
-    """The bits of dispatch keys that a plain tensor may not have, and those that its memory may not have."""
-    with making_constants():
-        one = torch.zeros(1, device="cpu")
-        plain = [one, torch._neg_view(one), torch._efficientzerotensor(1, device="cpu")]
-        as_is, *lazy = (torch._C._dispatch_keys(tensor).raw_repr() for tensor in plain)
-    return ~(as_is | lazy[0] | lazy[1]), ~as_is
-
-
 def is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor is a strided one of torch's own classes on a CPU, neither functional nor batched nor nested."""
-    return type(tensor) in (Tensor, Parameter) and not torch._C._dispatch_keys(tensor).raw_repr() & _keys()[0]
+    """Whether a tensor is a strided one of torch's own classes on a CPU whose memory holds its values.
+
+    Dispatch keys tell apart all others, among them functional, batched, nested and quantized tensors, and those that
+    are negated or zero only when they are read.
+    """
+    return type(tensor) in _CLASSES and not torch._C._dispatch_keys(tensor).raw_repr() & _OTHER_KEYS
 
 
-def fits(tensor: Tensor, shape: Sequence[int], dtype: torch.dtype) -> bool:
+def fits(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
     """Whether a tensor is plain and has a shape and a dtype."""
-    return is_plain(tensor) and tensor.dtype == dtype and tensor.shape == tuple(shape)
+    return tensor.dtype is dtype and tensor.shape == shape and is_plain(tensor)
 
 
 def pointer(
-    name: str, tensor: Tensor | None, shape: Sequence[int], dtype: torch.dtype, keep: list[object]
+    name: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype, keep: list[object]
 ) -> int | None:
     """The address of memory that holds the values of a tensor in order, aligned; None for None.
 
@@ -81,11 +65,16 @@ def pointer(
             f"{type(tensor).__name__} of {tensor.dtype}, shape {tuple(tensor.shape)}, layout {tensor.layout} on "
             f"{tensor.device}.\nPass a plain torch.Tensor, and return from hooks what they were given."
         )
-    at = 0
-    if tensor.is_contiguous() and not torch._C._dispatch_keys(tensor).raw_repr() & _keys()[1]:
-        at = tensor.data_ptr()
-    if not at or at % tensor.element_size():
+    return address(tensor, keep)
+
+
+def address(tensor: Tensor, keep: list[object]) -> int:
+    """The same for a tensor that fits, or a new one."""
+    if not tensor.is_contiguous():
         tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
+    at = tensor.data_ptr()
+    if at & 7 and at % tensor.element_size():
+        tensor = tensor.detach().clone()
         at = tensor.data_ptr()
     keep.append(tensor)
     return at
@@ -101,28 +90,15 @@ def table_pointer(name: str, table: Tensor, length: int, limit: int, keep: list[
     return pointer(name, table, (length,), torch.int64, keep)
 
 
-def pointers(
-    name: str, tensors: Sequence[Tensor] | None, shapes: Sequence[Sequence[int]], dtype: torch.dtype, keep: list[object]
-) -> int | None:
-    """The address of an array of pointers, one for each tensor; None for None."""
-    if tensors is None:
-        return None
-    found = [pointer(name, one, shape, dtype, keep) for one, shape in zip(tensors, shapes, strict=True)]
-    array = (ctypes.c_void_p * len(found))(*found)
-    keep.append(array)
-    return ctypes.addressof(array)
+def function(name: str, dtype: torch.dtype) -> Kernel:
+    """The exported function of that name for a dtype; it takes a pointer to a struct with its arguments."""
+    found: Kernel = getattr(kernels(), f"bellnet_{name}_{TYPES[dtype]}")
+    return found
 
 
-def call(name: str, dtype: torch.dtype, arguments: ctypes.Structure) -> None:
-    """Call a kernel.
-
-    Args:
-        name: One of `CALLS`.
-        dtype: Of the tensors.
-        arguments: Its struct, filled in; what it points to has to live until the call returns.
-    """
-    assert type(arguments) is CALLS[name]
-    if getattr(kernels(), f"bellnet_{name}_{TYPES[dtype]}")(ctypes.byref(arguments)):
+def call(kernel: Kernel, arguments: ctypes.Structure) -> None:
+    """Call a kernel with its arguments; what they point to has to live until this returns."""
+    if kernel(ctypes.byref(arguments)):
         raise MemoryError("bellnet's kernels could not allocate their scratch buffers.")
 
 
