@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from bellnet import data as sets
 from bellnet.errors import OptionError
@@ -19,56 +20,80 @@ Record = Callable[[dict[str, Any]], None]
 """Takes what an epoch gave."""
 
 
-class Runnable(Protocol):
-    """A frozen value that says what to run. There are three kinds.
+class Runnable(ABC):
+    """A frozen dataclass with the settings of one run; it is run once, and its key names it in records and files.
 
-    `Cell` is of matrices, `GraphCell` of graphs and the paper's network, `MethodCell` of graphs and any other method.
+    `Cell` is of matrices, `GraphCell` of graphs and the paper's network, `MethodCell` of graphs and any other method,
+    `SearchCell` of one recipe of the search.
+
+    Attributes:
+        table: The table it belongs to.
+        seed: Of everything random.
+        epochs: Passes over the examples.
+        is_learned: Whether Lightning trains it; what need not be trained is run first.
     """
 
-    @property
-    def table(self) -> str:
-        """The table it belongs to."""
+    table: str
+    seed: int
+    epochs: int
+    is_learned = True
 
     @property
-    def key(self) -> str:
-        """A name for files and records that never changes."""
-
-    @property
+    @abstractmethod
     def title(self) -> str:
-        """A name for people."""
+        """The name that is displayed."""
 
     @property
-    def seed(self) -> int:
-        """Of everything random."""
+    @abstractmethod
+    def key_parts(self) -> tuple[object, ...]:
+        """The readable parts of the key."""
 
-    @property
-    def epochs(self) -> int:
-        """Passes over the examples."""
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether there is anything to train; what need not be trained is run first."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON has them."""
-
-    def compute(self, record: Record) -> dict[str, Any] | None:
-        """The result of a cell that needs no training by Lightning; None if it does.
-
-        Such a cell that was stopped starts again.
-        """
-
-    def learner(self) -> "Learner":
-        """The network, its data and its optimiser, new. This imports lightning."""
-
+    @abstractmethod
     def say(self, record: Mapping[str, Any]) -> str:
         """The record of an epoch, or the final one, in a word or two."""
 
+    @property
+    def key(self) -> str:
+        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
+
+        It is made of what differs from the defaults, so a field that is added later does not change it.
+        """
+        usual = {each.name: each.default for each in fields(cast(Any, self))}
+        changed = {name: value for name, value in self.counted().items() if value != usual[name]}
+        digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:10]
+        return "-".join(map(str, (*self.key_parts, digest)))
+
+    def compute(self, record: Record) -> dict[str, Any] | None:
+        """The result of a cell that Lightning does not train; None if it does.
+
+        Such a cell that was stopped starts again.
+        """
+        return None
+
+    def learner(self) -> "Learner":
+        """The network, its data and its optimiser, new. This imports lightning."""
+        raise NotImplementedError(f"{self.title} is not trained by Lightning")
+
+    def counted(self) -> dict[str, Any]:
+        """The fields that count in comparing cells, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(cast(Any, self)) if each.compare}
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON has them."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self.counted().items()}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """The cell that `to_json` has written."""
+        return cls(**found)
+
     def parcel(self) -> "sets.tu.Parcel | None":
         """Its data set, for a machine that has no such folder; None if it makes its examples itself."""
+        return None
 
-    def sent(self, folder: Path | None) -> "Runnable":
+    def sent(self, folder: Path | None) -> Self:
         """The same cell on another machine, where its data set is in that folder; None before that is known."""
+        return self
 
 
 def check_cell(
@@ -111,18 +136,8 @@ def check_cell(
         raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
 
 
-def digest(values: Mapping[str, Any], known: "tuple[Field[Any], ...]") -> str:
-    """Ten letters and digits that differ whenever a field does.
-
-    They are made of what differs from the defaults, so a field that is added later does not change them.
-    """
-    usual = {field.name: field.default for field in known}
-    chosen = {name: value for name, value in values.items() if value != usual[name]}
-    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:10]
-
-
-class FromDataSet:
-    """A frozen dataclass with the name of a data set, and where that is: on another machine it is elsewhere.
+class FromDataSet(Runnable):
+    """A cell of a data set, which is elsewhere on another machine.
 
     Attributes:
         name: The data set, as its files are called.
@@ -131,17 +146,6 @@ class FromDataSet:
 
     name: str
     data: Path | None
-    is_learned = True
-
-    def counted(self) -> dict[str, Any]:
-        """The fields that count in comparing cells, by name."""
-        cell: Any = self
-        return {each.name: getattr(self, each.name) for each in fields(cell) if each.compare}
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """The cell that `to_json` has written."""
-        return cls(**found)
 
     def parcel(self) -> sets.tu.Parcel:
         """Its data set, for a machine that has no such folder."""
@@ -149,6 +153,5 @@ class FromDataSet:
 
     def sent(self, folder: Path | None) -> Self:
         """The same cell on another machine, where its data set is in that folder."""
-        cell: Any = self
-        found: Self = replace(cell, data=folder)
+        found: Self = replace(cast(Any, self), data=folder)
         return found

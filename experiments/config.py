@@ -6,12 +6,11 @@ orbit and a single fully connected layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import Record, check_cell, digest
+from experiments.cell import Record, Runnable, check_cell
 
 if TYPE_CHECKING:
     from experiments.learner import Learner
@@ -57,7 +56,7 @@ TRAINING_OF_LAYERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class Cell(Runnable):
     """What one figure of a table comes from.
 
     Attributes:
@@ -105,6 +104,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", tuple(self.sizes))
+        object.__setattr__(self, "is_learned", self.method != "trivial")
         more = []
         if not 0 <= self.decay < float("inf"):
             more.append(f"decay must be a number from 0 up, not {self.decay!r}")
@@ -116,15 +116,13 @@ class Cell:
             raise OptionError(f"This cell cannot be run: {sides} to learn from.")
 
     @property
-    def key(self) -> str:
-        """A name for files and records: readable, and different whenever any field is.
-
-        It is made of what differs from the defaults, so a field that is added later does not change it.
+    def key_parts(self) -> tuple[object, ...]:
+        """The readable parts of the key.
 
         >>> Cell(table="table1", task="trace", layers=2, method="ours").key.rpartition("-")[0]
         'table1-trace-2-ours-0'
         """
-        return f"{self.table}-{self.task}-{self.layers}-{self.method}-{self.seed}-{digest(asdict(self), fields(self))}"
+        return self.table, self.task, self.layers, self.method, self.seed
 
     @property
     def subject(self) -> str:
@@ -135,11 +133,6 @@ class Cell:
     def title(self) -> str:
         """A name for people."""
         return f"{self.subject}, {self.layers} layer{'s' if self.layers > 1 else ''}, {self.method}"
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether there is a network; the trivial predictor has none."""
-        return self.method != "trivial"
 
     def compute(self, record: Record) -> dict[str, Any] | None:
         """The result of the trivial predictor; None for a network."""
@@ -162,23 +155,6 @@ class Cell:
             return f"error {record['validation']:.2g}"
         error = next(iter(record["errors"].values())) if len(record["errors"]) == 1 else record["validation"]
         return "" if error is None else f"error {error:.3g}"
-
-    def parcel(self) -> None:
-        """None: a cell of matrices makes its examples itself."""
-        return
-
-    def sent(self, folder: Path | None) -> "Cell":
-        """The same cell: it needs no folder."""
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields, as JSON has them."""
-        return {**asdict(self), "sizes": list(self.sizes)}
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "Cell":
-        """The cell that `to_json` has written."""
-        return cls(**found)
 
 
 QUICK_RATES = {("diagonal", 3): 0.005, ("singular", 1): 0.03}

@@ -4,12 +4,12 @@ The network and the training are those of the paper's authors; `TRAINING` has wh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import OptionError
-from experiments.cell import FromDataSet, Record, check_cell, digest
+from experiments.cell import FromDataSet, check_cell
 
 if TYPE_CHECKING:
     from experiments.learner import Learner
@@ -108,14 +108,13 @@ class GraphCell(FromDataSet):
         check_cell(self, choices=choices, least=least, positive=["rate", "last_rate"], more=more)
 
     @property
-    def key(self) -> str:
-        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
+    def key_parts(self) -> tuple[object, ...]:
+        """The readable parts of the key.
 
         >>> cells_of_table3(names=["MUTAG"], splits=[3])[0].key.rpartition("-")[0]
         'table3-MUTAG-3-dense-fixed-100'
         """
-        words = (self.table, self.name, self.split, self.layout, self.protocol, self.seed)
-        return "-".join([*map(str, words), digest(self.counted(), fields(self))])
+        return self.table, self.name, self.split, self.layout, self.protocol, self.seed
 
     @property
     def title(self) -> str:
@@ -131,10 +130,6 @@ class GraphCell(FromDataSet):
         """The learning rate in an epoch, the first being 0: it falls in steps, but not below `last_rate`."""
         fallen = self.rate * self.decay ** (epoch // self.decay_every)
         return max(fallen, min(self.rate, self.last_rate))
-
-    def compute(self, record: Record) -> dict[str, Any] | None:
-        """None: a cell of graphs is always learned."""
-        return None
 
     def learner(self) -> "Learner":
         """The network, its graphs and its optimiser."""
@@ -161,10 +156,6 @@ class GraphCell(FromDataSet):
     def settings(self) -> dict[str, Any]:
         """Everything that can be set, by name, apart from data set and split."""
         return {name: value for name, value in self.counted().items() if name not in ("name", "split", "table")}
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields that count, as JSON has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in self.counted().items()}
 
 
 def cells_of_table3(

@@ -5,20 +5,17 @@ of a nested `GraphCell` of the same seed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from bellnet.errors import OptionError
-from experiments.cell import FromDataSet, Record, check_cell, digest
+from experiments.cell import FromDataSet, Record, check_cell
 from experiments.graph_cells import QUICK_EPOCHS, SEED, SETS, SPLITS
 from experiments.graph_data import load_graphs, parts_of
 from experiments.methods import NAMES, method
 from experiments.methods.base import Method, Task
-
-if TYPE_CHECKING:
-    from experiments.learner import Learner
 
 Pairs = tuple[tuple[str, Any], ...]
 
@@ -39,6 +36,7 @@ class MethodCell(FromDataSet):
         data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
         max_unpacked: How much a file in a zip may unpack to, as there; None for what is usual. No part of them either.
         max_ratio: The same, for each byte in the zip.
+        epochs: The most passes over the graphs, made of the options; one for methods that have none.
     """
 
     method: str
@@ -52,6 +50,7 @@ class MethodCell(FromDataSet):
     data: Path | None = field(default=None, compare=False)
     max_unpacked: float | None = field(default=None, compare=False)
     max_ratio: float | None = field(default=None, compare=False)
+    epochs: int = field(default=1, init=False, compare=False)
 
     def __post_init__(self) -> None:
         given: Any = self.options
@@ -66,16 +65,16 @@ class MethodCell(FromDataSet):
                 more.append(f"the option {how.epochs_option} must be an integer from 1 up, not {value!r}")
         choices = {"table": ("table3",), "method": NAMES, "protocol": ("nested",)}
         check_cell(self, choices=choices, least={"split": 0, "held_out": 2}, more=more)
+        object.__setattr__(self, "epochs", self.how.epochs(dict(self.options)))
 
     @property
-    def key(self) -> str:
-        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
+    def key_parts(self) -> tuple[object, ...]:
+        """The readable parts of the key.
 
         >>> cells_of_methods(["gin"], names=["MUTAG"], splits=[3])[0].key.rpartition("-")[0]
         'table3-MUTAG-3-gin-nested-100'
         """
-        words = (self.table, self.name, self.split, self.method, self.protocol, self.seed)
-        return "-".join([*map(str, words), digest(self.counted(), fields(self))])
+        return self.table, self.name, self.split, self.method, self.protocol, self.seed
 
     @property
     def title(self) -> str:
@@ -92,11 +91,6 @@ class MethodCell(FromDataSet):
         """The method itself."""
         return method(self.method)
 
-    @property
-    def epochs(self) -> int:
-        """The most passes over the graphs; one bar of progress for methods that have none."""
-        return self.how.epochs(dict(self.options))
-
     def compute(self, record: Record) -> dict[str, Any]:
         """What the method gives. It keeps nothing between epochs: a cell that was stopped starts again."""
         how = self.how
@@ -110,10 +104,6 @@ class MethodCell(FromDataSet):
             "graphs": {name: len(getattr(parts, name)) for name in ("train", "validation", "test")},
             "packages": {package: _version(package) for package in how.packages},
         }
-
-    def learner(self) -> "Learner":
-        """There is none: methods compute."""
-        raise NotImplementedError(f"{self.title} is not trained by Lightning")
 
     def say(self, record: Mapping[str, Any]) -> str:
         """The accuracy: in the end on the test graphs, before that on those kept aside."""

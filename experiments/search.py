@@ -8,7 +8,7 @@ that its sampler proposes.
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bellnet import data as sets
 from bellnet.errors import DataError
-from experiments.cell import FromDataSet, Record, digest
+from experiments.cell import FromDataSet, Record
 from experiments.machine import require
 from experiments.on_ray import connected
 from experiments.run import run_cells
@@ -25,8 +25,6 @@ from experiments.run import run_cells
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
-
-    from experiments.learner import Learner
 
 SETS = {"MUTAG": 170, "PTC_MR": 309, "PROTEINS": 300, "IMDB-BINARY": 300, "NCI1": 500}
 """The data sets, and how many of the training graphs of the first split are used, drawn at random."""
@@ -76,26 +74,21 @@ class SearchCell(FromDataSet):
     epochs: int = EPOCHS
     table: str = "search"
     data: Path | None = field(default=None, compare=False)
+    seed: int = field(default=0, init=False, compare=False)
     is_learned = False  # the estimator trains itself, in `compute`
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", self.repeat)
+
     @property
-    def key(self) -> str:
-        """A name for records."""
-        return f"search-{self.name}-{self.repeat}-{digest(self.to_json(), fields(self))}"
+    def key_parts(self) -> tuple[object, ...]:
+        """The readable parts of the key."""
+        return self.table, self.name, self.repeat
 
     @property
     def title(self) -> str:
         """A name for people."""
         return f"{self.name}, draw {self.repeat}, {words(answers_of(self.recipe))}"
-
-    @property
-    def seed(self) -> int:
-        """Of everything random."""
-        return self.repeat
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields that count, as JSON has them."""
-        return {**self.counted(), "recipe": list(self.recipe)}
 
     def compute(self, record: Record) -> dict[str, Any]:
         """Train and measure: accuracies with the weights that the fit kept, and with those of its last epoch."""
@@ -138,10 +131,6 @@ class SearchCell(FromDataSet):
             "parameters": sum(weight.numel() for weight in model.net_.parameters()),
             "seconds": round(process_time() - start, 1),
         }
-
-    def learner(self) -> "Learner":
-        """There is none."""
-        raise NotImplementedError
 
     def say(self, record: Mapping[str, Any]) -> str:
         """The accuracy."""
