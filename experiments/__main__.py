@@ -26,7 +26,7 @@ from experiments.records import Records
 from experiments.report import check_report, print_table, print_tables, write_report
 from experiments.run import check_extra, merge_records, run_cells
 from experiments.search import SearchPlan, run_search, search_table
-from experiments.team import is_first
+from experiments.workers import is_leading_process
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
@@ -317,7 +317,7 @@ def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
-    if not is_first():
+    if not is_leading_process():
         run_cells(cells, out, **ways)
         return OK
     make_directory(out)
