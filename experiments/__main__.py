@@ -14,7 +14,7 @@ from bellnet.draw import check_path, save_figures
 from bellnet.errors import BellnetError, OptionError
 from experiments import config, graph_cells, message_passing, methods, search, verify
 from experiments.cell import Runnable
-from experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from experiments.config import cells_of_table1, cells_of_table2, quick
 from experiments.counting import QUICK as QUICK_COUNTING
 from experiments.counting import Counting, counting_table, run_counting
 from experiments.data.patterns import PATTERNS
@@ -26,7 +26,7 @@ from experiments.records import Records
 from experiments.report import check_report, print_table, print_tables, write_report
 from experiments.run import check_extra, merge_records, run_cells
 from experiments.search import SearchPlan, run_search, search_table
-from experiments.team import is_first
+from experiments.workers import is_leading_process
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
@@ -85,14 +85,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _several(
-    parser: argparse.ArgumentParser, flag: str, known: Sequence[str], words: str, default: Sequence[str] | None = None
-) -> None:
-    """An option that takes some of several words; all of them if there is no other default."""
-    given = known if default is None else default
-    parser.add_argument(flag, nargs="+", choices=known, default=given, help=words)
-
-
 def count(text: str) -> int:
     """An integer from 1 up."""
     if text.isdecimal() and int(text) > 0:
@@ -130,44 +122,50 @@ def make_directory(path: Path) -> None:
         raise OptionError(f"--out {path} cannot be written: {words(reason)}") from reason
 
 
-def _declare_out(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("results") / name, help=f"{what} (default results/{name})"
-    )
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--out": {"metavar": "DIR", "type": Path},
+    "--data": {
+        "metavar": "DIR",
+        "type": Path,
+        "help": "the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
+    },
+    "--silent": {"action": "store_true", "help": "show no progress"},
+    "--seed": {"metavar": "N", "type": from_zero, "default": 0, "help": "the seed (default %(default)s)"},
+    "--jobs": {
+        "metavar": "N",
+        "type": count,
+        "help": "trainings at a time (default 1; with --ray one for each processor)",
+    },
+    "--ray": {
+        "metavar": "ADDRESS",
+        "help": "train on a Ray cluster: HOST:PORT, or auto if this machine belongs to one; local starts one here",
+    },
+    "--quick": {"action": "store_true"},
+}
+"""Options of several commands."""
 
 
-def _declare_ways(parser: argparse.ArgumentParser, what: str) -> None:
-    """Where trainings run that do not depend on each other: side by side, or on a cluster."""
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, help=f"{what} at a time (default 1; with --ray one for each processor)"
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help=f"run {what} on a Ray cluster: HOST:PORT, or auto if this machine belongs to one; local starts one here",
-    )
+def _add(parser: argparse.ArgumentParser, *flags: str, **changes: Any) -> None:
+    """Add options to a command; what `changes` has replaces what `OPTIONS` has."""
+    for flag in flags:
+        parser.add_argument(flag, **{**OPTIONS.get(flag, {}), **changes})
 
 
-def _declare_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        type=Path,
-        help="the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
-    )
+def _add_choices(
+    parser: argparse.ArgumentParser, flag: str, choices: Sequence[Any], words: str, default: Sequence[Any] | None = None
+) -> None:
+    """Add an option that takes some of several words; all of them if there is no other default."""
+    default = choices if default is None else default
+    parser.add_argument(flag, nargs="+", type=type(choices[0]), choices=choices, default=default, help=words)
+
+
+def _add_out(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    _add(parser, "--out", default=Path("results") / name, help=f"{what} (default %(default)s)")
 
 
 def _check_data(folder: Path | None) -> None:
     if folder is not None and not folder.exists():
         raise OptionError(f"--data: there is no folder {folder}.\nIt must hold NAME.zip and splits/NAME.json.")
-
-
-def _declare_silent(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--silent", action="store_true", help="show no progress")
-
-
-def _declare_seed(parser: argparse.ArgumentParser, seed: int = 0) -> None:
-    parser.add_argument("--seed", metavar="N", type=from_zero, default=seed, help=f"the seed (default {seed})")
 
 
 def _stopped(out: Path) -> int:
@@ -177,41 +175,31 @@ def _stopped(out: Path) -> int:
 
 def _declare_table1(parser: argparse.ArgumentParser) -> None:
     _declare_table2(parser, "table1")
-    _several(parser, "--method", config.METHODS, "some of the methods (default all)")
-
-
-def _run_table1(arguments: argparse.Namespace) -> int:
-    check_extra("table1")
-    return _run_matrices(arguments, cells_of_table1(methods=arguments.method, **_chosen(arguments)))
+    _add_choices(parser, "--method", config.METHODS, "some of the methods (default all)")
 
 
 def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> None:
     _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
-    _several(parser, "--task", config.TASKS, "some of the tasks (default all)")
-    parser.add_argument("--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
+    _add_choices(parser, "--task", config.TASKS, "some of the tasks (default all)")
+    _add(parser, "--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
     rates = "learning rates to try; the one that validates best counts"
-    parser.add_argument("--rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
+    _add(parser, "--rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
     about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
-    _several(parser, "--readout", config.READOUTS, about, ("mean",))
+    _add_choices(parser, "--readout", config.READOUTS, about, ("mean",))
 
 
-def _run_table2(arguments: argparse.Namespace) -> int:
-    check_extra("table2")
-    return _run_matrices(arguments, cells_of_table2(**_chosen(arguments)))
-
-
-def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Which cells of Tables 1 and 2 are asked for."""
-    return {
+def _run_matrices(arguments: argparse.Namespace) -> int:
+    """Run Table 1 or 2."""
+    check_extra(arguments.command)
+    chosen = {
         "tasks": arguments.task,
         "layers": arguments.layers,
         "seed": arguments.seed,
         "rates": arguments.rate,
         "readouts": arguments.readout,
     }
-
-
-def _run_matrices(arguments: argparse.Namespace, cells: list[Cell]) -> int:
+    is_table1 = arguments.command == "table1"
+    cells = cells_of_table1(methods=arguments.method, **chosen) if is_table1 else cells_of_table2(**chosen)
     if arguments.quick:
         cells = [quick(cell, keep_rate=bool(arguments.rate)) for cell in cells]
     if arguments.epochs is not None:
@@ -225,27 +213,19 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
     of_layouts = "of faithful; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
     of_protocols = "of faithful; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
     of_protocols += "chooses it, as for all other methods"
-    _several(parser, "--method", (FAITHFUL, *methods.NAMES), of_methods, (FAITHFUL,))
-    _several(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
+    _add_choices(parser, "--method", (FAITHFUL, *methods.NAMES), of_methods, (FAITHFUL,))
+    _add_choices(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
     splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
-    parser.add_argument("--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
-    _several(parser, "--layout", graph_cells.LAYOUTS, f"{of_layouts}nodes only", ())
-    _several(parser, "--protocol", graph_cells.PROTOCOLS, of_protocols, ())
-    _declare_data(parser)
-    parser.add_argument(
-        "--max-unpacked",
-        metavar="BYTES",
-        type=count,
-        help="the most that a file in a zip may unpack to (default 2**30, a gigabyte)",
-    )
-    parser.add_argument(
-        "--max-ratio",
-        metavar="R",
-        type=positive,
-        help="the most bytes for each byte in the zip, if a file unpacks to more than 32 megabytes (default 200)",
-    )
+    _add(parser, "--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
+    _add_choices(parser, "--layout", graph_cells.LAYOUTS, f"{of_layouts}nodes only", ())
+    _add_choices(parser, "--protocol", graph_cells.PROTOCOLS, of_protocols, ())
+    _add(parser, "--data")
+    unpacked = "the maximum size of a file in a zip, unpacked (default 2**30, a gigabyte)"
+    _add(parser, "--max-unpacked", metavar="BYTES", type=count, help=unpacked)
+    ratio = "the maximum ratio of sizes of a file, unpacked and in the zip, if it has over 32 megabytes (default 200)"
+    _add(parser, "--max-ratio", metavar="R", type=positive, help=ratio)
     _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
-    parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
+    _add(parser, "--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
 
 
 def _run_table3(arguments: argparse.Namespace) -> int:
@@ -290,34 +270,23 @@ def _check_options_of_faithful(arguments: argparse.Namespace, others: Sequence[s
 
 
 def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed: int) -> None:
-    """What all tables have in common."""
-    parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        help=f"where records, checkpoints and the report go (default results/{name}, with --quick "
-        f"results/{name}-quick); a run that was stopped goes on",
-    )
-    _declare_seed(parser, seed)
-    _declare_ways(parser, "cells")
-    parser.add_argument(
-        "--devices",
-        metavar="N",
-        type=count,
-        default=1,
-        help="processes that train each cell together, on a GPU each where there are so many (default 1)",
-    )
+    """The options of all tables."""
+    _add(parser, "--quick", help=quick)
+    out = f"the directory of records, checkpoints and report (default results/{name}, with --quick "
+    _add(parser, "--out", help=f"{out}results/{name}-quick); a run that was stopped goes on")
+    _add(parser, "--seed", default=seed)
+    devices = "processes that train each cell together, on a GPU each where there are so many (default 1)"
+    _add(parser, "--devices", metavar="N", type=count, default=1, help=devices)
     of = "task" if seed == 0 else "data set"
-    parser.add_argument("--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
-    _declare_silent(parser)
+    _add(parser, "--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
+    _add(parser, "--jobs", "--ray", "--silent")
 
 
 def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
-    if not is_first():
+    if not is_leading_process():
         run_cells(cells, out, **ways)
         return OK
     make_directory(out)
@@ -326,7 +295,7 @@ def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
         run_cells(cells, out, show=not arguments.silent, **ways)
     except KeyboardInterrupt:
         return _stopped(out)
-    return _print_tables(out)
+    return _run_report(argparse.Namespace(out=out))
 
 
 def _declare_report(parser: argparse.ArgumentParser) -> None:
@@ -334,19 +303,15 @@ def _declare_report(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_report(arguments: argparse.Namespace) -> int:
-    return _print_tables(arguments.out)
-
-
-def _print_tables(directory: Path) -> int:
-    files = write_report(directory)
-    print_tables(directory)
+    files = write_report(arguments.out)
+    print_tables(arguments.out)
     print("\n".join(f"wrote {file}" for file in files))
     return OK
 
 
 def _declare_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what was given to --out elsewhere")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where their finished cells go")
+    _add(parser, "--out", required=True, help="where their finished cells go")
 
 
 def _run_merge(arguments: argparse.Namespace) -> int:
@@ -357,17 +322,13 @@ def _run_merge(arguments: argparse.Namespace) -> int:
 
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
-    names, questions = tuple(search.SETS), tuple(search.SPACE)
-    _several(parser, "--set", names, "some of the data sets (default all)")
-    parser.add_argument(
-        "--trials", metavar="N", type=count, help="recipes to try altogether (default: all that change one answer)"
-    )
-    parser.add_argument("--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
-    _several(parser, "--question", questions, "what recipes may differ in (default all)")
-    _declare_ways(parser, "trainings")
-    _declare_out(parser, "search", "where study and records go; a search that was stopped goes on")
-    _declare_data(parser)
-    _declare_silent(parser)
+    _add_choices(parser, "--set", tuple(search.SETS), "some of the data sets (default all)")
+    trials = "recipes to try altogether (default: all that change one answer)"
+    _add(parser, "--trials", metavar="N", type=count, help=trials)
+    _add(parser, "--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
+    _add_choices(parser, "--question", tuple(search.SPACE), "what recipes may differ in (default all)")
+    _add_out(parser, "search", "where study and records go; a search that was stopped goes on")
+    _add(parser, "--data", "--jobs", "--ray", "--silent")
 
 
 def _run_search(arguments: argparse.Namespace) -> int:
@@ -390,10 +351,10 @@ def _run_search(arguments: argparse.Namespace) -> int:
 
 
 def _declare_counting(parser: argparse.ArgumentParser) -> None:
-    _several(parser, "--pattern", tuple(PATTERNS), "some of the patterns (default all)")
-    parser.add_argument("--quick", action="store_true", help="few graphs and three epochs, to see that it runs")
-    _declare_out(parser, "counting", "where records go; what is there is not trained again")
-    _declare_silent(parser)
+    _add_choices(parser, "--pattern", tuple(PATTERNS), "some of the patterns (default all)")
+    _add(parser, "--quick", help="few graphs and three epochs, to see that it runs")
+    _add_out(parser, "counting", "where records go; what is there is not trained again")
+    _add(parser, "--silent")
 
 
 def _run_counting(arguments: argparse.Namespace) -> int:
@@ -410,18 +371,13 @@ def _run_counting(arguments: argparse.Namespace) -> int:
 
 
 def _declare_expressive(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer pairs, order 4 on 16 nodes at most, order 3 not trained: a minute"
-    )
-    parser.add_argument(
-        "--graph6", metavar="FILE", nargs="+", type=Path, default=(), help="distinguish the graphs of these files, too"
-    )
-    parser.add_argument(
-        "--brec", metavar="DIR", type=Path, help="the folder with BREC's files, to distinguish its pairs"
-    )
-    parser.add_argument("--skip-learning", action="store_true", help="train nothing, compare with theory alone")
-    _declare_seed(parser)
-    _declare_out(parser, "expressive", "where the report goes")
+    _add(parser, "--quick", help="fewer pairs, order 4 on 16 nodes at most, order 3 not trained: a minute")
+    files = "distinguish the graphs of these files, too"
+    _add(parser, "--graph6", metavar="FILE", nargs="+", type=Path, default=(), help=files)
+    _add(parser, "--brec", metavar="DIR", type=Path, help="the folder with BREC's files, to distinguish its pairs")
+    _add(parser, "--skip-learning", action="store_true", help="train nothing, compare with theory alone")
+    _add(parser, "--seed")
+    _add_out(parser, "expressive", "where the report goes")
 
 
 def _run_expressive(arguments: argparse.Namespace) -> int:
@@ -445,7 +401,7 @@ def _run_expressive(arguments: argparse.Namespace) -> int:
 
 
 def _declare_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    _add(parser, "--json", action="store_true", help="print the rows as JSON")
 
 
 def _run_verify(arguments: argparse.Namespace) -> int:
@@ -455,8 +411,8 @@ def _run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _declare_message_passing(parser: argparse.ArgumentParser) -> None:
-    _declare_out(parser, "message-passing", "where the picture goes")
-    _declare_seed(parser)
+    _add_out(parser, "message-passing", "where the picture goes")
+    _add(parser, "--seed")
 
 
 def _run_message_passing(arguments: argparse.Namespace) -> int:
@@ -474,8 +430,13 @@ Command = tuple[str, str, Callable[[argparse.ArgumentParser], None], Callable[[a
 """What a command does, the arguments of an example, a function that declares its arguments, and one that runs it."""
 
 COMMANDS: dict[str, Command] = {
-    "table1": ("run the paper's Table 1: learning simple functions", "--quick --jobs 2", _declare_table1, _run_table1),
-    "table2": ("run the paper's Table 2: testing on other sizes", "--quick", _declare_table2, _run_table2),
+    "table1": (
+        "run the paper's Table 1: learning simple functions",
+        "--quick --jobs 2",
+        _declare_table1,
+        _run_matrices,
+    ),
+    "table2": ("run the paper's Table 2: testing on other sizes", "--quick", _declare_table2, _run_matrices),
     "table3": ("run the paper's Table 3: classifying graphs", "--quick --data DIR", _declare_table3, _run_table3),
     "report": ("write the tables and pictures of a run again", "results/table1", _declare_report, _run_report),
     "merge": ("gather the finished cells of several runs", "A B --out results/table3", _declare_merge, _run_merge),

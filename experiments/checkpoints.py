@@ -19,7 +19,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 from bellnet._utils.files import write_files
 from experiments.records import NAME as RECORDS
 from experiments.records import listed, not_written
-from experiments.team import this_team
+from experiments.workers import this_worker
 
 Checkpoint = dict[str, Any]
 PARTS = {"epoch", "state_dict", "optimizer_states", "lr_schedulers", "loops", "callbacks"}
@@ -28,7 +28,7 @@ PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
 """What a `ModelCheckpoint` knows of its files, besides their directory and their scores."""
 
 
-class WholeCheckpoints(TorchCheckpointIO):
+class AtomicCheckpoints(TorchCheckpointIO):
     """How Lightning writes and reads the checkpoints of cells.
 
     Its own way is to write elsewhere and to move, which from one file system to another is to copy: whatever happens
@@ -46,9 +46,11 @@ class WholeCheckpoints(TorchCheckpointIO):
             raise not_written(Path(path), reason) from reason
 
     def load_checkpoint(self, path: str | Path, *how: Any, **options: Any) -> Checkpoint:
-        """A checkpoint, as if it had been written where it is. Of a team only the first process need have the file."""
-        team = this_team()
-        checkpoint: Checkpoint = team.tell(super().load_checkpoint(path, *how, **options) if team.leads else None)
+        """A checkpoint, with the paths of where it is now. Of several workers only the first need have the file."""
+        worker = this_worker()
+        checkpoint: Checkpoint = worker.broadcast(
+            super().load_checkpoint(path, *how, **options) if worker.is_leader else None
+        )
         here = Path(os.path.realpath(path)).parent
         for state in checkpoint["callbacks"].values():
             if "dirpath" in state:

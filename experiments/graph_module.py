@@ -18,7 +18,7 @@ from experiments.graph_cells import GraphCell
 from experiments.graph_data import EncodedSet, Parts, equal_batches, load_set, parts_of
 from experiments.graph_net import KindsBatch, graph_net, said_of
 from experiments.learner import Learner, Loaders, Shuffled
-from experiments.team import this_team
+from experiments.workers import this_worker
 
 Batch = tuple[Tensor | Sparse | KindsBatch, Tensor]
 
@@ -52,7 +52,7 @@ class GraphModule(Learner):
         batches_of = partial(equal_batches, sizes, self.parts.train, cell.batch)
         shuffled = Shuffled(batches_of, seed=cell.seed, epoch=epoch)
         measured = self.parts.validation if cell.protocol == "nested" else self.parts.test
-        in_order = [this_team().share(some) for some in equal_batches(sizes, measured, cell.batch)]
+        in_order = [this_worker().share(some) for some in equal_batches(sizes, measured, cell.batch)]
         batches = Batches(self.graphs, cell.layout)
         # With batch_size=None the sampler's items go to the dataset as they are: a list of places gives a whole batch.
         return (
@@ -69,7 +69,7 @@ class GraphModule(Learner):
         loss = cross_entropy(said, labels, reduction="sum")
         self.count_loss(loss.detach() / len(labels), len(labels))
         self.train_accuracy.update((said.argmax(1) == labels).float())
-        return loss * this_team().size  # the mean of which over the processes of a team is the sum over all graphs
+        return loss * this_worker().size  # its mean over the workers is the sum over all graphs
 
     def validation_step(self, batch: Batch, number: int) -> None:
         """Adds a batch to the accuracy and the loss of what is measured."""

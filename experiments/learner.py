@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 from torchmetrics import MeanMetric
 
-from experiments.team import this_team
+from experiments.workers import this_worker
 
 Loaders = tuple[DataLoader[Any], DataLoader[Any]]
 
@@ -58,12 +58,12 @@ class Learner(LightningModule, ABC):
         self.train_loss.update(loss.expand(count))
 
     def joint(self, losses: Tensor, count: int) -> Tensor:
-        """The loss to learn from, such that a team learns the mean over its joint batch, whatever the shares.
+        """The loss to train on, such that the workers minimise the mean over their joint batch, whatever the shares.
 
         Gradients are averaged over processes, each of which may have another number of examples.
         """
-        team = this_team()
-        return losses if team.size == 1 else losses * (count * team.size / team.total(count))
+        worker = this_worker()
+        return losses if worker.size == 1 else losses * (count * worker.size / worker.total(count))
 
     def nothing(self) -> Tensor:
         """The loss of a process that has no share in a batch: zero, with a gradient of zeros for the others to add."""
@@ -98,7 +98,7 @@ class Epochs(Callback):
 class Shuffled(Sampler[list[int]]):
     """Batches in an order that depends on the seed and the epoch alone, so a restart does not change it.
 
-    Of every batch a process of a team takes its share.
+    Of every batch each of several workers takes its share.
 
     Args:
         batches: Makes all batches of an epoch, each a list of indices, from a generator.
@@ -118,4 +118,4 @@ class Shuffled(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        return map(this_team().share, self.batches(generator))
+        return map(this_worker().share, self.batches(generator))

@@ -15,7 +15,7 @@ from experiments.config import Cell
 from experiments.data import synthetic
 from experiments.learner import Learner, Loaders, Shuffled
 from experiments.nets import CellNet, examples, mean_error, unseen
-from experiments.team import this_team
+from experiments.workers import this_worker
 
 Batch = tuple[Tensor, Tensor]
 
@@ -91,7 +91,7 @@ class CellModule(Learner):
 def loaders(cell: Cell, train: Batch, validation: Batch, *, epoch: int) -> Loaders:
     """Batches to learn from, shuffled, beginning with that epoch, and batches to validate with, in order."""
     learned, checked = TensorDataset(*train), TensorDataset(*validation)
-    share = this_team().share
+    share = this_worker().share
     in_order = [share(range(start, min(start + 100, len(checked)))) for start in range(0, len(checked), 100)]
 
     def shuffled(generator: torch.Generator) -> list[list[int]]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -40,7 +41,7 @@ KEEP_EVERY = 20.0
 # What Ray prints of its workers would stand between the tables; whatever counts is said here.
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
 # Ray gives 127.0.0.1 the address of the machine, except where it is told that there is no cluster beyond it.
-_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 @dataclass
@@ -57,7 +58,7 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class Luggage:
+class Payload:
     """What a worker needs to run a cell as if it were where the records are.
 
     Attributes:
@@ -85,7 +86,7 @@ def connected(address: str) -> Iterator[None]:
             f"--ray {address}: a Ray client cannot stream records back.\n"
             "Run the command on a machine of the cluster, with --ray auto or with the address HOST:PORT of its head."
         )
-    os.environ.update({**_ENVIRONMENT, **(_ALONE if address == LOCAL else {}), **os.environ})
+    os.environ.update({**_ENVIRONMENT, **(_LOCAL_ENVIRONMENT if address == LOCAL else {}), **os.environ})
     require("ray", extra="ray", call=f"--ray {address}")
     import ray
 
@@ -166,7 +167,7 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
         )
 
 
-def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Luggage:
+def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Payload:
     """A cell, ready to be sent, as far as it has come. A data set is handed to the cluster once."""
     import ray
 
@@ -175,23 +176,11 @@ def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Luggag
     lines = tuple(records.epochs().get(cell.key, ()))
     parcel = cell.parcel()
     if parcel is None:
-        return Luggage(cell, lines, kept)
+        return Payload(cell, lines, kept)
     if parcel.digest not in parcels:
         parcels[parcel.digest] = ray.put(parcel)
-    return Luggage(cell.sent(None), lines, kept, parcel.name, parcel.digest, _Fetch(parcels[parcel.digest]))
-
-
-@dataclass(frozen=True)
-class _Fetch:
-    """Gets a data set from the cluster, if it is asked to."""
-
-    reference: Any
-
-    def __call__(self) -> data.tu.Parcel:
-        import ray
-
-        found: data.tu.Parcel = ray.get(self.reference)
-        return found
+    get: Callable[..., Any] = ray.get
+    return Payload(cell.sent(None), lines, kept, parcel.name, parcel.digest, partial(get, parcels[parcel.digest]))
 
 
 def _take(message: Message, task: _Task, records: Records, display: Display) -> None:
@@ -227,11 +216,11 @@ def _keep(place: Path, files: dict[str, bytes]) -> None:
         raise not_written(place, reason) from reason
 
 
-def _work(luggage: Luggage) -> Iterator[Message]:
+def _work(payload: Payload) -> Iterator[Message]:
     """Runs on a worker: a cell, and everything that the driver should know of it, as it happens."""
     yield BEGUN, None
     messages: SimpleQueue[Message] = SimpleQueue()
-    Thread(target=_run, args=(luggage, messages.put), daemon=True).start()
+    Thread(target=_run, args=(payload, messages.put), daemon=True).start()
     while True:
         message = messages.get()
         yield message
@@ -239,18 +228,18 @@ def _work(luggage: Luggage) -> Iterator[Message]:
             return
 
 
-def _run(luggage: Luggage, send: Callable[[Message], None]) -> None:
+def _run(payload: Payload, send: Callable[[Message], None]) -> None:
     torch.set_num_threads(1)  # which counts for the thread that says so
-    cell = luggage.cell
+    cell = payload.cell
     try:
-        if luggage.fetch is not None:
-            cell = cell.sent(data.tu.receive(luggage.name, luggage.digest, luggage.fetch))
+        if payload.fetch is not None:
+            cell = cell.sent(data.tu.receive(payload.name, payload.digest, payload.fetch))
         with TemporaryDirectory(prefix="bellnet-") as directory:
             records = Records(Path(directory))
             place = checkpoints(records.directory, cell)
-            for line in luggage.lines:
+            for line in payload.lines:
                 records.append(line)
-            _keep(place, luggage.kept)
+            _keep(place, payload.kept)
             sent = time.monotonic()
 
             def report(cell: Runnable, epoch: dict[str, Any]) -> None:

@@ -20,16 +20,16 @@ from experiments.cell import Runnable
 from experiments.display import Display
 from experiments.machine import require
 from experiments.on_ray import connected, run_on_ray
+from experiments.parallel import run_parallel
 from experiments.records import Records
-from experiments.side_by_side import run_side_by_side
-from experiments.team import joined, this_team
 from experiments.train import checkpoints, follow, run_cell
+from experiments.workers import process_group, this_worker
 
 NAME = ".lock"
 
 
 @contextmanager
-def alone(directory: Path) -> Iterator[bool]:
+def exclusive(directory: Path) -> Iterator[bool]:
     """Keep other runs out of a directory, which is made; whether that is so, for not every file system has locks."""
     make_usable(directory)
     path = directory / NAME
@@ -93,36 +93,36 @@ def run_cells(
     """
     check_extra("run_cells")
     check_ways(jobs=jobs, devices=devices, ray=ray)
-    with joined() as team, ExitStack() as opened:
-        if not team.leads:
-            follow(team)
-            records: list[dict[str, Any]] = team.tell()
+    with process_group() as worker, ExitStack() as opened:
+        if not worker.is_leader:
+            follow(worker)
+            records: list[dict[str, Any]] = worker.broadcast()
             return records
         if ray is not None:
             opened.enter_context(connected(ray))
         records = _led(cells, Records(Path(directory)), jobs=jobs, devices=devices, ray=ray, show=show)
-        team.tell()
-        team.tell(records)
+        worker.broadcast()
+        worker.broadcast(records)
         return records
 
 
 def check_ways(*, jobs: int | None, devices: int, ray: str | None) -> None:
     """Refuse ways to run cells that do not go together."""
-    team = this_team()
+    worker = this_worker()
     if devices > 1 and ray is not None:
         raise OptionError(
             f"--devices {devices} --ray {ray}: a cell runs on one processor of a cluster.\n"
             "Leave --devices out: many cells at a time need less time than one on many processors."
         )
-    if (devices > 1 or team.size > 1) and jobs is not None and jobs > 1:
+    if (devices > 1 or worker.size > 1) and jobs is not None and jobs > 1:
         raise OptionError(
             f"--jobs {jobs}: with --devices, or under torchrun, cells run one after the other, on all processes.\n"
             "Leave --jobs out, or the others: many cells at a time need less time than one on many processes."
         )
-    if team.size > 1 and (ray is not None or devices not in (1, team.here)):
+    if worker.size > 1 and (ray is not None or devices not in (1, worker.local_size)):
         given = f"--ray {ray}" if ray is not None else f"--devices {devices}"
         raise OptionError(
-            f"{given}: torchrun has started {team.here} processes on this machine, which train together.\n"
+            f"{given}: torchrun has started {worker.local_size} processes on this machine, which train together.\n"
             "Leave the option out, or start the command without torchrun."
         )
 
@@ -131,7 +131,7 @@ def _led(
     cells: Sequence[Runnable], records: Records, *, jobs: int | None, devices: int, ray: str | None, show: bool
 ) -> list[dict[str, Any]]:
     """The same, by the process that records."""
-    with alone(records.directory) as is_alone:
+    with exclusive(records.directory) as is_locked:
         records.repair()
         finished = records.finished()
         waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
@@ -140,17 +140,15 @@ def _led(
         if waiting and waiting[-1].is_learned:
             make_usable(checkpoints(records.directory, waiting[-1]).parent)
         with Display(waiting, done=len(cells) - len(waiting), show=show) as display:
-            if not is_alone:
+            if not is_locked:
                 display.note(
                     f"{records.directory}: this file system has no locks. Run no second command there before this one "
                     "is done."
                 )
             if ray is not None:
                 run_on_ray(waiting, records, display, jobs=jobs)
-            elif this_team().size == 1 and (devices > 1 or ((jobs or 1) > 1 and len(waiting) > 1)):
-                run_side_by_side(
-                    waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices
-                )
+            elif this_worker().size == 1 and (devices > 1 or ((jobs or 1) > 1 and len(waiting) > 1)):
+                run_parallel(waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices)
             else:
                 _in_turn(waiting, records.directory, display)
         finished = records.finished()
@@ -198,7 +196,7 @@ def merge_records(sources: Sequence[Path], directory: Path) -> dict[Path, int]:
             "table1, table2 or table3 has written with --out."
         )
     found = {}
-    with alone(directory):
+    with exclusive(directory):
         records = Records(directory)
         records.repair()
         for source in sources:

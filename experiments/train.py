@@ -14,7 +14,7 @@ from bellnet.errors import DataError
 from experiments.cell import Record, Runnable
 from experiments.machine import circumstances
 from experiments.records import EPOCH, FINISHED, Records, is_number, listed
-from experiments.team import Team, this_team
+from experiments.workers import Worker, this_worker
 
 if TYPE_CHECKING:
     from lightning.pytorch import Trainer
@@ -56,11 +56,11 @@ def run_cell(
     return final
 
 
-def follow(team: Team) -> None:
-    """Train what the first process of a team names, with it, until it names nothing more."""
+def follow(worker: Worker) -> None:
+    """Train with the first worker the cells that it broadcasts, until it broadcasts none."""
     while True:
         try:
-            named = team.tell()
+            named = worker.broadcast()
         except RuntimeError:
             raise SystemExit(1) from None  # the first process is gone, and has said why
         if named is None:
@@ -70,7 +70,7 @@ def follow(team: Team) -> None:
             torch.manual_seed(cell.seed)
             learner = cell.learner()
             trainer, _ = _trainer(cell, learner, place, lambda epoch: None)
-            _fit(trainer, learner, *team.tell())
+            _fit(trainer, learner, *worker.broadcast())
 
 
 def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> dict[str, Any]:
@@ -79,13 +79,13 @@ def _learned(cell: Runnable, records: Records, record: Record, note: Note) -> di
     place = checkpoints(records.directory, cell)
     torch.manual_seed(cell.seed)
     learner = cell.learner()
-    team = this_team()
-    team.tell((cell, place))  # not before here: what cannot be learned is said once, by this process
+    worker = this_worker()
+    worker.broadcast((cell, place))  # not before here: what cannot be learned is said once, by this process
     trainer, best = _trainer(cell, learner, place, record)
     start = find_start(place, learner, best, _recorded(cell, records, learner))
     if start.wrong:
         note(cell, start.said())
-    _fit(trainer, learner, *team.tell((start.path, start.epoch)))
+    _fit(trainer, learner, *worker.broadcast((start.path, start.epoch)))
 
     counts = torch.load(place / ("last.ckpt" if best is None else "best.ckpt"), weights_only=True)
     learner.load_state_dict(counts["state_dict"])
@@ -113,7 +113,7 @@ def _trainer(
     from lightning.pytorch import Trainer
     from lightning.pytorch.callbacks import ModelCheckpoint
 
-    from experiments.checkpoints import WholeCheckpoints
+    from experiments.checkpoints import AtomicCheckpoints
     from experiments.learner import Epochs
 
     best = None
@@ -125,12 +125,12 @@ def _trainer(
     # Each epoch is kept in last.ckpt. Lightning's save_last would do so only where an epoch is also the best one.
     last = ModelCheckpoint(place, "last", enable_version_counter=False, save_on_train_epoch_end=True)
     trainer = Trainer(
-        **this_team().trainer_options(),
+        **this_worker().trainer_options(),
         max_epochs=cell.epochs,
         num_sanity_val_steps=0,
         # The last one comes after the best one, since it also stores what that one knows.
         callbacks=[Epochs(record), *([] if best is None else [best]), last],
-        plugins=[WholeCheckpoints()],
+        plugins=[AtomicCheckpoints()],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,

@@ -16,7 +16,7 @@ from bellnet.data import Graph, undirected
 from bellnet.draw import new_figure
 from experiments.expressive.networks import Cube, Model, matrices, prime_for, whole
 from experiments.expressive.skip_links import NETWORKS, SPLITS, Learned, learn
-from experiments.expressive.suite import DRAWS, Row, Score, ask, from_brec, from_graph6, made_here, models
+from experiments.expressive.suite import DRAWS, Row, Score, compare, from_brec, from_graph6, made_here, models
 from experiments.machine import circumstances
 from experiments.report import png, write_pages
 from experiments.tables import MISSING, Table
@@ -225,7 +225,7 @@ def run_expressive(
     asked, rows = models(quick=quick), []
     for family in (*made_here(quick=quick, seed=seed), *given):
         progress(f"{family.name}: {family.n_pairs} pairs")
-        rows.append(ask(family, asked, seed=seed, progress=progress))
+        rows.append(compare(family, asked, seed=seed, progress=progress))
     say("\n".join(lines(told_table(rows, asked))))
     learned: list[Learned] = []
     setup = {"seed": seed, "quick": quick, "graph6": [Path(path).name for path in graph6], "brec": brec is not None}

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -58,8 +58,8 @@ class Kinds:
         return len(self.first) * (len(self.first) - 1) // 2 - sum(among)
 
 
-class Asked:
-    """Some networks of one kind, each with weights of its own; made when they are first asked.
+class RandomNetworks:
+    """Some networks of one kind with different random weights, made when they are first needed.
 
     Args:
         model: The kind.
@@ -70,11 +70,15 @@ class Asked:
     """
 
     def __init__(self, model: Model, largest: int, *, rounds: int = 0, seed: int = 0) -> None:
-        self.model = model
+        self.model, self.largest = model, largest
         self.layers = max(model.layers, rounds + 2)
         self.prime = prime_for(model.terms(largest, self.layers))
         self._seed = seed
         self._nets: list[nn.Module] = []
+
+    def serve(self, n: int, rounds: int) -> bool:
+        """Whether new networks for so many nodes and rounds would be the same, or smaller than these."""
+        return n <= self.largest and self.layers == max(self.model.layers, rounds + 2)
 
     def kinds(self, group: Group) -> Kinds:
         """Which graphs get the same numbers from all networks.
@@ -126,14 +130,21 @@ class Family:
         return sum(group.n_pairs for group in self.groups)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Score:
     """Of so many pairs, how many were told apart, how many by theory, and the groups in which that is not the same."""
 
-    pairs: int
-    told: int
-    expected: int
-    wrong: tuple[str, ...] = ()
+    pairs: int = 0
+    told: int = 0
+    expected: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, group: Group, told: Kinds, expected: Kinds) -> None:
+        """Add the pairs of a group, as a network and theory tell them apart."""
+        self.pairs += group.n_pairs
+        self.told += told.n_pairs_apart
+        self.expected += expected.n_pairs_apart
+        self.wrong += [] if told == expected else [group.name]
 
 
 @dataclass(frozen=True)
@@ -193,11 +204,13 @@ def from_pairs(name: str, pairs: Sequence[families.Pair]) -> Family:
     return Family(name, tuple(Group(pair.name, (pair.first, pair.second)) for pair in pairs))
 
 
-def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Callable[[str], None] | None = None) -> Row:
+def compare(
+    family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Callable[[str], None] | None = None
+) -> Row:
     """Have networks tell the graphs of a family apart, and compare with theory."""
-    theory = {model.dimension: _Sum() for model in asked}
-    scores = {model.name: _Sum() for model in asked}
-    made = _Made(seed)
+    theory = {model.dimension: Score() for model in asked}
+    scores = {model.name: Score() for model in asked}
+    networks: dict[str, RandomNetworks] = {}
     for number, group in enumerate(family.groups, 1):
         able = [model for model in asked if group.n <= model.largest]
         refined = {
@@ -205,48 +218,12 @@ def ask(family: Family, asked: Sequence[Model], *, seed: int = 0, progress: Call
         }
         expected = {dimension: Kinds.of(found.kinds) for dimension, found in refined.items()}
         for dimension, kinds in expected.items():
-            theory[dimension].add(group, kinds.n_pairs_apart, kinds.n_pairs_apart, agrees=True)
+            theory[dimension].add(group, kinds, kinds)
         for model in able:
-            networks = made.get(model, group.n, refined[model.dimension].rounds)
-            kinds, right = networks.kinds(group), expected[model.dimension]
-            scores[model.name].add(group, kinds.n_pairs_apart, right.n_pairs_apart, agrees=kinds == right)
+            rounds, known = refined[model.dimension].rounds, networks.get(model.name)
+            if known is None or not known.serve(group.n, rounds):
+                networks[model.name] = RandomNetworks(model, group.n, rounds=rounds, seed=seed)
+            scores[model.name].add(group, networks[model.name].kinds(group), expected[model.dimension])
         if progress is not None and number % 10 == 0:
             progress(f"  {number} of {len(family.groups)}")
-    return Row(
-        family.name,
-        family.n_pairs,
-        {dimension: one.score() for dimension, one in theory.items()},
-        {name: one.score() for name, one in scores.items()},
-    )
-
-
-class _Made:
-    """Networks that were made: those for graphs at least as large, and for as many rounds, are asked again."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.known: dict[str, tuple[int, int, Asked]] = {}
-
-    def get(self, model: Model, n: int, rounds: int) -> Asked:
-        known = self.known.get(model.name)
-        if known is None or known[0] < n or known[1] != max(model.layers, rounds + 2):
-            known = (n, max(model.layers, rounds + 2), Asked(model, n, rounds=rounds, seed=self.seed))
-            self.known[model.name] = known
-        return known[2]
-
-
-class _Sum:
-    """A score that is being added up."""
-
-    def __init__(self) -> None:
-        self.pairs, self.told, self.expected = 0, 0, 0
-        self.wrong: list[str] = []
-
-    def add(self, group: Group, told: int, expected: int, *, agrees: bool) -> None:
-        self.pairs += group.n_pairs
-        self.told += told
-        self.expected += expected
-        self.wrong += [] if agrees else [group.name]
-
-    def score(self) -> Score:
-        return Score(self.pairs, self.told, self.expected, tuple(self.wrong))
+    return Row(family.name, family.n_pairs, theory, scores)

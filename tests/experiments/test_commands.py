@@ -15,7 +15,7 @@ import pytest
 from experiments.__main__ import COMMANDS, main
 from experiments.records import Records
 from experiments.report import tables_of
-from experiments.run import alone
+from experiments.run import exclusive
 from tests.experiments.graphs import write_set
 
 
@@ -206,7 +206,7 @@ def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not
     assert main([*command, "--out", str(tmp_path)]) == 0
     before = Records(tmp_path).path.read_bytes()
     capsys.readouterr()
-    with alone(tmp_path):
+    with exclusive(tmp_path):
         assert main([*command, "--seed", "1", "--out", str(tmp_path)]) == 2
         said = capsys.readouterr().err
         assert main(["report", str(tmp_path)]) == 0

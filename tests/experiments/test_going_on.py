@@ -289,10 +289,10 @@ def test_a_folder_that_was_moved_or_copied_remembers_its_best_epoch(copied, cell
 def test_checkpoints_that_lightning_itself_has_written_are_taken(
     kind, cells, undisturbed, tmp_path, capsys, monkeypatch
 ):
-    from experiments.checkpoints import WholeCheckpoints
+    from experiments.checkpoints import AtomicCheckpoints
 
     with monkeypatch.context() as patch:
-        patch.setattr(WholeCheckpoints, "save_checkpoint", TorchCheckpointIO.save_checkpoint)
+        patch.setattr(AtomicCheckpoints, "save_checkpoint", TorchCheckpointIO.save_checkpoint)
         _stop(cells[kind], tmp_path)
     assert _go_on(cells[kind], tmp_path, capsys) == ("", [4, 5])
     assert _given(tmp_path, cells[kind]) == undisturbed[kind]

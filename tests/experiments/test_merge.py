@@ -6,7 +6,7 @@ from bellnet.errors import DataError, OptionError
 from experiments.__main__ import main
 from experiments.graph_cells import cells_of_table3
 from experiments.records import Records
-from experiments.run import alone, merge_records
+from experiments.run import exclusive, merge_records
 from tests.experiments.graphs import classified
 
 FIRST, SECOND, THIRD = cells_of_table3(names=["MUTAG"], splits=[0, 1, 2])
@@ -68,10 +68,10 @@ def test_several_directories_may_be_gathered_in_a_new_one(here, there, tmp_path,
 
 def test_a_directory_in_which_something_runs_is_left_alone_but_may_be_read(here, there):
     before = Records(here).path.read_bytes()
-    with alone(here), pytest.raises(OptionError, match=f"{here} is in use by another process: "):
+    with exclusive(here), pytest.raises(OptionError, match=f"{here} is in use by another process: "):
         merge_records([there], here)
     assert Records(here).path.read_bytes() == before
-    with alone(there):
+    with exclusive(there):
         assert merge_records([there], here) == {there: 1}
 
 

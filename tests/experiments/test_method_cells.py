@@ -56,7 +56,7 @@ def test_a_key_tells_every_field_apart_but_where_the_data_are():
         "held_out": 5,
     }
     assert {field.name for field in fields(MethodCell)} == {
-        *(*others, "protocol", "table", "data", "max_unpacked", "max_ratio"),
+        *(*others, "protocol", "table", "data", "max_unpacked", "max_ratio", "epochs"),
     }
     assert len({CELL.key, *(replace(CELL, **{name: value}).key for name, value in others.items())}) == 1 + len(others)
     elsewhere = replace(CELL, data=Path("elsewhere"), max_unpacked=2.0**40, max_ratio=1e4)

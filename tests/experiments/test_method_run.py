@@ -11,7 +11,7 @@ from experiments.method_cells import MethodCell, cells_of_methods
 from experiments.methods.networks import Isomorphism
 from experiments.records import Records
 from experiments.report import write_report
-from experiments.run import alone, run_cells
+from experiments.run import exclusive, run_cells
 from tests.experiments.graphs import write_set
 
 
@@ -88,7 +88,7 @@ def test_methods_are_given_to_the_command_and_a_second_one_is_refused(data, tmp_
     configs = [record["config"] for record in Records(tmp_path).finished().values()]
     assert [(config.get("method"), config["protocol"]) for config in configs] == [(None, "fixed"), ("gin", "nested")]
     before = Records(tmp_path).path.read_bytes()
-    with alone(tmp_path):
+    with exclusive(tmp_path):
         assert main([*command, "--method", "ecc", "--silent"]) == 2
     assert f"{tmp_path} is in use by another process: " in capsys.readouterr().err
     assert Records(tmp_path).path.read_bytes() == before

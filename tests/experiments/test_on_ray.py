@@ -23,7 +23,7 @@ from bellnet.errors import DataError, MissingExtraError, OptionError
 from experiments import on_ray
 from experiments.__main__ import main
 from experiments.display import Display
-from experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Luggage
+from experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Payload
 from experiments.records import Records
 from experiments.run import run_cells
 from experiments.train import checkpoints
@@ -42,9 +42,9 @@ def _timeless(record):
     return {name: value for name, value in record.items() if name not in ("seconds", "commit", "versions")}
 
 
-def _sent(luggage):
+def _sent(payload):
     """What a worker sends that is given this."""
-    return [(what, value) for what, value in on_ray._work(luggage)]
+    return [(what, value) for what, value in on_ray._work(payload)]
 
 
 def _of_kind(messages, kind):
@@ -54,7 +54,7 @@ def _of_kind(messages, kind):
 def test_a_worker_sends_every_epoch_its_checkpoints_and_the_result(tmp_path):
     cell = small(epochs=EPOCHS)
     (whole,) = run_cells([cell], tmp_path, show=False)
-    messages = _sent(Luggage(cell))
+    messages = _sent(Payload(cell))
     assert [what for what, _ in messages] == [BEGUN, *[EPOCH] * EPOCHS, KEPT, DONE]
     epochs = Records(tmp_path).epochs()[cell.key]
     assert [_timeless(epoch) for epoch in _of_kind(messages, EPOCH)] == [_timeless(epoch) for epoch in epochs]
@@ -67,16 +67,16 @@ def test_another_worker_goes_on_where_the_first_has_died(tmp_path, monkeypatch, 
     """The driver has the records of three epochs, and the checkpoints of two; then there is nothing more."""
     monkeypatch.setattr(on_ray, "KEEP_EVERY", 0.0)
     cell = small(epochs=EPOCHS) if kind == "matrices" else tiny(data=data, protocol="nested", held_out=4, epochs=EPOCHS)
-    first = _sent(Luggage(cell))
+    first = _sent(Payload(cell))
     lines, kept = _of_kind(first, EPOCH)[:3], _of_kind(first, KEPT)[2]
-    second = _sent(Luggage(cell, tuple(lines), kept))
+    second = _sent(Payload(cell, tuple(lines), kept))
     assert [epoch["epoch"] for epoch in _of_kind(second, EPOCH)] == [2, 3]
     assert not _of_kind(second, NOTE)
     assert _timeless(second[-1][1]) == _timeless(first[-1][1])
 
 
 def test_a_cell_that_fails_on_a_worker_says_why(tmp_path):
-    *_, (what, reason) = _sent(Luggage(tiny(data=tmp_path / "nowhere")))
+    *_, (what, reason) = _sent(Payload(tiny(data=tmp_path / "nowhere")))
     assert what == FAILED
     assert isinstance(reason, DataError)
     assert "nowhere" in str(reason)
@@ -95,8 +95,8 @@ def test_cells_carry_a_digest_and_no_path_and_workers_keep_the_data_set_by_it(da
     ]
     shutil.rmtree(folder)
     assert len(put) == 1, "a data set is handed over once"
-    assert [luggage.cell.data for luggage in packed] == [None, None]
-    assert {luggage.digest for luggage in packed} == {tu.pack("MUTAG", data).digest}
+    assert [payload.cell.data for payload in packed] == [None, None]
+    assert {payload.digest for payload in packed} == {tu.pack("MUTAG", data).digest}
     assert str(tmp_path) not in repr(packed)
     assert _sent(packed[0])[-1][0] == DONE
     put.clear()
@@ -145,9 +145,9 @@ def no_cluster(monkeypatch):
     """Ray without a cluster: tasks run when they are asked, and those of seed 1 lose their worker at once."""
     ray = pytest.importorskip("ray")
 
-    def stream(luggage):
+    def stream(payload):
         dead = ray.exceptions.WorkerCrashedError()
-        return iter([(BEGUN, None), dead]) if luggage.cell.seed == 1 else on_ray._work(luggage)
+        return iter([(BEGUN, None), dead]) if payload.cell.seed == 1 else on_ray._work(payload)
 
     def get(message):
         if isinstance(message, Exception):

@@ -84,7 +84,7 @@ def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(tmp_path)
 
 def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monkeypatch):
     # A directory that cannot be made stops the worker with an error of its own; here the worker itself is gone.
-    monkeypatch.setattr("experiments.side_by_side.work", die)
+    monkeypatch.setattr("experiments.parallel.work", die)
     with pytest.raises(DataError) as caught:
         run_cells([SMALL, small(seed=1)], tmp_path, jobs=2, show=False)
     assert "ended with code 3 before it was done.\nWhat it had recorded is kept." in str(caught.value)

@@ -18,7 +18,7 @@ from experiments.expressive import report as running
 from experiments.expressive.networks import matrices, of_order, with_products
 from experiments.expressive.report import learned_table, lines, run_expressive, told_table, two_rings, values
 from experiments.expressive.skip_links import NETWORKS, Learned, _train, learn
-from experiments.expressive.suite import Asked, Family, Group, Kinds, ask, from_pairs, models
+from experiments.expressive.suite import Family, Group, Kinds, RandomNetworks, compare, from_pairs, models
 from tests.experiments.data.lines import as_graph6
 
 RESULTS = Path(__file__).parents[3] / "results" / "expressive"
@@ -36,7 +36,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def rows():
-    return {family.name: ask(family, QUICK) for family in small()}
+    return {family.name: compare(family, QUICK) for family in small()}
 
 
 def told(row):
@@ -68,7 +68,7 @@ def test_order_4_tells_the_rooks_graph_from_shrikhandes(rows):
 def test_products_tell_all_circular_skip_links_apart():
     (model,) = [model for model in QUICK if model.name == "order 2 with products"]
     group = Group("skip links", tuple(generated.skip_links(10)[0]))
-    assert Asked(model, group.n).kinds(group).n_pairs_apart == group.n_pairs == 45
+    assert RandomNetworks(model, group.n).kinds(group).n_pairs_apart == group.n_pairs == 45
 
 
 @pytest.mark.parametrize("rounds", [0, 4])
@@ -77,7 +77,7 @@ def test_a_network_has_a_layer_for_every_round_or_misses_what_takes_more(rounds)
     pair = Group("cycles", (cfi(cycle(24)), cfi(cycle(24), twisted=True)))
     assert refinement.refine(pair.graphs, 2).rounds >= 4
     model = with_products(layers=3, channels=4, largest=99)
-    assert Asked(model, pair.n, rounds=rounds).kinds(pair).n_pairs_apart == (1 if rounds else 0)
+    assert RandomNetworks(model, pair.n, rounds=rounds).kinds(pair).n_pairs_apart == (1 if rounds else 0)
 
 
 def test_kinds_count_the_pairs_that_differ():
@@ -95,7 +95,7 @@ def test_a_network_that_sees_the_numbering_is_not_believed():
     seeing = replace(numbers, make=lambda prime, layers: First())
     star = undirected(9, [(0, node) for node in range(1, 9)])
     with pytest.raises(EquivarianceError) as caught:
-        Asked(seeing, 9).kinds(Group("stars", (star, star)))
+        RandomNetworks(seeing, 9).kinds(Group("stars", (star, star)))
     words = "order 2 gives a graph of stars other numbers when it is renumbered, so that nothing can be said."
     assert str(caught.value) == words
 

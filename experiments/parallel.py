@@ -1,4 +1,4 @@
-"""Cells side by side, each in a process of its own, or one after the other by several processes that train together."""
+"""Cells in parallel, each in a process of its own, or one after the other by several workers that train together."""
 
 import multiprocessing
 import os
@@ -17,8 +17,8 @@ import torch
 from bellnet.errors import DataError
 from experiments.cell import Runnable
 from experiments.display import Display
-from experiments.team import joined, membership
 from experiments.train import follow, run_cell
+from experiments.workers import process_group, worker_environment
 
 EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
 """What a process says: a record, words for whoever looks on, the result of a cell, and why there is none."""
@@ -27,12 +27,12 @@ EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
 def work(line: Connection, directory: Path, devices: int, store: Path) -> None:
     """Runs in a process of its own: takes cells from the line until it is closed."""
     _begin(0, devices)
-    with joined(store) as team:
+    with process_group(store) as worker:
         while True:
             try:
                 cell = line.recv()
             except EOFError:
-                team.tell()
+                worker.broadcast()
                 return
             try:
                 done = run_cell(
@@ -45,18 +45,18 @@ def work(line: Connection, directory: Path, devices: int, store: Path) -> None:
                 return  # whoever wanted this is gone; the records and the last checkpoint are there
             except Exception as reason:
                 line.send((FAILED, reason))
-                if team.size > 1:
+                if worker.size > 1:
                     _stay(line)
                 return
             line.send((DONE, done))
 
 
 def follow_cells(line: Connection, rank: int, size: int, store: Path) -> None:
-    """Runs in a process of its own: trains what the first process of its team names."""
+    """Runs in a process of its own: trains what the first process of its workers names."""
     _begin(rank, size)
-    with joined(store) as team:
+    with process_group(store) as worker:
         try:
-            follow(team)
+            follow(worker)
         except (Exception, SystemExit) as reason:
             if isinstance(reason, Exception):  # otherwise the first process is gone, which tells for itself
                 line.send((FAILED, reason))
@@ -68,11 +68,11 @@ def _begin(rank: int, size: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
     torch.set_num_threads(1)
     if size > 1:
-        os.environ.update(membership(rank, size))
+        os.environ.update(worker_environment(rank, size))
 
 
 def _stay(line: Connection) -> None:
-    """Wait for the end that all of a team are brought to at once: none of them fails because another one has failed."""
+    """Wait until the main process ends all workers at once, so that none fails because another one has failed."""
     with suppress(EOFError):
         line.recv()
 
@@ -89,19 +89,19 @@ GRACE = 5
 """Seconds that a process has to end by itself."""
 
 
-def run_side_by_side(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
+def run_parallel(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
     """Run cells in so many processes; with several devices in one, which leads others that train with it."""
     with TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True) as meeting:
-        crew = _Crew(cells, display)
+        processes = _Processes(cells, display)
         try:
-            crew.begin(directory, Path(meeting) / "store", jobs=jobs, devices=devices)
-            crew.listen()
-            crew.dismiss()
+            processes.begin(directory, Path(meeting) / "store", jobs=jobs, devices=devices)
+            processes.listen()
+            processes.dismiss()
         finally:
-            crew.end()
+            processes.end()
 
 
-class _Crew:
+class _Processes:
     """Processes, those that have a cell and those that train with them, each at the end of a line."""
 
     def __init__(self, cells: Sequence[Runnable], display: Display) -> None:
@@ -127,7 +127,7 @@ class _Crew:
                 self._hear(line)
 
     def dismiss(self) -> None:
-        """Wait for those who train with others, when the first of the team has told them that this was all."""
+        """Wait for the followers, after the first worker has broadcast that this was all."""
         for line, other in self._others.items():
             line.close()
             other.join()
@@ -155,22 +155,22 @@ class _Crew:
             line.close()
 
     def _hear(self, line: Connection) -> None:
-        # A team has one cell at a time, and whoever helps is with the process that has it.
+        # Several workers have one cell at a time.
         process, cell = self._workers[line] if line in self._workers else next(iter(self._workers.values()))
-        team = [process, *self._others.values()] if self._others else []
+        workers = [process, *self._others.values()] if self._others else []
         try:
             what, value = line.recv()
         except (EOFError, OSError):
             gone = self._others.get(line, process)
             gone.join()
-            raise _died(cell, _gone(team, 0) or gone) from None
+            raise _died(cell, _gone(workers, 0) or gone) from None
         if what == EPOCH:
             self._display.epoch(cell, value)
         elif what == NOTE:
             self._display.note_of(cell, value)
         elif what == FAILED:
             # What torch says of a connection that has ended is said for want of a process that is gone.
-            lost = _gone(team, GRACE) if team and isinstance(value, RuntimeError) else None
+            lost = _gone(workers, GRACE) if workers and isinstance(value, RuntimeError) else None
             raise value if lost is None else _died(cell, lost)
         else:
             self._display.end(cell, value)
@@ -187,10 +187,10 @@ def _start(target: Callable[..., None], *given: Any) -> tuple[Connection, BasePr
     return ours, process
 
 
-def _gone(team: Sequence[BaseProcess], timeout: float) -> BaseProcess | None:
-    """The process of a team that is gone, if there is one so soon: one that was killed before one that ended itself."""
-    ending = wait([process.sentinel for process in team], timeout)
-    gone = [process for process in team if process.sentinel in ending]
+def _gone(workers: Sequence[BaseProcess], timeout: float) -> BaseProcess | None:
+    """The worker that has ended, if there is one within the timeout; one that was killed comes first."""
+    ending = wait([process.sentinel for process in workers], timeout)
+    gone = [process for process in workers if process.sentinel in ending]
     for process in gone:
         process.join()  # what it had open is closed a moment before it has a code
     return min(gone, key=lambda process: process.exitcode or 0, default=None)

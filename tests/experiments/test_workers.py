@@ -1,4 +1,4 @@
-"""One training on several processes: whose graphs are whose, and that a team learns what one process learns."""
+"""One training on several processes: whose graphs are whose, and that the workers learn what one process learns."""
 
 import multiprocessing
 import os
@@ -17,14 +17,14 @@ import pytest
 import torch
 
 from bellnet.errors import DataError, OptionError
-from experiments import side_by_side
+from experiments import parallel
 from experiments.__main__ import main
 from experiments.display import Display
+from experiments.parallel import FAILED
 from experiments.records import Records
 from experiments.run import run_cells
-from experiments.side_by_side import FAILED
-from experiments.team import membership, this_team
 from experiments.train import run_cell
+from experiments.workers import this_worker, worker_environment
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -42,10 +42,10 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def member(monkeypatch):
-    """Makes this process one of a team, without the others."""
+    """Makes this process one of several workers, without the others."""
 
     def become(rank, size):
-        for name, value in membership(rank, size).items():
+        for name, value in worker_environment(rank, size).items():
             monkeypatch.setenv(name, value)
 
     return become
@@ -71,9 +71,9 @@ def test_every_example_of_a_batch_goes_to_exactly_one_process(data, member, kind
 
 
 def test_a_process_is_alone_unless_it_is_told_otherwise(member):
-    assert (this_team().rank, this_team().size) == (0, 1)
+    assert (this_worker().rank, this_worker().size) == (0, 1)
     member(1, 3)
-    assert (this_team().rank, this_team().size, this_team().leads) == (1, 3, False)
+    assert (this_worker().rank, this_worker().size, this_worker().is_leader) == (1, 3, False)
 
 
 def test_a_process_without_a_share_has_a_loss_of_zero_and_a_gradient_of_zeros(data):
@@ -151,7 +151,7 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
         if epoch["epoch"] == 2:
             raise KeyError
 
-    with pytest.raises(KeyError):  # two epochs are kept, and the team goes on from there
+    with pytest.raises(KeyError):  # two epochs are kept, and the workers go on from there
         run_cell(cells["nested"], tmp_path / "two", stop)
     run_cells(list(cells.values()), tmp_path / "two", devices=2, show=False)
     one, two = (Records(tmp_path / name) for name in ("one", "two"))
@@ -205,7 +205,7 @@ def _table(printed):
 
 
 class _Actor:
-    """A process of a team that is not started, but plays its part: the error that it tells of, the code that it gets.
+    """A worker that is not started, but plays its part: the error that it tells of, the code that it gets.
 
     As with a real one, its connections end first; it has its code when somebody has waited for it.
     """
@@ -251,7 +251,7 @@ KILLED = {
 
 @pytest.fixture
 def play(monkeypatch, tmp_path):
-    """What is raised when the two processes of a team play these parts."""
+    """What is raised when the two workers play these parts."""
 
     def play(leader, follower):
         parts = {"work": leader, "follow_cells": follower}
@@ -279,7 +279,7 @@ def test_a_process_that_was_killed_is_named_and_not_the_error_of_the_one_it_left
 @pytest.mark.parametrize("error", [DataError("the disk is full"), RuntimeError("shapes do not fit")], ids=repr)
 @pytest.mark.parametrize("leads", [True, False])
 def test_an_error_of_a_process_that_has_lost_nobody_is_raised_as_it_is(error, leads, play, monkeypatch):
-    monkeypatch.setattr(side_by_side, "GRACE", 0.01)
+    monkeypatch.setattr(parallel, "GRACE", 0.01)
     raised = play(*({"error": error}, {}) if leads else ({}, {"error": error}))
     assert repr(raised) == repr(error)
 
@@ -291,16 +291,16 @@ def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_
     left = []
 
     @contextmanager
-    def joined(store):
-        yield this_team()
+    def process_group(store):
+        yield this_worker()
         left.append(theirs.poll())
 
-    def follow(team):
+    def follow(worker):
         raise error
 
-    for name, stand_in in {"joined": joined, "follow": follow, "_begin": lambda rank, size: None}.items():
-        monkeypatch.setattr(side_by_side, name, stand_in)
-    side_by_side.follow_cells(theirs, 1, 2, Path("store"))
+    for name, stand_in in {"process_group": process_group, "follow": follow, "_begin": lambda rank, size: None}.items():
+        monkeypatch.setattr(parallel, name, stand_in)
+    parallel.follow_cells(theirs, 1, 2, Path("store"))
     assert left == [False], "it has not waited for the end"
     assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
     if ours.poll():

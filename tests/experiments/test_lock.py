@@ -8,7 +8,7 @@ import pytest
 
 from bellnet.errors import OptionError
 from experiments.report import write_report
-from experiments.run import alone, run_cells
+from experiments.run import exclusive, run_cells
 from tests.experiments.processes import killed, started
 from tests.experiments.small import SMALL, small
 
@@ -16,8 +16,8 @@ TRIVIAL = small(method="trivial")
 
 
 def _hold(directory, line):
-    with alone(directory) as is_alone:
-        line.send(is_alone)
+    with exclusive(directory) as is_locked:
+        line.send(is_locked)
         line.recv()
 
 
@@ -47,7 +47,7 @@ def test_a_second_run_is_refused_by_name_and_leaves_everything_as_it_is(tmp_path
 
 
 def test_a_second_run_in_the_same_process_is_refused_too(tmp_path):
-    with alone(tmp_path), pytest.raises(OptionError) as caught:
+    with exclusive(tmp_path), pytest.raises(OptionError) as caught:
         run_cells([TRIVIAL], tmp_path, show=False)
     assert str(caught.value) == _refused(tmp_path)
 
@@ -66,9 +66,9 @@ def test_a_run_that_has_failed_keeps_nobody_out(tmp_path, monkeypatch):
 
 
 def test_other_directories_are_free_and_a_report_needs_no_lock(tmp_path):
-    with alone(tmp_path / "one"):
+    with exclusive(tmp_path / "one"):
         run_cells([TRIVIAL], tmp_path / "two", show=False)
-    with alone(tmp_path / "two"):
+    with exclusive(tmp_path / "two"):
         assert write_report(tmp_path / "two")
 
 

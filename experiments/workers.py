@@ -1,8 +1,7 @@
-"""One training on several processes: who takes part, which part of a batch is whose, and what they tell each other.
+"""Workers: the processes that train one network together by torch.distributed, as torchrun starts them.
 
-Processes are told of each other as torchrun tells them: rank and number are in the environment. The first of them
-leads: it has the records, the checkpoints and the display. The others follow, and know nothing but the cells that it
-names.
+Rank and world size are in the environment. The worker of rank 0 leads: it has the records, the checkpoints and the
+display. The others train the cells that it broadcasts.
 """
 
 import os
@@ -23,35 +22,35 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Team:
-    """The processes that train one network together, as one of them sees them.
+class Worker:
+    """One of the processes that train a network together.
 
     Attributes:
         rank: Which one this is; the first, 0, leads.
         size: How many there are.
-        here: How many there are on this machine.
+        local_size: How many there are on this machine.
     """
 
     rank: int = 0
     size: int = 1
-    here: int = 1
+    local_size: int = 1
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this is the process that has the records; so it is where it is the only one."""
         return self.rank == 0
 
     @property
     def on_gpus(self) -> bool:
         """Whether each process has a GPU of its own. One process alone never uses any."""
-        return self.size > 1 and torch.cuda.device_count() >= self.here
+        return self.size > 1 and torch.cuda.device_count() >= self.local_size
 
     def share(self, batch: Sequence[T]) -> list[T]:
-        """What this process takes of a batch: everything goes to exactly one of them."""
+        """The share of a batch that this worker takes: everything goes to exactly one of them."""
         return list(batch[self.rank :: self.size])
 
-    def tell(self, value: Any = None) -> Any:
-        """What the first process says; the others say nothing and listen."""
+    def broadcast(self, value: Any = None) -> Any:
+        """The value of the first worker, which the others receive."""
         if self.size == 1:
             return value
         said = [value]
@@ -67,7 +66,7 @@ class Team:
         return int(numbers)
 
     def trainer_options(self) -> dict[str, Any]:
-        """How Lightning has to be told of this."""
+        """The arguments of Lightning's Trainer."""
         if self.size == 1:
             return {"accelerator": "cpu", "devices": 1}
         from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
@@ -75,27 +74,27 @@ class Team:
 
         return {
             "accelerator": "gpu" if self.on_gpus else "cpu",
-            "devices": self.here,
-            "num_nodes": self.size // self.here,
+            "devices": self.local_size,
+            "num_nodes": self.size // self.local_size,
             "strategy": DDPStrategy(cluster_environment=TorchElasticEnvironment()),
             "use_distributed_sampler": False,  # every batch is dealt by `share`
         }
 
 
-def this_team() -> Team:
-    """The processes that this one trains with, as the environment says."""
+def this_worker() -> Worker:
+    """This process as a worker, from the environment variables of torchrun."""
     if MARK not in os.environ:
-        return Team()
-    rank, size, here = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"))
-    return Team(rank, size, here)
+        return Worker()
+    rank, size, local_size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"))
+    return Worker(rank, size, local_size)
 
 
-def is_first() -> bool:
+def is_leading_process() -> bool:
     """Whether this process is the only one, or the first of those that torchrun has started: the one that records."""
-    return this_team().leads
+    return this_worker().is_leader
 
 
-def membership(rank: int, size: int) -> dict[str, str]:
+def worker_environment(rank: int, size: int) -> dict[str, str]:
     """The environment of one of so many processes on this machine, which speak over the loopback interface."""
     loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
     return {
@@ -110,25 +109,25 @@ def membership(rank: int, size: int) -> dict[str, str]:
 
 
 @contextmanager
-def joined(store: Path | None = None) -> Iterator[Team]:
-    """The team of this process, its members connected for as long as the context lasts."""
-    team = this_team()
-    if team.size == 1:
-        yield team
+def process_group(store: Path | None = None) -> Iterator[Worker]:
+    """This worker, connected with the others for as long as the context lasts."""
+    worker = this_worker()
+    if worker.size == 1:
+        yield worker
         return
-    if team.on_gpus:
+    if worker.on_gpus:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     # If it were imported later, by DDP, its functions would hold the group for good, as what they take by default. Then
     # threads of gloo outlive the group, and one that is late kills a process that is about to end.
     import_module("torch.distributed.nn.functional")
     torch.distributed.init_process_group(
-        "cpu:gloo,cuda:nccl" if team.on_gpus else "gloo",
+        "cpu:gloo,cuda:nccl" if worker.on_gpus else "gloo",
         init_method="env://" if store is None else store.as_uri(),
-        rank=team.rank,
-        world_size=team.size,
+        rank=worker.rank,
+        world_size=worker.size,
         timeout=DAY,  # whoever follows waits while the first tests, and for the next cell
     )
     try:
-        yield team
+        yield worker
     finally:
         torch.distributed.destroy_process_group()
