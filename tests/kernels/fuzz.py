@@ -10,12 +10,16 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
+from copy import deepcopy
+from pathlib import Path
 
 import torch
 from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import kernels
+from bellnet.execute import between, compiled_orbits, contract
 from bellnet.kernels import PROCESSORS, calling
 from bellnet.kernels.structs import ContractCall
 from tests.execute.subjects import by_definition
@@ -66,12 +70,12 @@ def check(found, wanted, inputs, others):
     tolerance = {"atol": 3e-3, "rtol": 3e-3} if is_single else {"atol": 1e-8, "rtol": 1e-8}
     for one, other in zip(found, wanted, strict=True):
         assert_close(one, other, **tolerance)
-    gradients = [
-        torch.autograd.grad(outputs, leaves, pulls, allow_unused=True, materialize_grads=True)
-        for outputs, leaves in ((found, inputs), (wanted, others))
-        if any(one.requires_grad for one in outputs)
-    ]
-    if len(gradients) == 2:
+    assert [one.requires_grad for one in found] == [one.requires_grad for one in wanted]
+    if any(one.requires_grad for one in found):
+        gradients = [
+            torch.autograd.grad(outputs, leaves, pulls, allow_unused=True, materialize_grads=True)
+            for outputs, leaves in ((found, inputs), (wanted, others))
+        ]
         for one, other in zip(*gradients, strict=True):
             assert_close(one, other, **tolerance)
 
@@ -176,13 +180,28 @@ def pool(draw):
 
 
 def block(draw):
-    """Normalisation, ReLU, dropout and residual of a network on stored entries against torch operations."""
-    width, n = draw.width(), draw.randrange(2, 9)
-    net = bn.InvariantNet("n n", [width, width], 2, norm="batch", residual=True, normalize="listed").double()
-    index = (torch.rand(n, n) < 0.7).fill_diagonal_(True).nonzero().T
-    values = draw.tensor(index.shape[1], width, dtype=torch.float64)
-    leaves = [values, *net.parameters()]
-    check(*with_torch(lambda: net(bn.Sparse(index, values, sizes=n))), leaves, leaves)
+    """Normalisation, ReLU, dropout and residual of networks on stored entries against torch operations."""
+    width, n_graphs, dtype = draw.width(), draw.randrange(1, 4), draw.dtype()
+    dropout, training = draw.choice([0.0, 0.3]), draw.random() < 0.7
+    net = bn.InvariantNet(
+        "n n", [width, width], 2, norm="batch", residual=draw.random() < 0.5, dropout=dropout, normalize="listed"
+    )
+    net = net.to(dtype).train(training)
+    graphs = []
+    for _ in range(n_graphs):
+        n = draw.randrange(2, 9)
+        index = (torch.rand(n, n) < 0.7).fill_diagonal_(True).nonzero().T
+        graphs.append(bn.Sparse(index, torch.randn(index.shape[1], width, dtype=dtype), n))
+    packed = bn.Sparse.pack(graphs) if n_graphs > 1 else graphs[0]
+    values = draw.tensor(*packed.values.shape, dtype=dtype)
+    nets = [net, deepcopy(net)]  # each has running statistics of its own
+
+    def call():
+        own = nets[kernels.are_disabled()]
+        torch.manual_seed(0)  # of dropout
+        return own(packed.with_values(values))
+
+    check(*with_torch(call), *([values, *one.parameters()] for one in nets))
 
 
 PROGRAMS = [dense, dense, padded, padded, sparse, sparse, several, product, pool, pool, block]
@@ -192,7 +211,16 @@ def run(n_programs, seed, seconds):
     """Run random programs one after the other; the seed of a program that fails is printed."""
     if kernels.kernels() is None:
         sys.exit("bellnet was built without kernels")
-    calling.MULTIPLICATIONS_PER_THREAD = 1
+    calling.MULTIPLICATIONS_PER_THREAD = between.VALUES_PER_THREAD = compiled_orbits.VALUES_PER_THREAD = 1
+    between.WORTH = 1
+    calls, real = Counter[str](), calling.function
+
+    def counted(name, dtype):
+        calls[name] += 1
+        return real(name, dtype)
+
+    for module in (calling, between, compiled_orbits, contract):
+        module.function = counted
     begun, number = time.monotonic(), 0
     for number in range(n_programs):
         draw = Draw(seed + number)
@@ -206,7 +234,18 @@ def run(n_programs, seed, seconds):
             raise
         if time.monotonic() - begun > seconds:
             break
-    print(f"{kernels.processor()}: {number + 1} programs agree with their references", flush=True)
+    library = Path(kernels.kernels()._name).stem.removeprefix("kernels-")
+    missing = {
+        "forward",
+        "backward",
+        "contract",
+        "pool",
+        "unpool",
+        *(f"between{part}" for part in ("", "_sums", "_back")),
+    }
+    if number > 200 and (missing := {*missing, "moments"} - calls.keys()):
+        sys.exit(f"these kernels were never called: {', '.join(sorted(missing))}")
+    print(f"{library}: {number + 1} programs agree with their references", flush=True)
 
 
 def plant():

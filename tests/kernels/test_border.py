@@ -4,13 +4,17 @@ A fault here may end the process of the test run.
 """
 
 import ctypes
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
 
 import bellnet as bn
 from bellnet.errors import SizesError, SupportError, TensorError
-from bellnet.kernels import kernels, structs
+from bellnet.kernels import calling, disabled, kernels, structs
 from bellnet.kernels.calling import pointer, table_pointer
 from bellnet.kernels.structs import layout_differences
 
@@ -58,17 +62,6 @@ def test_what_a_sparse_returns_is_a_copy(name):
     before = getattr(x, name).clone()
     getattr(x, name).add_(3_000_000)
     assert torch.equal(getattr(x, name), before)
-
-
-def test_an_index_that_a_tree_map_changed_is_checked():
-    x = sparse_of(torch.tensor(EDGES))
-
-    def shifted(leaf):
-        return leaf + 3_000_000 if leaf.dtype == torch.int64 and leaf.ndim == 2 else leaf
-
-    changed = torch.utils._pytree.tree_map(shifted, x)
-    with pytest.raises(SupportError, match="is node 3000000"):
-        bn.EquivariantLinear("n n -> n n", 2, 3)(changed)
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->"])
@@ -208,3 +201,93 @@ def test_no_pointer_is_taken_to_a_table_of_missing_rows(rows):
     assert table_pointer("a table", torch.tensor([0, -1, 2]), 3, 3, [])
     with pytest.raises(SupportError, match="a kernel cannot use a table: expected rows from -1 to 2, got"):
         table_pointer("a table", torch.tensor(rows), 3, 3, [])
+
+
+def changed(function, leaf):
+    """A leaf of a Sparse, its index changed by a function."""
+    return function(leaf) if leaf.ndim == 2 and leaf.dtype == torch.int64 else leaf
+
+
+@pytest.mark.parametrize("change", [2, -9, 3_000_000])
+def test_an_index_that_a_tree_map_changed_is_refused_at_once(change):
+    x = sparse_of(torch.tensor(EDGES))
+    with pytest.raises(SupportError, match="is node"):
+        torch.utils._pytree.tree_map(partial(changed, lambda index: index + change), x)
+
+
+def test_sizes_that_a_tree_map_changed_are_those_of_the_result():
+    x = sparse_of(torch.tensor(EDGES))
+    larger = torch.utils._pytree.tree_map(lambda leaf: leaf + 3 if leaf.ndim == 1 else leaf, x)
+    assert (larger.sizes, larger.index.tolist(), x.sizes) == (7, EDGES, 4)
+    layer = bn.EquivariantLinear("n n -> n n", 2, 3)
+    torch.testing.assert_close(layer(larger).values, layer(sparse_of(torch.tensor(EDGES), 7)).values)
+
+
+def test_duplicates_that_a_tree_map_made_are_refused():
+    x = sparse_of(torch.tensor(EDGES))
+    with pytest.raises(SupportError, match="is listed twice"):
+        torch.utils._pytree.tree_map(partial(changed, torch.zeros_like), x)
+
+
+@pytest.mark.parametrize("size", [2**31, 2**40, 2**62, 2**63, 2**70, torch.tensor([2**31, 2])])
+@pytest.mark.parametrize("padded", [False, True])
+def test_sizes_of_a_call_that_no_memory_has_are_refused(size, padded):
+    x = torch.ones(2, 3, 2)
+    with pytest.raises(SizesError, match="node set 'i' is"):
+        bn.EquivariantLinear("u -> u i", 2, 3)(bn.Padded(x, torch.tensor([3, 2])) if padded else x, sizes={"i": size})
+
+
+@pytest.mark.parametrize("sizes", [2**63, [2**63, 1], 2**70])
+def test_sizes_of_a_sparse_beyond_64_bits_are_refused(sizes):
+    with pytest.raises(SizesError, match="sizes must be"):
+        sparse_of(torch.tensor([[0, 0], [0, 1], [1, 0]]) if isinstance(sizes, list) else torch.tensor(EDGES), sizes)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "layer of several tensors"])
+def test_negated_views_are_read_with_padding_and_without(name):
+    values = [torch.randn(2, 5, 5, 3) for _ in range(2)]
+    for padded in (False, True):
+        found = called(name, [torch._neg_view(one) for one in values], padded=padded)
+        torch.testing.assert_close(found, called(name, [-one for one in values], padded=padded))
+
+
+@pytest.mark.parametrize("name", ["layer", "max pool", "product"])
+def test_freed_storage_is_refused(name):
+    values = [torch.randn(2, 5, 5, 3) for _ in range(2)]
+    values[0].untyped_storage().resize_(0)
+    with pytest.raises(TensorError, match="storage was freed"):
+        called(name, values)
+
+
+@pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
+def test_kernels_are_disabled_forward_and_backward_in_all_threads(monkeypatch):
+    calls, real = [], calling.call
+    monkeypatch.setattr(calling, "call", lambda kernel, arguments: calls.append(kernel) or real(kernel, arguments))
+    layer, x = bn.EquivariantLinear("n n -> n n", 3, 4), torch.randn(2, 5, 5, 3, requires_grad=True)
+    y = layer(x)
+    assert len(calls) == 1
+    expected = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    assert len(calls) == 2
+    with disabled():
+        torch.testing.assert_close(torch.autograd.grad(y.sum(), x), expected)
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(layer, x).result()
+    assert len(calls) == 2
+    layer(x)
+    assert len(calls) == 3
+
+
+@pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
+def test_a_library_of_other_sources_is_reported_and_not_used(monkeypatch, tmp_path):
+    """As after an update of a clone that was not installed again: an older library lacks functions."""
+    source = tmp_path / "other.c"
+    source.write_text("long long bellnet_sources(void) { return 1; }\n")
+    library = tmp_path / "kernels-DEFAULT.so"
+    subprocess.run([shutil.which("cc"), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    monkeypatch.setenv("BELLNET_KERNELS", str(tmp_path))
+    kernels.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="made of other sources"):
+            assert kernels() is None
+    finally:
+        kernels.cache_clear()

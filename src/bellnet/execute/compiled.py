@@ -10,7 +10,7 @@ from torch import Tensor
 from bellnet.execute.layout import Channels, Gradients, Needs
 from bellnet.execute.pool import Share
 from bellnet.execute.program import fits
-from bellnet.kernels import calling
+from bellnet.kernels import are_disabled, calling
 from bellnet.kernels.calling import Kernel, address, can_call, n_threads, pointer
 from bellnet.kernels.structs import Program, RunCall
 from bellnet.plan import Plan, Present
@@ -71,10 +71,10 @@ class CompiledWalk:
         self._biases = tuple((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True))
         self._is_whole = left.is_whole
         self._mean, self._memory = mean, memory
-        # Tables of this program, whose addresses stay; they are not handed out.
-        head, self._tables = program.head, list[object]()
-        self._counts = pointer("the numbers of nodes", counts, (head.n_sets, n_graphs), torch.int64, self._tables)
-        self._factors = pointer("the factors of means", factors, (n_graphs, head.n_factors), like.dtype, self._tables)
+        head, keep = program.head, list[object]()
+        self._counts = pointer("the numbers of nodes", counts, (head.n_sets, n_graphs), torch.int64, keep)
+        self._factors = pointer("the factors of means", factors, (n_graphs, head.n_factors), like.dtype, keep)
+        self._tables = dict(enumerate(keep))  # the owners of the memory at these addresses
 
     def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
         """Whether all are plain tensors of the shapes and the dtype of the program."""
@@ -83,7 +83,8 @@ class CompiledWalk:
 
     def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
         """The same for gradients and for what was read, which hooks may have replaced."""
-        return self._fit([*gradients, *kept], (*self._targets, (self._n_graphs * self._program.n_read,)))
+        shapes = (*self._targets, (self._n_graphs * self._program.n_read,))
+        return not are_disabled() and self._fit([*gradients, *kept], shapes)
 
     def _fit(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> bool:
         return all(calling.fits(one, shape, self._dtype) for one, shape in zip(tensors, shapes, strict=False))

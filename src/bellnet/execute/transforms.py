@@ -27,7 +27,7 @@ def is_batched(tensor: Tensor) -> bool:
 def save(ctx: Any, *tensors: Tensor | None) -> None:
     """Save tensors for backward, with what `saved` has to find again."""
     ctx.save_for_backward(*tensors)
-    ctx.saved_like = [None if one is None else (one.shape, one.dtype, one.device, one.layout) for one in tensors]
+    ctx.saved_like = tuple(None if one is None else (one.shape, one.dtype, one.device, one.layout) for one in tensors)
 
 
 def saved(ctx: Any) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ class _Cleaned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, bits: Tensor) -> Tensor:
         ctx.bits = bits
-        return torch.bitwise_and(tensor.view(bits.dtype), bits).view(tensor.dtype)
+        return torch.bitwise_and(tensor.resolve_neg().view(bits.dtype), bits).view(tensor.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None]:

@@ -9,7 +9,6 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -29,28 +28,29 @@ TYPES = {torch.float32: "f32", torch.float64: "f64"}
 """How the functions for numbers of a type are called."""
 
 
-_DISABLED: ContextVar[bool] = ContextVar("disabled", default=False)
+class _Switch:
+    n_blocks = 0  # of `disabled` that are active, in all threads
 
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """Run torch operations in place of kernels inside the block, to compare the two.
+    """Run torch operations in place of kernels inside the block, forward and backward, in all threads.
 
     >>> from bellnet import kernels
     >>> with kernels.disabled():
     ...     print(kernels.are_disabled())
     True
     """
-    token = _DISABLED.set(True)
+    _Switch.n_blocks += 1
     try:
         yield
     finally:
-        _DISABLED.reset(token)
+        _Switch.n_blocks -= 1
 
 
 def are_disabled() -> bool:
-    """Whether this runs inside a block of `disabled`."""
-    return _DISABLED.get()
+    """Whether a block of `disabled` is active."""
+    return _Switch.n_blocks > 0
 
 
 @cache
@@ -84,9 +84,10 @@ def _loaded(place: Path) -> ctypes.CDLL:
         raise OSError("no C compiler was found when it was installed")
     # Threads are those of OpenMP, whose library torch has loaded already.
     library = ctypes.CDLL(str(place))
-    library.bellnet_sources.restype = library.bellnet_most_bytes.restype = ctypes.c_int64
+    library.bellnet_sources.restype = ctypes.c_int64
     if library.bellnet_sources() != digest(PLACE):
         raise OSError("they were made of other sources than those beside them")
+    library.bellnet_most_bytes.restype = ctypes.c_int64
     if wrong := layout_differences(library):
         raise OSError(f"structs.py declares other structs than the library: {wrong}")
     return library
@@ -108,5 +109,7 @@ def _supported() -> int:
     if not place.exists():
         return 0
     library = ctypes.CDLL(str(place))
-    library.bellnet_variant.restype = ctypes.c_int64
-    return int(library.bellnet_variant())
+    try:
+        return int(library.bellnet_variant())
+    except AttributeError:  # built from other sources, which is reported when a variant is loaded
+        return 0

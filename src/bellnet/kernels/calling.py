@@ -76,6 +76,11 @@ def address(tensor: Tensor, keep: list[object]) -> int:
     if at & 7 and at % tensor.element_size():
         tensor = tensor.detach().clone()
         at = tensor.data_ptr()
+    if not at and tensor.numel():
+        raise TensorError(
+            f"a kernel cannot use a tensor of shape {tuple(tensor.shape)} whose storage was freed.\n"
+            "Resize its storage back first: x.untyped_storage().resize_(n_bytes)."
+        )
     keep.append(tensor)
     return at
 

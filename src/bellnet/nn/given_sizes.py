@@ -8,6 +8,8 @@ from torch import Tensor
 from bellnet.errors import SizesError, as_written
 from bellnet.tensors import can_look_at
 
+LARGEST = 2**31
+"""Sizes from here on are refused, since a target has an entry for each node."""
 GivenSizes = Mapping[str, int | Tensor] | None
 
 
@@ -34,6 +36,11 @@ def check_given(
             )
         if (smallest := _smallest(size)) is not None and smallest < 0:
             raise SizesError(f"{call}: the size of node set {name!r} is negative: {as_written(smallest)}.")
+        if (largest := _largest(size)) is not None and largest >= LARGEST:
+            raise SizesError(
+                f"{call}: the size of node set {name!r} is {largest:,}: a tensor over so many nodes does not fit "
+                f"into memory.\nSizes are numbers of nodes, below {LARGEST:,}."
+            )
     return sizes
 
 
@@ -52,6 +59,13 @@ def _is_whole(size: object) -> bool:
     if isinstance(size, Tensor):
         return not (size.is_floating_point() or size.is_complex() or size.dtype == torch.bool)
     return isinstance(size, int | torch.SymInt) and not isinstance(size, bool)
+
+
+def _largest(size: int | Tensor) -> int | None:
+    """The largest size, or None if it cannot be looked at now."""
+    if not isinstance(size, Tensor):
+        return size if type(size) is int else None
+    return int(size.max()) if can_look_at(size) and size.numel() else None
 
 
 def _smallest(size: int | Tensor) -> int | None:

@@ -151,7 +151,6 @@ def _is_whole(size: object) -> bool:
     if isinstance(size, bool):
         return False
     try:
-        as_index(size)  # type: ignore[arg-type]
+        return abs(as_index(size)) < 2**63  # type: ignore[arg-type]
     except TypeError:
         return False
-    return True

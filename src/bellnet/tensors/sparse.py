@@ -9,7 +9,7 @@ from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
 from bellnet.spec import parse_shape
-from bellnet.tensors.looking import kind_of
+from bellnet.tensors.looking import can_look_at, kind_of
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
 from bellnet.tensors.over_nodes import OverNodes, converted, with_places
 from bellnet.tensors.padded import Padded, short_sizes
@@ -352,9 +352,20 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     values, index, *counts = children
     sparse = object.__new__(Sparse)
     sparse.values, sparse.support = values, support
-    if index is not support.index and isinstance(index, Tensor):
-        by_set = dict(zip(support.counts.by_set, counts, strict=True))
-        sparse.support = Support.unflattened(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
+    own = [support.index, *support.counts.by_set.values()]
+    if all(one is other for one, other in zip(own, (index, *counts), strict=True)) or not isinstance(index, Tensor):
+        return sparse
+    by_set = dict(zip(support.counts.by_set, counts, strict=True))
+    if not can_look_at(index) or not all(isinstance(one, Tensor) and can_look_at(one) for one in counts):
+        sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
+        return sparse
+    # A function was mapped over the tensors, and may have made anything of them.
+    sizes = {name: one if support.counts.is_batch else one.sum() for name, one in by_set.items()}
+    numbers = NodeCounts.parse(CALL, sizes, index.device)
+    sparse.support, order = Support.checked(CALL, index, numbers, support.shape, is_sorted=False)
+    if isinstance(values, Tensor) and can_look_at(values):
+        values = _checked_values(CALL, values, sparse.support)
+        sparse.values = values if order is None else values[order]
     return sparse
 
 

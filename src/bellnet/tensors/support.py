@@ -35,7 +35,6 @@ class Support:
         self.counts = counts
         self.slots = slots
         self._made: dict[Hashable, Any] = {}
-        self._is_checked = True
         self._version = _version(index)
 
     @classmethod
@@ -64,14 +63,8 @@ class Support:
                 f"before {support.show(place + 1)} at place {place + 1}.\n"
                 "Leave out is_sorted, and tuples and values are sorted for you."
             )
-        return cls(index[:, order], counts, slots), order
-
-    @classmethod
-    def unflattened(cls, index: Tensor, counts: NodeCounts, slots: tuple[str, ...]) -> "Support":
-        """A support of tensors from a pytree, whose index is checked before anything is computed from it."""
-        support = cls(index, counts, slots)
-        support._is_checked = False
-        return support
+        with making_constants():
+            return cls(index[:, order], counts, slots), order
 
     @classmethod
     def every_node(cls, counts: NodeCounts, name: str) -> "Support":
@@ -206,18 +199,11 @@ class Support:
         return f"({', '.join(map(str, numbers[1:]))}) of graph {numbers[0]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is cached can be computed again; a copy or a pickle goes without it, and its index is checked again.
-        return Support.unflattened, (self.index, self.counts, self.slots)
+        # What is cached can be computed again; a copy or a pickle goes without it.
+        return Support, (self.index, self.counts, self.slots)
 
     def _check_memory(self) -> None:
-        """Check an index that came from a pytree; refuse one that was written to since it was checked."""
-        if not self._is_checked and can_look_at(self.index):
-            self._is_checked = True  # the check itself needs the graph of every tuple
-            try:
-                self._check_range("Sparse")
-            except SupportError:
-                self._is_checked, self._made = False, {}
-                raise
+        """Refuse an index that was written to since it was checked."""
         version = _version(self.index)
         if None not in (version, self._version) and version != self._version:
             raise SupportError(
