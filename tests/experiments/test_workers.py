@@ -188,7 +188,7 @@ def test_torchrun_gives_one_table_of_all_its_processes_and_leaves_no_threads_beh
         [*torchrun, script, *command, tmp_path / "two"],
         capture_output=True,
         text=True,
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert together.returncode == 0, together.stderr
     assert _table(together.stdout) == _table(alone)

@@ -665,6 +665,15 @@ The call gives lengths only for node sets that the input does not have; \
 for graphs of different sizes pass bellnet.Padded(values, sizes).""",
     ),
     Case(
+        "a size of a target that no memory has",
+        SizesError,
+        lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": 2**31}),
+        """\
+EquivariantLinear("u -> u i", 1, 1): the size of node set 'i' is 2147483648: a tensor over so many nodes does not fit \
+into memory.
+Sizes are numbers of nodes, below 2,147,483,648.""",
+    ),
+    Case(
         "a negative length",
         SizesError,
         lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": -1}),

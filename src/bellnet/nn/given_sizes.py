@@ -38,8 +38,8 @@ def check_given(
             raise SizesError(f"{call}: the size of node set {name!r} is negative: {as_written(smallest)}.")
         if (largest := _largest(size)) is not None and largest >= LARGEST:
             raise SizesError(
-                f"{call}: the size of node set {name!r} is {largest:,}: a tensor over so many nodes does not fit "
-                f"into memory.\nSizes are numbers of nodes, below {LARGEST:,}."
+                f"{call}: the size of node set {name!r} is {as_written(largest)}: a tensor over so many nodes does "
+                f"not fit into memory.\nSizes are numbers of nodes, below {LARGEST:,}."
             )
     return sizes
 
