@@ -12,7 +12,7 @@ from torch import nn
 from bellnet import InvariantNet, Sparse
 from benchmarks.races import Effort, Section, raced
 
-AT_ONCE, APART = "at once", "apart"
+AT_ONCE, APART = "at once", "separate"
 CHANNELS, N_GRAPHS, N, QUICK_N, SHARE = 48, 32, 70, 6, 0.9
 LEGEND = """\
 between  a layer n n -> n n of 48 channels with batch normalisation, ReLU, dropout and a residual, on 32 graphs of 70
@@ -29,7 +29,7 @@ def measure_between(effort: Effort) -> Section:
     contestants: dict[str, Callable[[], None]] = {}
     for who in (AT_ONCE, APART):
         torch.manual_seed(1)
-        options = {"norm": "batch", "dropout": 0.1, "residual": True, "normalize": "listed"}
+        options = {"norm": "batch", "dropout": 0.1, "residual": True, "normalize": "stored"}
         block = InvariantNet("n n", [CHANNELS, CHANNELS], 2, **options).blocks[0]
         if who == APART:
             block.norm.register_forward_hook(_look)

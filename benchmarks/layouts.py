@@ -14,14 +14,14 @@ from benchmarks.races import Effort, Section, raced
 COUNT, N, QUICK_N, EPOCHS, ROUNDS = 64, 40, 6, 2, 3
 SHARES = (0.1, 0.3, 0.7, 1.0)
 PADDED, SPARSE = "padded", "sparse"
-DIAGONAL, APART = "diagonal", "apart"
+DIAGONAL, APART = "diagonal", "separate"
 ONE, THREE = "one network", "three networks"
 LABELS = 20
 """Of atoms; NCI1 has 37 of them, MUTAG seven."""
 LEGEND = """\
-layouts  GraphClassifier(networks=1).fit, two epochs on 64 random graphs of 40 nodes; listed: the share of pairs of
+layouts  GraphClassifier(n_estimators=1).fit, two epochs on 64 random graphs of 40 nodes; listed: the share of pairs of
          nodes that are edges or nodes; diagonal, apart: where 20 labels of nodes stand, with the sparse layout;
-         three networks: networks=3, with the sparse layout"""
+         three networks: n_estimators=3, with the sparse layout"""
 
 
 def measure_layouts(effort: Effort) -> Section:
@@ -38,7 +38,7 @@ def measure_layouts(effort: Effort) -> Section:
     races.append(raced("classifier of labelled nodes", calls, threads=1, rounds=min(effort.rounds, ROUNDS)))
     ratios.append(races[-1].ratio(DIAGONAL, APART))
     few = random_graphs(QUICK_N if effort.quick else N, SHARES[0])
-    calls = {name: partial(fit, few, SPARSE, networks=count) for name, count in ((ONE, 1), (THREE, 3))}
+    calls = {name: partial(fit, few, SPARSE, n_estimators=count) for name, count in ((ONE, 1), (THREE, 3))}
     races.append(raced("classifier of several networks", calls, threads=1, rounds=min(effort.rounds, ROUNDS)))
     ratios.append(races[-1].ratio(ONE, THREE))
     return Section(tuple(races), tuple(ratios))
@@ -61,9 +61,9 @@ def with_labels(matrices: list[Tensor]) -> list[Graph]:
     ]
 
 
-def fit(graphs: Sequence[object], layout: str, node_channels: str = DIAGONAL, *, networks: int = 1) -> None:
+def fit(graphs: Sequence[object], layout: str, node_channels: str = DIAGONAL, *, n_estimators: int = 1) -> None:
     """Two epochs of a classifier with its other defaults; how many networks there are would depend on the layout."""
     labels = [place % 2 for place in range(len(graphs))]
-    options = {"layout": layout, "node_channels": node_channels, "networks": networks}
+    options = {"layout": layout, "node_channels": node_channels, "n_estimators": n_estimators}
     model = GraphClassifier(**options, max_epochs=EPOCHS, verbose=False)
     model.fit(graphs, labels)

@@ -83,7 +83,7 @@ def small_graphs() -> tuple[Tensor, Tensor]:
 def _batches(rounds: int) -> Raced:
     index, sizes = small_graphs()
     values = torch.randn(index.shape[1], WIDTH, requires_grad=True)
-    net = InvariantNet("n n", [WIDTH, WIDTH, WIDTH], 2, pool_over="listed")
+    net = InvariantNet("n n", [WIDTH, WIDTH, WIDTH], 2, pool_over="stored")
     upstream = torch.randn(N_GRAPHS, 2)
 
     def listing() -> Sparse:

@@ -13,7 +13,7 @@ from benchmarks.races import Effort, Section, raced
 from experiments.graph_data import encoding_of
 from experiments.graph_net import Kinds, KindsBatch, kinds_of, said_of
 
-TOGETHER, APART = "together", "apart"
+TOGETHER, APART = "together", "separate"
 CHANNELS, N_CLASSES, BATCH = (1, 16, 32, 256), 3, 5
 N, N_WORKS, QUICK_N = 90, 12, 12
 LEGEND = """\

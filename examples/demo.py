@@ -73,7 +73,7 @@ TRAINED = {"singular": (2, 5, 0.03), "diagonal": (1, 3, 0.01), "symmetric": (1, 
 BRIEF = {"train": 60, "validation": 20, "test": 20, "epochs": 1}
 CIRCLES = {"learned": (10, 11, 12, 13), "asked": (14, 15, 16)}
 OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "sizes": False}
-OPTIONS |= {"layout": "padded", "networks": 1}
+OPTIONS |= {"layout": "padded", "n_estimators": 1}
 EPOCHS = 15
 NAMES = {"ours": "ours, 15 maps", "hartford": "Hartford et al., 4 maps", "trivial": "trivial: the mean"}
 

@@ -22,7 +22,7 @@ net = nn.Sequential(
     nn.Linear(32, 3),
 )
 bn.testing.assert_invariant(net, "n n", in_channels=4)
-bn.testing.assert_padding_changes_nothing(net, "n n ->", in_channels=4)
+bn.testing.assert_padding_invariant(net, "n n ->", in_channels=4)
 
 together = net(batch)
 one_by_one = torch.cat([net(bn.Padded.pack([graph])) for graph in graphs])

@@ -36,7 +36,7 @@ del one, same, other, code
 from_features = torch.cdist(x, centre).argmin(1) == label
 print(f"{n} nodes, {graph.num_edges} listed edges; from features alone {from_features[graph.test].float().mean():.1%}")
 
-net = bn.EquivariantNet("n n -> n", [1 + n_features, 16, 16, n_classes], normalize="listed")
+net = bn.EquivariantNet("n n -> n", [1 + n_features, 16, 16, n_classes], normalize="stored")
 optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 loader = RandomNodeLoader(graph, num_parts=4, shuffle=True)  # a part is a quarter of the nodes, with their edges
 for epoch in range(1, options.epochs + 1):

@@ -18,7 +18,7 @@ edges = bn.Sparse(data.edge_index, torch.ones(data.num_edges, 1), sizes=data.num
 nets = {
     "words alone": (bn.EquivariantNet("n -> n", [60, 16, 4], dropout=0.3), data.x),
     "words and links": (
-        bn.EquivariantNet("n n, n -> n", [(1, 60), 16, 16, 4], normalize="listed", dropout=0.3),
+        bn.EquivariantNet("n n, n -> n", [(1, 60), 16, 16, 4], normalize="stored", dropout=0.3),
         (edges, data.x),
     ),
 }

@@ -47,7 +47,7 @@ for _ in range(30):  # put in what is known, take the nearest table of rank 3, a
 show("SVD of rank 3", filled[user, item])
 train = bn.Sparse(table.index[:, known], (table.values[known] - middle) / spread, table.sizes)
 for spec, inside, more in [("u i -> u i", 2, ()), ("u i, u, i -> u i", (2, 2, 2), side)][: 1 + bool(side)]:
-    net = bn.EquivariantNet(spec, [inside, 32, 32, 32, 1], normalize="listed", residual=True)  # means as in that paper
+    net = bn.EquivariantNet(spec, [inside, 32, 32, 32, 1], normalize="stored", residual=True)  # means as in that paper
     optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
     for _ in range(options.steps):  # hide a fifth of the ratings and predict them from the others
         visible = (torch.rand(train.n_tuples, 1) < 0.8).float()  # a channel of its own

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, EquivariantNet, Padded, Pointwise, PPGNet, data
+from bellnet import PPGN, EquivariantLinear, EquivariantNet, Padded, Pointwise, data
 from bellnet.errors import OptionError
 from experiments.data.patterns import PATTERNS, count_pattern
 from experiments.machine import circumstances
@@ -72,7 +72,7 @@ def counting_net(network: str, plan: Counting) -> nn.Module:
     width = plan.channels
     if network == "order 2":
         return EquivariantNet("n n -> n", [1, *[width] * (plan.blocks + 1), 1], activation="silu")
-    body = PPGNet("n n", [1, *[width] * plan.blocks], 1, activation="silu", norm=None)
+    body = PPGN("n n", [1, *[width] * plan.blocks], 1, activation="silu", norm=None)
     return nn.Sequential(
         body.first,
         *body.blocks,

@@ -202,7 +202,7 @@ def graph_net(cell: GraphCell, in_channels: int, n_classes: int) -> InvariantNet
         n_classes,
         hidden=cell.hidden,
         reduce="max",
-        pool_over="listed" if cell.layout == "sparse" else "all",
+        pool_over="stored" if cell.layout == "sparse" else "all",
     )
     draw_xavier(net)
     return net

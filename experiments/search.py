@@ -35,17 +35,17 @@ STORED = "study.jsonl"
 JUDGED = "misses"
 """What chooses the epoch that a fit keeps; trials of which something else chose cannot be compared."""
 SPACE: dict[str, tuple[Any, ...]] = {
-    "jump": (False, True),
+    "jumping_knowledge": (False, True),
     "pool": ("mean max", "mean", "max", "mean sum"),
     "label_smoothing": (0.0, 0.1),
     "width": (48, 32, 64),
     "depth": (4, 3, 5),
-    "sizes": (True, False),
+    "size_feature": (True, False),
     "dropout": (0.1, 0.0, 0.3),
     "learning_rate": (0.004, 0.002, 0.008),
     "batch_size": (32, 64),
-    "degree_knots": (0, 16, 32),
-    "networks": (1, 3),
+    "degree_bins": (0, 16, 32),
+    "n_estimators": (1, 3),
 }
 """The open questions, and for each its answers; the search begins with the first of each."""
 
@@ -127,7 +127,7 @@ class SearchCell(FromDataSet):
         return {
             "accuracy": model.score(asked, answers),
             "last": last[0],
-            "kept_epoch": model.kept_epoch_,
+            "best_epoch": model.best_epoch_,
             "parameters": sum(weight.numel() for weight in model.net_.parameters()),
             "seconds": round(process_time() - start, 1),
         }

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bellnet import EquivariantLinear, InvariantNet, PPGNet, Product, bell
+from bellnet import PPGN, EquivariantLinear, InvariantNet, Product, bell
 from bellnet.data import Graph
 
 EXACT = 2**53
@@ -108,7 +108,7 @@ def with_products(*, layers: int, channels: int, largest: int) -> Model:
 
     def make(prime: int, layers: int) -> nn.Module:
         widths = [2, *[channels] * layers]
-        net = PPGNet("n n", widths, channels, reduce="sum", normalize="sum", norm=None, activation=lambda: Cube(prime))
+        net = PPGN("n n", widths, channels, reduce="sum", normalize="sum", norm=None, activation=lambda: Cube(prime))
         net.first = EquivariantLinear("n n -> n n", 2, channels, normalize="sum")  # in place of means
         return net
 

@@ -14,7 +14,7 @@ from time import perf_counter
 import torch
 from torch import Tensor, nn
 
-from bellnet import EntryNorm, EquivariantLinear, InvariantNet, InvariantPool, PPGNet, data
+from bellnet import PPGN, EntryNorm, EquivariantLinear, InvariantNet, InvariantPool, data
 from experiments.expressive.networks import matrices
 
 CLASSES, COPIES, SPLITS = 10, 15, 10
@@ -101,19 +101,19 @@ def _begin_with(layer: EquivariantLinear, *names: str) -> None:
 
 def _order_2() -> Classifier:
     widths = [2, *[CHANNELS] * 3]
-    net = InvariantNet("n n", widths, 1, norm="graph", reduce=POOL, jump=True)
+    net = InvariantNet("n n", widths, 1, norm="graph", reduce=POOL, jumping_knowledge=True)
     return _classifier(net)
 
 
 def _with_products() -> Classifier:
-    return _classifier(PPGNet("n n", [2, *[2 * CHANNELS] * 3], 1, norm="graph", reduce=POOL))
+    return _classifier(PPGN("n n", [2, *[2 * CHANNELS] * 3], 1, norm="graph", reduce=POOL))
 
 
 def _order_3() -> Classifier:
     return Classifier(OverTriples(3), 3 * 2 * len(POOL) * CHANNELS)
 
 
-def _classifier(net: InvariantNet | PPGNet) -> Classifier:
+def _classifier(net: InvariantNet | PPGN) -> Classifier:
     """What a network pools, with a head that classifies it in place of its own."""
     last = net.head[-1]
     assert isinstance(last, nn.Linear)

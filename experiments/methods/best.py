@@ -61,8 +61,8 @@ class Best(Method):
         accuracy = float(model.score(test, classes))
         return {
             "accuracy": accuracy,
-            "validation": model.history_[model.kept_epoch_]["validation_accuracy"],
-            "best_epoch": model.kept_epoch_,
+            "validation": model.history_[model.best_epoch_]["validation_accuracy"],
+            "best_epoch": model.best_epoch_,
             "parameters": sum(weight.numel() for weight in model.net_.parameters()),
             "seconds": round(time.process_time() - began - looking, 3),
         }

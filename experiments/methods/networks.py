@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from bellnet import Padded, PPGNet
+from bellnet import PPGN, Padded
 from experiments.cell import Record
 from experiments.graph_data import GraphSet
 from experiments.methods.base import Method, Options, Task
@@ -389,7 +389,7 @@ class _EdgeConditioned(nn.Module):
 
 
 class ProvablyPowerful(Network):
-    """Provably powerful graph networks (Maron et al., 2019): the library's `PPGNet`, one recipe for all data sets."""
+    """Provably powerful graph networks (Maron et al., 2019): the library's `PPGN`, one recipe for all data sets."""
 
     title = "PPGN"
     packages = ()
@@ -408,7 +408,7 @@ class _ProvablyPowerful(nn.Module):
     def __init__(self, channels: int, classes: int, options: Options) -> None:
         super().__init__()
         widths = [1 + channels] + [options["width"]] * options["blocks"]
-        self.net = PPGNet(
+        self.net = PPGN(
             "n n", widths, classes, hidden=[options["hidden"]], reduce=("max", "mean"), dropout=options["dropout"]
         )
 

@@ -17,6 +17,7 @@ from bellnet.spec import Spec
 if TYPE_CHECKING:
     from bellnet import data, testing
     from bellnet.nn import (
+        PPGN,
         ChannelDropout,
         EntryNorm,
         EquivariantLinear,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         InvariantNet,
         InvariantPool,
         Pointwise,
-        PPGNet,
         Product,
         change_basis,
         from_message_passing,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "PPGN",
     "ChannelDropout",
     "Diagram",
     "EntryNorm",
@@ -41,7 +42,6 @@ __all__ = [
     "EquivariantNet",
     "InvariantNet",
     "InvariantPool",
-    "PPGNet",
     "Padded",
     "Plan",
     "Pointwise",

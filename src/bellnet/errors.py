@@ -29,7 +29,7 @@ class TensorError(BellnetError):
     """A tensor of the wrong type: its dtype, its device, or not a tensor at all."""
 
 
-class NoTensorError(BellnetError, AttributeError):
+class NotATensorError(BellnetError, AttributeError):
     """A name that torch's tensors have was asked of a tensor over nodes that knows more than they do."""
 
 

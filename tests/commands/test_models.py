@@ -19,7 +19,7 @@ from bellnet.estimator import load
 from tests.data.tu.site import serving
 from tests.estimator.small import stars_and_paths
 
-QUICK = ["--networks", "1", "--epochs", "2", "--batch", "20", "--silent"]
+QUICK = ["--n-estimators", "1", "--epochs", "2", "--batch", "20", "--silent"]
 
 
 def outcome(capsys, *arguments):
@@ -148,13 +148,13 @@ def test_fit_takes_the_order_of_the_network(folder, tmp_path, capsys):
 
 
 def test_fit_takes_the_number_of_networks(folder, tmp_path, capsys):
-    quick = [option for option in QUICK if option not in ("--networks", "1")]
-    for asked, count in (([], 3), (["--networks", "2"], 2)):
+    quick = [option for option in QUICK if option not in ("--n-estimators", "1")]
+    for asked, count in (([], 3), (["--n-estimators", "2"], 2)):
         code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *asked, *quick)
         assert (code, complaint) == (0, "")
         assert printed.startswith(f"learned 2 classes from 12 graphs by {count} networks in ")
-        assert load(tmp_path / "model").networks_ == count
-    assert outcome(capsys, "fit", folder, "--out", tmp_path / "model", "--networks", "0", *quick)[0] == 2
+        assert load(tmp_path / "model").n_estimators_ == count
+    assert outcome(capsys, "fit", folder, "--out", tmp_path / "model", "--n-estimators", "0", *quick)[0] == 2
 
 
 def test_fit_says_it_as_json(folder, tmp_path, capsys):

@@ -140,8 +140,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
     "degrees of another kind": lambda: Encoding(degrees=True),
-    "a single knot": lambda: Encoding(degree_knots=(3,)),
-    "room for a single knot": lambda: Encoding.fit([PATH], degree_knots=1),
+    "a single knot": lambda: Encoding(degree_bins=(3,)),
+    "room for a single knot": lambda: Encoding.fit([PATH], degree_bins=1),
     "nothing to fit": lambda: Encoding.fit([]),
     "nothing to encode": lambda: Encoding().encode([]),
     "a feature beyond float32": lambda: Encoding(node_features=1).encode(
@@ -149,10 +149,10 @@ OBJECTS: dict[str, Callable[[], object]] = {
     ),
     "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
     "a place for nodes nobody knows": lambda: Encoding().encode([PATH], node_channels="tensor"),
-    "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="apart"),
+    "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="separate"),
     "pairs in the labels of nodes apart": lambda: Encoding(
         node_labels=(1,), adjacency_in_labels=True, unknown="zero"
-    ).encode([PATH], node_channels="apart"),
+    ).encode([PATH], node_channels="separate"),
     "a fit to different widths": lambda: Encoding.fit(
         [Graph(2, EDGES, node_features=torch.ones(2, 3)), Graph(2, EDGES, node_features=torch.ones(2, 1))]
     ),
@@ -192,9 +192,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
     "half a batch": lambda: Loader([PATH], batch_size=0.5),
     "no entries": lambda: Loader([PATH], batch_size=1, max_entries=0),
-    "more than all is waste": lambda: Loader([PATH], batch_size=1, max_waste=2),
+    "more than all is waste": lambda: Loader([PATH], batch_size=1, max_padding=2),
     "a layout nobody knows for a loader": lambda: Loader([PATH], batch_size=1, layout="flat"),
-    "a place for nodes nobody knows for a loader": lambda: Loader([PATH], batch_size=1, node_channels=["apart"]),
+    "a place for nodes nobody knows for a loader": lambda: Loader([PATH], batch_size=1, node_channels=["separate"]),
     "edges of other graphs": lambda: at_edges(Padded(torch.zeros(1, 2, 2, 1), [2]), [PATH]),
     "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
     "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),

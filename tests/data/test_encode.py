@@ -47,8 +47,8 @@ def slowly(encoding, graph):
     if encoding.degrees:
         mean, deviation = encoding.degrees
         channels.append(np.diag((np.log(1 + (out + into) / 2) - mean) / deviation).reshape(a.shape))
-    for unit in np.eye(len(encoding.degree_knots)):
-        shares = np.interp(np.log(1 + (out + into) / 2), np.log1p(encoding.degree_knots), unit)
+    for unit in np.eye(len(encoding.degree_bins)):
+        shares = np.interp(np.log(1 + (out + into) / 2), np.log1p(encoding.degree_bins), unit)
         channels.append(np.diag(shares).reshape(a.shape))
     if encoding.sizes:
         mean, deviation = encoding.sizes
@@ -80,7 +80,7 @@ def alike(draw):
                 "adjacency": st.sampled_from(["plain", "normalized", "both"]),
                 "adjacency_in_labels": st.booleans(),
                 "degrees": st.booleans(),
-                "degree_knots": st.sampled_from([0, 2, 3, 16]),
+                "degree_bins": st.sampled_from([0, 2, 3, 16]),
                 "sizes": st.booleans(),
             }
         )
@@ -196,8 +196,8 @@ def test_degrees_that_are_all_the_same_become_zero():
 
 def test_every_degree_has_a_channel_if_there_are_few():
     known = [undirected(3, [(0, 1), (1, 2)]), undirected(5, [(0, 1), (0, 2), (0, 3)])]
-    encoding = Encoding.fit(known, degree_knots=4)
-    assert encoding.degree_knots == (0, 1, 2, 3)
+    encoding = Encoding.fit(known, degree_bins=4)
+    assert encoding.degree_bins == (0, 1, 2, 3)
     assert encoding.names == ("adjacency", "degree 0", "degree 1", "degree 2", "degree 3")
     star = encoding.encode(known).unpack("n n")[1][..., 1:].diagonal().T
     torch.testing.assert_close(star, torch.eye(4)[[3, 1, 1, 1, 0]])
@@ -206,8 +206,8 @@ def test_every_degree_has_a_channel_if_there_are_few():
 
 def test_many_degrees_share_channels_with_their_neighbours():
     stars = [star(n) for n in range(1, 40)]
-    encoding = Encoding.fit(stars, degree_knots=5)
-    knots = encoding.degree_knots
+    encoding = Encoding.fit(stars, degree_bins=5)
+    knots = encoding.degree_bins
     assert knots[0] == 1
     assert knots[-1] == 39
     assert len(knots) <= 5
@@ -226,22 +226,22 @@ def star(n):
 def test_knots_are_where_most_nodes_are_and_as_many_as_may_be():
     path = undirected(40, [(node, node + 1) for node in range(39)])
     known = [path, star(5), star(9), star(30)]
-    assert Encoding.fit(known, degree_knots=2).degree_knots == (1, 30)
-    assert Encoding.fit(known, degree_knots=3).degree_knots == (1, 2, 30)
-    assert len(Encoding.fit(known, degree_knots=4).degree_knots) == 4
-    assert Encoding.fit(known, degree_knots=np.int64(5)).degree_knots == (1, 2, 5, 9, 30)
+    assert Encoding.fit(known, degree_bins=2).degree_bins == (1, 30)
+    assert Encoding.fit(known, degree_bins=3).degree_bins == (1, 2, 30)
+    assert len(Encoding.fit(known, degree_bins=4).degree_bins) == 4
+    assert Encoding.fit(known, degree_bins=np.int64(5)).degree_bins == (1, 2, 5, 9, 30)
 
 
 def test_knots_have_names_that_differ():
     knots = (0, 1.5, 1234567, 1234568.0)
     names = ("degree 0", "degree 1.5", "degree 1234567", "degree 1234568")
-    assert Encoding(degree_knots=knots).names[1:] == names
+    assert Encoding(degree_bins=knots).names[1:] == names
 
 
 def test_a_single_degree_says_nothing():
     triangle = undirected(3, [(0, 1), (1, 2), (2, 0)])
-    assert Encoding.fit([triangle], degree_knots=8).degree_knots == ()
-    assert Encoding.fit([Graph(0, [[], []])], degree_knots=8).degree_knots == ()
+    assert Encoding.fit([triangle], degree_bins=8).degree_bins == ()
+    assert Encoding.fit([Graph(0, [[], []])], degree_bins=8).degree_bins == ()
 
 
 def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_variance_one():
@@ -304,13 +304,13 @@ def test_unusual_labels_and_sizes_are_encoded():
 def test_a_stored_encoding_of_a_wrong_value_is_refused():
     stored = json.loads(Encoding.fit([MOLECULE]).to_json())
     changes = {"adjacency": ["x"], "node_labels": [[1.5], None], "edge_features": ["2"], "degrees": [[1], [0, "1"]]}
-    changes |= {"degree_knots": [[1], [2, 1], [1, 1], [-1, 1], [0, "1"], [1e17, 1e17 + 64], None]}
+    changes |= {"degree_bins": [[1], [2, 1], [1, 1], [-1, 1], [0, "1"], [1e17, 1e17 + 64], None]}
     for change in ({name: value} for name, values in changes.items() for value in values):
         with pytest.raises(OptionError):
             Encoding.from_json(json.dumps({**stored, **change}))
     for number in (1e400, 10**400):
-        with pytest.raises(DataError, match=r"^Encoding\.from_json\(text\): degree_knots\[1\] must be "):
-            Encoding.from_json(json.dumps({**stored, "degree_knots": [0, number]}))
+        with pytest.raises(DataError, match=r"^Encoding\.from_json\(text\): degree_bins\[1\] must be "):
+            Encoding.from_json(json.dumps({**stored, "degree_bins": [0, number]}))
 
 
 def test_as_graphs_of_an_encoded_batch_gives_the_edges_back():
@@ -334,7 +334,7 @@ def test_all_pairs_of_nodes_that_would_not_fit_are_refused_by_a_bound_that_can_b
     make(undirected(300, [(0, 1)]), max_gigabytes=361e-6)
 
 
-@pytest.mark.parametrize("field", ["degrees", "sizes", "degree_knots"])
+@pytest.mark.parametrize("field", ["degrees", "sizes", "degree_bins"])
 @pytest.mark.parametrize("number", [float("inf"), 10**400, 10**5000], ids=["inf", "large", "too large for repr"])
 def test_a_number_beyond_float64_is_refused_as_a_scale_or_a_knot(field, number):
     with pytest.raises(OptionError, match=f"Encoding: {field} must be"):

@@ -27,7 +27,7 @@ LOADERS = st.fixed_dictionaries(
         "layout": st.sampled_from(["padded", "sparse"]),
         "shuffle": st.booleans(),
         "seed": st.integers(0, 5),
-        "max_waste": st.sampled_from([0.0, 0.35, 1.0]),
+        "max_padding": st.sampled_from([0.0, 0.35, 1.0]),
         "max_entries": st.none() | st.integers(1, 100),
         "cache_bytes": st.sampled_from([0, 2**30]),
     }
@@ -58,7 +58,7 @@ def test_no_batch_is_more_wasteful_or_larger_than_asked_for(sizes, options):
         if options["layout"] == "sparse":
             area = sum(ring(sizes[place]).n_edges + sizes[place] for place in places.tolist())
             assert padded == area
-        assert len(places) == 1 or 1 - area / max(padded, 1) <= options["max_waste"] or padded == 0
+        assert len(places) == 1 or 1 - area / max(padded, 1) <= options["max_padding"] or padded == 0
         assert options["max_entries"] is None or len(places) == 1 or padded <= options["max_entries"]
 
 
@@ -137,13 +137,13 @@ def test_graphs_of_neighbouring_sizes_meet_and_batches_come_in_any_order():
 
 
 def test_the_short_batch_is_not_always_that_of_the_largest_graphs():
-    loader = Loader(sized(*range(40, 61)), batch_size=5, max_waste=1)
+    loader = Loader(sized(*range(40, 61)), batch_size=5, max_padding=1)
     short = {min(next(batch for batch in order(loader) if len(batch) == 1)) for _ in range(40)}
     assert len(short) > 3
 
 
 def test_without_shuffling_batches_run_from_small_to_large_in_every_epoch():
-    loader = Loader(sized(9, 3, 5, 4, 8), batch_size=2, shuffle=False, max_waste=1)
+    loader = Loader(sized(9, 3, 5, 4, 8), batch_size=2, shuffle=False, max_padding=1)
     assert order(loader) == order(loader) == [[1, 3], [2, 4], [0]]
 
 
@@ -160,10 +160,10 @@ def test_buckets_waste_less_than_batches_as_they_come():
 def test_labels_may_be_numbers_or_anything():
     graphs = sized(3, 4, 5)
     tensors = [torch.zeros(graph.n) for graph in graphs]
-    for _, labels, places in Loader(graphs, tensors, batch_size=2, max_waste=1):
+    for _, labels, places in Loader(graphs, tensors, batch_size=2, max_padding=1):
         assert [len(label) for label in labels] == [graphs[place].n for place in places.tolist()]
     for given_labels in ([0.5, 1.5, 2.5], torch.tensor([0.5, 1.5, 2.5]).numpy()):
-        for _, labels, places in Loader(graphs, given_labels, batch_size=2, max_waste=1):
+        for _, labels, places in Loader(graphs, given_labels, batch_size=2, max_padding=1):
             assert labels.tolist() == [place + 0.5 for place in places.tolist()]
     assert all(labels is None for _, labels, _ in Loader(graphs, batch_size=2))
 

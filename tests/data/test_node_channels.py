@@ -20,7 +20,7 @@ def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout)
     several, options = case
     encoding = Encoding.fit(several, **{**options, "adjacency_in_labels": False, "sizes": True})
     whole = encoding.encode(several, layout=layout)
-    pairs, nodes = encoding.encode(several, layout=layout, node_channels="apart")
+    pairs, nodes = encoding.encode(several, layout=layout, node_channels="separate")
     of_pairs = encoding.n_of_pairs
     assert type(pairs) is type(nodes) is type(whole)
     assert encoding.channels == of_pairs + encoding.n_of_nodes
@@ -35,14 +35,14 @@ def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout)
 @pytest.mark.parametrize("cache_bytes", [0, 2**30])
 def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
     several = generated.leaf_pairs(9)[0]
-    encoding = Encoding.fit(several, degrees=True, sizes=True, degree_knots=2)
+    encoding = Encoding.fit(several, degrees=True, sizes=True, degree_bins=2)
     for _ in range(2):  # the second time from what was kept
         loader = Loader(
-            several, batch_size=4, encoding=encoding, layout=layout, node_channels="apart", cache_bytes=cache_bytes
+            several, batch_size=4, encoding=encoding, layout=layout, node_channels="separate", cache_bytes=cache_bytes
         )
         for (pairs, nodes), _, places in loader:
             chosen = [several[place] for place in places.tolist()]
-            expected = encoding.encode(chosen, layout=layout, node_channels="apart")
+            expected = encoding.encode(chosen, layout=layout, node_channels="separate")
             for one, other in zip((pairs, nodes), expected, strict=True):
                 assert torch.equal(one.values, other.values)
                 assert torch.equal(one.sizes, other.sizes)
@@ -53,14 +53,14 @@ def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
 def test_one_call_gives_a_pair_too():
     several = generated.leaf_pairs(4)[0]
     for convert in (to_padded, to_sparse):
-        pairs, nodes = convert(several, node_channels="apart", sizes=True)
+        pairs, nodes = convert(several, node_channels="separate", sizes=True)
         assert (pairs.values.shape[-1], nodes.values.shape[-1]) == (1, 1)
         assert torch.equal(pairs.sizes, nodes.sizes)
 
 
 def test_a_graph_keeps_its_loops_among_the_pairs():
     loop = Graph(2, torch.tensor([[0, 0], [0, 1]]), node_labels=torch.tensor([3, 4]), directed=True)
-    pairs, nodes = to_sparse([loop], node_channels="apart")
+    pairs, nodes = to_sparse([loop], node_channels="separate")
     assert pairs.index.tolist() == [[0, 0], [0, 0], [0, 1]]
     assert pairs.values.tolist() == [[1], [1]]
     assert nodes.values.tolist() == [[1, 0], [0, 1]]

@@ -6,8 +6,8 @@ from bellnet.data import Graph, generated, undirected
 from bellnet.estimator import GraphClassifier, GraphRegressor
 
 PLAIN = {
-    **{"pool": "max", "norm": None, "residual": False, "sizes": False, "degree_knots": 0},
-    **{"layout": "padded", "networks": 1, "dropout": 0.0},
+    **{"pool": "max", "norm": None, "residual": False, "sizes": False, "degree_bins": 0},
+    **{"layout": "padded", "n_estimators": 1, "dropout": 0.0},
 }
 """The paper's network, which learns from few graphs in few steps."""
 TINY = {

@@ -126,7 +126,7 @@ def test_weights_that_cannot_be_are_refused(weights, words):
         (np.full(12, 1e200), {0: 1e200, 1: 1e200}),  # a product too large
         (np.where(np.arange(12) == 0, 1e300, 1e-300), {0: 1e-8, 1: 1e8}),  # too far apart
     ],
-    ids=["large", "apart"],
+    ids=["large", "separate"],
 )
 def test_weights_that_cannot_be_computed_with_are_refused(weights, class_weight):
     model = classifier(class_weight=class_weight, random_state=1, validation_fraction=0.5)

@@ -14,7 +14,7 @@ def test_after_every_epoch_the_caller_gets_its_record_and_an_estimator_with_its_
     model = make(max_epochs=4, dropout=0.3)
     model.fit(graphs, labels, callback=lambda learning, record: seen.append((record, learning.predict(graphs[:9]))))
     assert [record for record, _ in seen] == model.history_
-    assert np.array_equal(seen[model.kept_epoch_][1], model.predict(graphs[:9]))
+    assert np.array_equal(seen[model.best_epoch_][1], model.predict(graphs[:9]))
 
 
 def test_looking_changes_nothing_of_what_is_learned():

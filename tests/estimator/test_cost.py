@@ -130,11 +130,11 @@ def test_what_is_named_as_enough_for_the_weights_is_enough():
 @pytest.mark.parametrize(
     "options",
     [
-        {"norm": None, "residual": False, "jump": False, "dropout": 0.0},
-        {"norm": None, "residual": True, "jump": True, "dropout": 0.2},
-        {"norm": "batch", "residual": True, "jump": False, "dropout": 0.1},
-        {"norm": "graph", "residual": False, "jump": True, "dropout": 0.0},
-        {"norm": "channels", "residual": True, "jump": False, "dropout": 0.1},
+        {"norm": None, "residual": False, "jumping_knowledge": False, "dropout": 0.0},
+        {"norm": None, "residual": True, "jumping_knowledge": True, "dropout": 0.2},
+        {"norm": "batch", "residual": True, "jumping_knowledge": False, "dropout": 0.1},
+        {"norm": "graph", "residual": False, "jumping_knowledge": True, "dropout": 0.0},
+        {"norm": "channels", "residual": True, "jumping_knowledge": False, "dropout": 0.1},
     ],
     ids=str,
 )

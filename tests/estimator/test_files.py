@@ -58,7 +58,7 @@ def test_everything_else_is_there_again(fitted, file):
     assert again.classes_.tolist() == fitted.classes_.tolist()
     assert again.classes_.dtype == fitted.classes_.dtype
     assert (again.encoding_, again.scaling_) == (fitted.encoding_, fitted.scaling_)
-    assert (again.history_, again.kept_epoch_) == (fitted.history_, fitted.kept_epoch_)
+    assert (again.history_, again.best_epoch_) == (fitted.history_, fitted.best_epoch_)
     assert again.n_nodes_ == fitted.n_nodes_ is not None
 
 
@@ -203,7 +203,7 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d.pop("version"), "expected a file of format version 1, got version None"),
         (lambda d: d.pop("checksum"), "it has no 'checksum'"),
         (lambda d: d.pop("layout"), "it has no 'layout'"),
-        (lambda d: d.pop("networks"), "it has no 'networks'"),
+        (lambda d: d.pop("n_estimators"), "it has no 'n_estimators'"),
         (lambda d: d.pop("n_nodes"), "it has no 'n_nodes'"),
         (lambda d: d.update(n_nodes=None), "n_nodes must be the fewest and the most nodes of a graph, not None"),
         (
@@ -267,8 +267,8 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         ),
         (lambda d: d.update(history=None), "its history must be a list of epochs"),
         (lambda d: d["history"].append("an epoch"), "its history must be a list of epochs"),
-        (lambda d: d.update(kept_epoch=2), "kept_epoch must be one of its 2 epochs, not 2"),
-        (lambda d: d.update(kept_epoch="0"), "kept_epoch must be one of its 2 epochs, not '0'"),
+        (lambda d: d.update(best_epoch=2), "best_epoch must be one of its 2 epochs, not 2"),
+        (lambda d: d.update(best_epoch="0"), "best_epoch must be one of its 2 epochs, not '0'"),
         (lambda d: d.update(n_nodes=[3, 2]), r"n_nodes must be the fewest and the most nodes of a graph, not \[3, 2\]"),
         (lambda d: d.update(n_nodes=7), "n_nodes must be the fewest and the most nodes of a graph, not 7"),
     ],
@@ -344,7 +344,7 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
 def everything(model):
     """All that there is in a fitted estimator, as one value that can be compared."""
     weights = [(name, value.numpy().tobytes()) for name, value in model.net_.state_dict().items()]
-    learned = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.kept_epoch_)
+    learned = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.best_epoch_)
     return repr((model.get_params(), learned, model.encoding_, model.scaling_, weights))
 
 

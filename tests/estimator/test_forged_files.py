@@ -20,7 +20,7 @@ def saved(tmp_path_factory):
     graphs = [with_features(graph) for graph in graphs]
     names = np.array(["ja", "nein"])[labels]
     folder = tmp_path_factory.mktemp("forged")
-    classifier(class_weight={"ja": 2.0}, degree_knots=4, sizes=True).fit(graphs, names).save(folder / "classifier")
+    classifier(class_weight={"ja": 2.0}, degree_bins=4, sizes=True).fit(graphs, names).save(folder / "classifier")
     regressor(max_epochs=1).fit(graphs, labels.astype(float)).save(folder / "regressor")
     return {name: (folder / name).read_bytes() for name in ("classifier", "regressor")}
 
@@ -103,13 +103,13 @@ FORGED = [
     ("classifier", ("n_nodes",), [-1, 9], "n_nodes"),
     ("classifier", ("n_nodes",), [[1], 9], "n_nodes"),
     ("classifier", ("n_nodes",), [1, 9.0], "n_nodes"),
-    ("classifier", ("networks",), True, "networks"),
-    ("classifier", ("networks",), -1, "networks"),
-    ("classifier", ("networks",), [1], "networks"),
+    ("classifier", ("n_estimators",), True, "n_estimators"),
+    ("classifier", ("n_estimators",), -1, "n_estimators"),
+    ("classifier", ("n_estimators",), [1], "n_estimators"),
     ("classifier", ("version",), 10.0, "version"),
     ("classifier", ("version",), True, "version"),
-    ("classifier", ("kept_epoch",), True, "kept_epoch"),
-    ("classifier", ("kept_epoch",), -1, "kept_epoch"),
+    ("classifier", ("best_epoch",), True, "best_epoch"),
+    ("classifier", ("best_epoch",), -1, "best_epoch"),
     ("classifier", ("history", 0, "epoch"), 1, "history[0]"),
     ("classifier", ("history", 1, "epoch"), True, "history[1]"),
     ("classifier", ("history", 1, "epoch"), -1, "history[1]"),
@@ -124,8 +124,8 @@ FORGED = [
     ("classifier", ("encoding", "degrees"), [1], "encoding"),
     ("classifier", ("encoding", "degrees", 1), -1, "encoding"),
     ("classifier", ("encoding", "degrees", 1), True, "encoding"),
-    ("classifier", ("encoding", "degree_knots", 0), -1, "encoding"),
-    ("classifier", ("encoding", "degree_knots", 0), [0], "encoding"),
+    ("classifier", ("encoding", "degree_bins", 0), -1, "encoding"),
+    ("classifier", ("encoding", "degree_bins", 0), [0], "encoding"),
     ("classifier", ("encoding", "node_features"), True, "encoding"),
     ("classifier", ("encoding", "node_features"), -1, "encoding"),
     ("classifier", ("scaling", "node", "mean", 0), True, "scaling"),

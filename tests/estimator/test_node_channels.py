@@ -14,7 +14,7 @@ from tests.estimator.stored import changed
 from tests.estimator.test_targets import degrees, touches_a_leaf
 
 QUICK = {"channels": (8,), "batch_size": 5, "max_epochs": 6, "learning_rate": 0.03}
-APART = {"node_channels": "apart", "sizes": True}
+APART = {"node_channels": "separate", "sizes": True}
 
 
 def marked(count):
@@ -58,14 +58,14 @@ def test_a_file_batches_and_numbering_change_nothing(make, options, tmp_path):
     np.testing.assert_allclose(say(moved), together, rtol=0, atol=1e-12)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.node_channels == "apart"
+    assert again.node_channels == "separate"
     assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), together)
 
 
 def test_a_file_whose_node_channels_contradict_its_tensors_is_refused(tmp_path):
     graphs, labels = leaves()
     classifier().fit(graphs, labels).save(tmp_path / "model")
-    changed(tmp_path / "model", lambda described: described["options"].update(node_channels="apart"))
+    changed(tmp_path / "model", lambda described: described["options"].update(node_channels="separate"))
     with pytest.raises(DataError, match="its tensors are not those of the network that it describes"):
         load(tmp_path / "model")
 
@@ -73,8 +73,8 @@ def test_a_file_whose_node_channels_contradict_its_tensors_is_refused(tmp_path):
 def test_pairs_that_stand_alone_get_a_mean_square_of_one():
     graphs = generated.leaf_pairs(12)[0]
     model = classifier(**APART, layout="sparse").fit(graphs, leaves(12)[1])
-    pairs, _ = model.encoding_.encode(graphs, layout="sparse", node_channels="apart")
-    scale = channel_scale(graphs, model.encoding_, "sparse", "apart")
+    pairs, _ = model.encoding_.encode(graphs, layout="sparse", node_channels="separate")
+    scale = channel_scale(graphs, model.encoding_, "sparse", "separate")
     torch.testing.assert_close((pairs.values * scale[:2]).square().mean(0), torch.ones(2))
     assert torch.equal(model.net_.scale, scale)
 
@@ -83,7 +83,9 @@ def test_other_places_and_nothing_to_place_are_refused():
     with pytest.raises(OptionError) as refusal:
         classifier(node_channels="tensor").fit(*leaves())
     assert str(refusal.value) == (
-        "GraphClassifier.fit(graphs, y): node_channels must be one of 'diagonal', 'apart', not 'tensor'."
+        "GraphClassifier.fit(graphs, y): node_channels must be one of 'diagonal', 'separate', not 'tensor'."
     )
-    with pytest.raises(OptionError, match=r"GraphClassifier\.fit\(graphs, y\): node_channels='apart' needs channels"):
-        classifier(node_channels="apart", degrees=False).fit(*leaves())
+    with pytest.raises(
+        OptionError, match=r"GraphClassifier\.fit\(graphs, y\): node_channels='separate' needs channels"
+    ):
+        classifier(node_channels="separate", degrees=False).fit(*leaves())

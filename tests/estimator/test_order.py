@@ -62,7 +62,14 @@ def test_blocks_over_triples_begin_at_the_product_of_two_matrices(given):
 
 
 def test_layers_of_blocks_learn_slower_by_the_number_of_their_maps_and_no_weight_is_forgotten():
-    options = {"widths": [4, 2], "pool": "max", "jump": False, "norm": "graph", "residual": False, "dropout": 0.0}
+    options = {
+        "widths": [4, 2],
+        "pool": "max",
+        "jumping_knowledge": False,
+        "norm": "graph",
+        "residual": False,
+        "dropout": 0.0,
+    }
     net = triples.TripleNet("graph", 2, [3, 3], **options)
     groups = net.rates(0.1)
     assert sorted(id(one) for group in groups for one in group["params"]) == sorted(map(id, net.parameters()))
@@ -150,11 +157,18 @@ def shape(batch):
 
 
 @pytest.mark.parametrize(
-    "changed_option", [{"jump": True}, {"norm": "batch"}, {"residual": True}, {"pool": ("mean", "max")}]
+    "changed_option", [{"jumping_knowledge": True}, {"norm": "batch"}, {"residual": True}, {"pool": ("mean", "max")}]
 )
 def test_no_option_of_the_network_is_passed_over_at_order_3(changed_option):
     graphs, labels = leaves(8)
-    options = {"order": 3, "channels": (4, 4), "pool": "max", "norm": None, "residual": False, "jump": False}
+    options = {
+        "order": 3,
+        "channels": (4, 4),
+        "pool": "max",
+        "norm": None,
+        "residual": False,
+        "jumping_knowledge": False,
+    }
     plain = classifier(**options).fit(graphs, labels).predict_proba(graphs)
     other = classifier(**{**options, **changed_option}).fit(graphs, labels).predict_proba(graphs)
     assert np.abs(plain - other).max() > 1e-6

@@ -11,7 +11,7 @@ from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
 from tests.estimator.small import classifier, leaves, stars_and_paths
 from tests.estimator.stored import changed
 
-SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "networks": 1, "verbose": False}
+SMALL = {"channels": (8, 8), "hidden": (8,), "max_epochs": 3, "n_estimators": 1, "verbose": False}
 """The usual recipe, but narrow, alone and soon over."""
 
 
@@ -103,9 +103,9 @@ def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path)
     assert model.encoding_.names[2:] == ("degree", "degree 1", "degree 2", "degree 3", "size")
     model.save(tmp_path / "model")
     assert np.array_equal(load(tmp_path / "model").predict_proba(graphs), model.predict_proba(graphs))
-    fewer = GraphClassifier(degree_knots=np.int64(2), **SMALL).fit(graphs, labels)
+    fewer = GraphClassifier(degree_bins=np.int64(2), **SMALL).fit(graphs, labels)
     assert fewer.encoding_.names[2:] == ("degree", "degree 1", "degree 3", "size")
-    for options, left in (({"degree_knots": 0}, ("degree", "size")), ({"degrees": False}, ("size",))):
+    for options, left in (({"degree_bins": 0}, ("degree", "size")), ({"degrees": False}, ("size",))):
         assert GraphRegressor(**options, **SMALL).fit(graphs, labels).encoding_.names[2:] == left
 
 
@@ -136,7 +136,10 @@ def test_smoothed_labels_make_probabilities_less_extreme():
     assert careful < 0.9
 
 
-@pytest.mark.parametrize("options", [{"pool": ("mean", "max", "sum")}, {"jump": True}, {"pool": ["sum"], "jump": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"pool": ("mean", "max", "sum")}, {"jumping_knowledge": True}, {"pool": ["sum"], "jumping_knowledge": True}],
+)
 def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp_path):
     graphs, labels = leaves()
     model = GraphClassifier(**options, **SMALL).fit(graphs, labels)
@@ -153,12 +156,12 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
         ({"pool": ()}, "pool must be one or several of 'max', 'mean', 'sum', not ()."),
         ({"pool": 3}, "pool must be one or several of 'max', 'mean', 'sum', not 3."),
         ({"residual": 1}, "residual must be True or False, not 1."),
-        ({"jump": "yes"}, "jump must be True or False, not 'yes'."),
-        ({"degree_knots": 1}, "degree_knots must be 0 or a whole number from 2 up, not 1."),
-        ({"degree_knots": True}, "degree_knots must be 0 or a whole number from 2 up, not True."),
-        ({"networks": 0}, "networks must be 'auto' or a whole number from 1 up, not 0."),
-        ({"networks": "all"}, "networks must be 'auto' or a whole number from 1 up, not 'all'."),
-        ({"networks": 2**64}, "networks must be at most 2**63 - 1; it is larger."),
+        ({"jumping_knowledge": "yes"}, "jumping_knowledge must be True or False, not 'yes'."),
+        ({"degree_bins": 1}, "degree_bins must be 0 or a whole number from 2 up, not 1."),
+        ({"degree_bins": True}, "degree_bins must be 0 or a whole number from 2 up, not True."),
+        ({"n_estimators": 0}, "n_estimators must be 'auto' or a whole number from 1 up, not 0."),
+        ({"n_estimators": "all"}, "n_estimators must be 'auto' or a whole number from 1 up, not 'all'."),
+        ({"n_estimators": 2**64}, "n_estimators must be at most 2**63 - 1; it is larger."),
         ({"sizes": None}, "sizes must be True or False, not None."),
         ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
         ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),

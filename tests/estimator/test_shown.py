@@ -31,7 +31,7 @@ def test_a_notebook_shows_options_and_what_was_learned(fitted):
         if isinstance(value, bool | int | float):
             assert f"{option} {value}" in words
     assert "Fitted" in words
-    for name in ("classes_", "history_", "kept_epoch_", "layout_", "net_"):
+    for name in ("classes_", "history_", "best_epoch_", "layout_", "net_"):
         assert f" {name} " in words
     assert not re.search(r"""(?:src|href)=["']http""", page)  # nothing is loaded from elsewhere
 
@@ -60,7 +60,7 @@ def test_the_learning_curve_is_the_history(make, score):
         for line, key in ((learned, name), (held_out, f"validation_{name}")):
             assert list(line.get_xdata()) == [0, 1, 2]
             assert list(line.get_ydata()) == [record[key] for record in model.history_]
-        assert list(kept.get_xdata()) == [model.kept_epoch_] * 2
+        assert list(kept.get_xdata()) == [model.best_epoch_] * 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         *("learned", "held out", "the epoch that was kept"),
     ]

@@ -119,7 +119,7 @@ def scripted(script, held=0.25, error=0.0, weights=None):
 )
 def test_training_stops_when_nothing_gets_better_and_keeps_the_last_epoch_that_was_as_good(script, kept, epochs):
     net, outcome = scripted(script)
-    assert (outcome.kept_epoch, len(outcome.history)) == (kept, epochs)
+    assert (outcome.best_epoch, len(outcome.history)) == (kept, epochs)
     assert int(net.seen) == kept
     assert not net.training
 
@@ -146,7 +146,7 @@ def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
 
 def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():
     net, outcome = scripted([0] * 9, held=0)
-    assert (outcome.kept_epoch, len(outcome.history), int(net.seen)) == (8, 9, 8)
+    assert (outcome.best_epoch, len(outcome.history), int(net.seen)) == (8, 9, 8)
     assert outcome.history[0]["validation_loss"] is None
 
 
@@ -195,9 +195,9 @@ def test_an_epoch_that_misses_none_of_a_few_labels_is_not_the_only_good_one():
 
 def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
     script = [5, 3, 3.4, 3.6, 4, 4, 4, 4, 4]
-    assert scripted(script, error=0.5)[1].kept_epoch == 2
-    assert scripted(script, error=0.7)[1].kept_epoch == 3
-    assert scripted(script)[1].kept_epoch == 1
+    assert scripted(script, error=0.5)[1].best_epoch == 2
+    assert scripted(script, error=0.7)[1].best_epoch == 3
+    assert scripted(script)[1].best_epoch == 1
 
 
 def test_what_judges_is_given_the_weights_of_what_is_held_out():
@@ -209,7 +209,7 @@ def test_what_judges_is_given_the_weights_of_what_is_held_out():
 def test_an_epoch_whose_answers_are_no_numbers_is_never_kept():
     nan = float("nan")
     net, outcome = scripted([5, 4, nan, nan, nan, nan, nan, nan, nan])
-    assert (outcome.kept_epoch, int(net.seen)) == (1, 1)
+    assert (outcome.best_epoch, int(net.seen)) == (1, 1)
     graphs, labels = leaves(40)
     model = classifier(max_epochs=6)
 
@@ -219,7 +219,7 @@ def test_an_epoch_whose_answers_are_no_numbers_is_never_kept():
                 next(fitted.net_.parameters()).fill_(nan)
 
     model.fit(graphs, labels, callback=spoil)
-    assert model.kept_epoch_ <= 2
+    assert model.best_epoch_ <= 2
     assert len(model.history_) == 3
 
 
@@ -237,7 +237,7 @@ def test_the_history_has_the_score_of_what_is_learned_and_of_what_is_held_out(ma
     others = generated.leaf_pairs(9, seed=1)
     # Weights that hardly move: what was scored while learning is what the model scores.
     model = make(learning_rate=1e-12, max_epochs=2).fit(graphs, labels, validation_data=others)
-    kept = model.history_[model.kept_epoch_]
+    kept = model.history_[model.best_epoch_]
     assert kept[name] == pytest.approx(model.score(graphs, labels), abs=1e-5)
     assert kept[f"validation_{name}"] == pytest.approx(model.score(*others), abs=1e-5)
     assert kept[name] != pytest.approx(kept[f"validation_{name}"], abs=1e-4)
@@ -266,7 +266,7 @@ def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold()
     by_misses = slow.fit(graphs[:20], labels[:20], validation_data=(graphs[20:], 1 - labels[20:]))
     for model in (by_loss, by_misses):
         assert len(model.history_) < 60
-        assert len(model.history_) == model.kept_epoch_ + 1 + 20
+        assert len(model.history_) == model.best_epoch_ + 1 + 20
 
 
 def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more_is_missed():
@@ -277,22 +277,22 @@ def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more
     model = classifier(**options).fit(graphs[:20], labels[:20], validation_data=(graphs[20:], wrong))
     losses = [record["validation_loss"] for record in model.history_]
     assert losses[-1] > 2 * min(losses)
-    assert model.kept_epoch_ == 39
+    assert model.best_epoch_ == 39
     assert model.score(graphs, labels) == 1
 
 
 def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):
     graphs, labels = leaves()
     quiet = classifier(verbose=False).fit(graphs, labels)
-    assert " of auto epochs" not in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).told_
+    assert " of auto epochs" not in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).fit_summary_
     assert capfd.readouterr() == ("", "")
     model = classifier(verbose=True).fit(graphs, labels)
-    assert capfd.readouterr() == ("", f"{model.told_}\n")
+    assert capfd.readouterr() == ("", f"{model.fit_summary_}\n")
     figures = r"loss \d\.\d{3} and accuracy [01]\.\d{3}"
     assert re.fullmatch(
-        rf"learned 2 classes from 24 graphs in \d+ s: 2 of 2 epochs, kept number {model.kept_epoch_} with {figures}, "
+        rf"learned 2 classes from 24 graphs in \d+ s: 2 of 2 epochs, kept number {model.best_epoch_} with {figures}, "
         rf"held out {figures}",
-        quiet.told_,
+        quiet.fit_summary_,
     )
 
 
@@ -302,7 +302,7 @@ def test_the_line_says_what_has_labels_and_leaves_out_what_there_is_not():
     assert re.fullmatch(
         r"learned numbers of nodes from 1 graph in \d+ s: 2 of 2 epochs, kept number 1 with "
         r"loss \d\.\d{3} and r2 -?\d+\.\d{3}",
-        model.told_,
+        model.fit_summary_,
     )
 
 

@@ -20,7 +20,7 @@ def test_what_is_given_is_measured_and_all_of_y_is_learned():
         assert one["validation_loss"] is not None
         assert other["validation_loss"] is None
     said = model.predict_proba(OTHERS)[np.arange(8), THEIRS]
-    assert model.history_[model.kept_epoch_]["validation_loss"] == pytest.approx(-np.log(said).mean(), abs=1e-5)
+    assert model.history_[model.best_epoch_]["validation_loss"] == pytest.approx(-np.log(said).mean(), abs=1e-5)
 
 
 @pytest.mark.parametrize("layout", ["padded", "sparse"])
@@ -36,7 +36,7 @@ def test_nodes_and_edges_of_the_same_graph_may_be_known_to_one_side_each(make, t
     model = make(target=target, layout=layout).fit([graph], [learned], validation_data=([graph], [asked]))
     measured = model.score([graph], [asked])
     name = "accuracy" if make is classifier else "r2"
-    assert model.history_[model.kept_epoch_][f"validation_{name}"] == pytest.approx(measured, abs=1e-4)
+    assert model.history_[model.best_epoch_][f"validation_{name}"] == pytest.approx(measured, abs=1e-4)
 
 
 def test_classes_weigh_as_much_there_as_where_they_are_learned():

@@ -83,7 +83,7 @@ def expected(layer, x, target, sizes):
         listed = torch.zeros(lengths, dtype=torch.float64).index_put(tuple(here), torch.ones(here.shape[1]).double())
         y = (
             _listed_definition(layer, dense, listed, graph)
-            if layer.normalize == "listed"
+            if layer.normalize == "stored"
             else by_definition(layer, dense, graph)
         )
         found.append(y.unsqueeze(0) if where is None else y[tuple(where)])

@@ -34,7 +34,7 @@ def test_an_empty_support_leaves_the_plan_as_it_is():
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n n n", "n n -> n n n"])
-@pytest.mark.parametrize("normalize", ["mean", "sum", "listed"])
+@pytest.mark.parametrize("normalize", ["mean", "sum", "stored"])
 def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatch):
     source, target = (side.split() for side in spec.split("->"))
     tuples = {2: [[0, 1, 2, 4], [1, 0, 3, 2]], 3: [[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]]}

@@ -24,7 +24,7 @@ HOW = {
     "orbit": {"basis": "orbit", "normalize": "sum"},
     "sum": {"normalize": "sum"},
     "mean": {"normalize": "mean"},
-    "listed": {"normalize": "listed"},
+    "stored": {"normalize": "stored"},
 }
 
 SPECS = [
@@ -172,7 +172,7 @@ def _as_function(spec, options):
     return function, [tensor.requires_grad_() for tensor in point]
 
 
-@pytest.mark.parametrize("how", ["mean", "listed"])
+@pytest.mark.parametrize("how", ["mean", "stored"])
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->", "u i -> i u", "n n n -> n"])
 def test_first_and_second_derivatives_are_those_of_finite_differences(spec, how):
     assert gradcheck(*_as_function(spec, HOW[how]))
@@ -227,7 +227,7 @@ def test_results_are_the_same_bit_for_bit_in_every_run():
 
 def test_what_was_kept_in_inference_mode_serves_training_as_well():
     x = sparse("some", ("n", "n"), {"n": 5}, 2, torch.Generator().manual_seed(0))
-    layer = EquivariantLinear("n n -> n n", 2, 2, normalize="listed", dtype=torch.float64)
+    layer = EquivariantLinear("n n -> n n", 2, 2, normalize="stored", dtype=torch.float64)
     with torch.inference_mode():
         before = layer(x).values
     values = x.values.clone().requires_grad_()

@@ -74,7 +74,7 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
     arguments = GraphClassifier().get_params()
     assert {*dict(cell.options), "random_state", "verbose"} == set(arguments)
     assert dict(cell.options) == {name: arguments[name] for name in dict(cell.options)}
-    apart = replace(cell, options={**dict(cell.options), "node_channels": "apart"})
+    apart = replace(cell, options={**dict(cell.options), "node_channels": "separate"})
     assert apart.key != cell.key
     assert MethodCell.from_json(apart.to_json()) == apart
     assert replace(cell, options={**dict(cell.options), "dropout": 0.7}).key != cell.key

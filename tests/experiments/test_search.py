@@ -41,8 +41,8 @@ def computed(monkeypatch):
             raise KeyboardInterrupt
         done.append(self.key)
         recipe = answers_of(self.recipe)
-        found = 0.5 + recipe["width"] / 200 + 0.01 * self.repeat - 0.1 * recipe["jump"]
-        return {"accuracy": found, "last": found, "kept_epoch": 1, "parameters": 1, "seconds": 1.0}
+        found = 0.5 + recipe["width"] / 200 + 0.01 * self.repeat - 0.1 * recipe["jumping_knowledge"]
+        return {"accuracy": found, "last": found, "best_epoch": 1, "parameters": 1, "seconds": 1.0}
 
     monkeypatch.setattr(SearchCell, "compute", compute)
     return done
@@ -126,10 +126,10 @@ def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     arguments = ["search", "--data", str(folder), "--out", str(tmp_path / "out"), "--repeats", "2"]
-    assert main([*arguments, "--question", "degree_knots"]) == 0
+    assert main([*arguments, "--question", "degree_bins"]) == 0
     assert main([*arguments, "--trials", "3"]) == 0
     assert [(plan.questions, plan.trials, plan.repeats) for plan in plans] == [
-        (("degree_knots",), None, 2),
+        (("degree_bins",), None, 2),
         (tuple(SPACE), 3, 2),
     ]
 

@@ -184,7 +184,7 @@ def block(draw):
     width, n_graphs, dtype = draw.width(), draw.randrange(1, 4), draw.dtype()
     dropout, training = draw.choice([0.0, 0.3]), draw.random() < 0.7
     net = bn.InvariantNet(
-        "n n", [width, width], 2, norm="batch", residual=draw.random() < 0.5, dropout=dropout, normalize="listed"
+        "n n", [width, width], 2, norm="batch", residual=draw.random() < 0.5, dropout=dropout, normalize="stored"
     )
     net = net.to(dtype).train(training)
     graphs = []

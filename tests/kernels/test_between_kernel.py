@@ -45,7 +45,7 @@ def block_of(channels, *, dropout=0.3, residual=True, dtype=torch.float64, **opt
     """The first block of a network, with factors, shifts and running statistics that are not those of the beginning."""
     torch.manual_seed(1)
     net = bn.InvariantNet(
-        "n n", [channels] * 3, 2, norm="batch", dropout=dropout, residual=residual, normalize="listed", **options
+        "n n", [channels] * 3, 2, norm="batch", dropout=dropout, residual=residual, normalize="stored", **options
     )
     block = net.blocks[0].to(dtype)
     with torch.no_grad():
@@ -226,9 +226,9 @@ def test_a_network_of_blocks_learns_the_same(monkeypatch):
             if not at_once:
                 patch.setattr(Block, "_is_usual", lambda self: False)
             torch.manual_seed(0)
-            options = {"norm": "batch", "dropout": 0.2, "residual": True, "normalize": "listed"}
+            options = {"norm": "batch", "dropout": 0.2, "residual": True, "normalize": "stored"}
             net = bn.InvariantNet(
-                "n n", [3, 8, 8, 8], 2, pool_over="listed", reduce=("mean", "max"), **options
+                "n n", [3, 8, 8, 8], 2, pool_over="stored", reduce=("mean", "max"), **options
             ).double()
             optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
             for _ in range(10):

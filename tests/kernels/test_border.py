@@ -96,7 +96,7 @@ def modules():
         "product": (2, bn.Product("n n, n n -> n n")),
         "equivariant network": (1, bn.EquivariantNet("n n -> n n", [3, 4, 4])),
         "invariant network": (1, bn.InvariantNet("n n", [3, 4], 2)),
-        "network with products": (1, bn.PPGNet("n n", [3, 4], 2, norm=None)),
+        "network with products": (1, bn.PPGN("n n", [3, 4], 2, norm=None)),
     }
 
 

@@ -179,7 +179,7 @@ def test_rows_of_zeros_are_passed_over_in_wide_layers(is_listed):
 
 
 @needs_kernels
-@pytest.mark.parametrize("normalize", ["mean", "sum", "listed"])
+@pytest.mark.parametrize("normalize", ["mean", "sum", "stored"])
 @pytest.mark.parametrize("shares", [(0, 1), (0.5, 0.5), (0.97, 0.97), (1, 0)], ids=str)
 def test_listed_rows_of_zeros_that_are_passed_over_change_nothing(shares, normalize, threads, monkeypatch):
     layer = randomise(bn.EquivariantLinear("n n -> n n", 40, 70, normalize=normalize, dtype=torch.float64))

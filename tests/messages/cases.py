@@ -288,7 +288,7 @@ EquivariantLinear("n n -> n n", 16, 32): basis must be one of 'diagram', 'orbit'
         OptionError,
         lambda: _edges(normalize=None),
         """\
-EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'listed', 'sum', not None.""",
+EquivariantLinear("n n -> n n", 16, 32): normalize must be one of 'mean', 'stored', 'sum', not None.""",
     ),
     Case(
         "an unknown reduction",

@@ -3,7 +3,7 @@
 import torch
 
 from bellnet import Padded, Sparse
-from bellnet.errors import NoTensorError, ShapeError, SizesError, SupportError, TensorError
+from bellnet.errors import NotATensorError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
 
@@ -96,7 +96,7 @@ Stay sparse: layers take a Sparse, and Encoding.encode, Loader and the estimator
     ),
     Case(
         "the mean of a Padded",
-        NoTensorError,
+        NotATensorError,
         lambda: _padded().mean(),
         """\
 A Padded is no tensor and has no 'mean'.
@@ -106,7 +106,7 @@ x.values is the tensor, with whatever stands in its padding.""",
     ),
     Case(
         "the largest entry of a Sparse",
-        NoTensorError,
+        NotATensorError,
         lambda: _sparse(0).amax(),
         """\
 A Sparse is no tensor and has no 'amax'.
@@ -116,7 +116,7 @@ x.values is the tensor of the listed values, those of all graphs in a row.""",
     ),
     Case(
         "an activation as a method",
-        NoTensorError,
+        NotATensorError,
         lambda: _padded().relu(),
         """\
 A Padded is no tensor and has no 'relu'.
@@ -125,7 +125,7 @@ x.values is the tensor, with whatever stands in its padding.""",
     ),
     Case(
         "a conversion by name",
-        NoTensorError,
+        NotATensorError,
         lambda: _sparse(0).double(),
         """\
 A Sparse is no tensor and has no 'double'.

@@ -149,7 +149,7 @@ layers.
         OptionError,
         lambda: Product("n n, n n -> n n", normalize="max"),
         """\
-Product("n n, n n -> n n"): normalize must be one of 'mean', 'listed', 'root', 'sum', not 'max'.""",
+Product("n n, n n -> n n"): normalize must be one of 'mean', 'stored', 'root', 'sum', not 'max'.""",
     ),
     Case(
         "factors with other channels",

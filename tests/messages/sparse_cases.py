@@ -634,6 +634,6 @@ Leave out hollow=True to use the maps that read this diagonal.""",
         OptionError,
         lambda: InvariantPool("n n", over="some"),
         """\
-InvariantPool("n n"): over must be one of 'all', 'listed', not 'some'.""",
+InvariantPool("n n"): over must be one of 'all', 'stored', not 'some'.""",
     ),
 ]

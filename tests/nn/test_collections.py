@@ -117,7 +117,7 @@ def _compare(found, wanted, graph, shape, several):
         assert_close(found[start : start + several[shape[0]][graph]], wanted)
 
 
-@pytest.mark.parametrize("nodes", ["plain", "row", "padded", "listed"])
+@pytest.mark.parametrize("nodes", ["plain", "row", "padded", "stored"])
 def test_gradients_of_mixed_layouts_are_those_of_dense_tensors(nodes):
     layer = layer_of(bn.Spec((("n", "n"), ("n",)), (("n", "n"), ("n",), ())))
     sizes = [3, 3] if nodes == "plain" else [3, 1]
@@ -401,7 +401,7 @@ def test_networks_of_several_tensors_are_equivariant(options):
     torch.manual_seed(0)
     net = bn.EquivariantNet("n n, n, -> n n, ", [(3, 2, 1), 4, (4, 4, 4), (2, 1)], **options).eval()
     bn.testing.assert_equivariant(net, "n n, n, -> n n, ")
-    invariant = bn.InvariantNet("u i, u", [(3, 2), 4, (4, 5)], 3, hidden=[6], jump=True, **options).eval()
+    invariant = bn.InvariantNet("u i, u", [(3, 2), 4, (4, 5)], 3, hidden=[6], jumping_knowledge=True, **options).eval()
     bn.testing.assert_invariant(invariant, "u i, u")
     assert invariant.pool.n_pooled((4, 5)) == 9
 

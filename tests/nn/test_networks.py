@@ -8,7 +8,7 @@ from torch import nn
 
 import bellnet as bn
 from bellnet.errors import OptionError
-from bellnet.testing import assert_equivariant, assert_invariant, assert_padding_changes_nothing
+from bellnet.testing import assert_equivariant, assert_invariant, assert_padding_invariant
 
 OPTIONS = [
     {},
@@ -56,15 +56,15 @@ def test_an_invariant_net_does_not_see_the_numbering_whatever_its_options(option
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "u i -> i"])
 def test_padding_changes_nothing_in_an_equivariant_net(spec, options):
     net = shaken(bn.EquivariantNet(spec, [2, 3, 3, 2], **options)).eval()
-    assert_padding_changes_nothing(net, spec, nan=True)
-    assert_padding_changes_nothing(net, spec, empty=True)
+    assert_padding_invariant(net, spec, nan=True)
+    assert_padding_invariant(net, spec, empty=True)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_padding_changes_nothing_in_an_invariant_net(options):
     net = shaken(bn.InvariantNet("n n", [2, 3, 3], 2, hidden=[4], **options)).eval()
-    assert_padding_changes_nothing(net, "n n ->", nan=True)
-    assert_padding_changes_nothing(net, "n n ->", empty=True)
+    assert_padding_invariant(net, "n n ->", nan=True)
+    assert_padding_invariant(net, "n n ->", empty=True)
 
 
 def test_the_default_is_the_network_of_the_paper():
@@ -259,7 +259,7 @@ def _as_tensors(shape, kind):
     return bn.Sparse(index, values, torch.tensor([3, 3, 4])), values
 
 
-@pytest.mark.parametrize("over", ["all", "listed"])
+@pytest.mark.parametrize("over", ["all", "stored"])
 @pytest.mark.parametrize("norm", [None, "batch"])
 @pytest.mark.parametrize(
     ("shape", "kind"), [("n n", "tensor"), ("n n", "padded"), ("n n", "sparse"), ("n n n", "tensor")]
@@ -284,7 +284,7 @@ def test_what_is_rectified_after_pooling_is_what_would_be_before(shape, kind, no
     [
         {"reduce": "mean"},
         {"reduce": ("max", "sum")},
-        {"jump": True},
+        {"jumping_knowledge": True},
         {"dropout": 0.1},
         {"activation": "tanh"},
         pytest.param({"activation": lambda: nn.ReLU(inplace=True)}, id="in place"),
@@ -302,7 +302,7 @@ def test_elsewhere_the_last_block_has_its_activation(options):
 
 
 def test_with_jumps_the_head_sees_what_every_layer_leaves():
-    net = bn.InvariantNet("n n", [2, 3, 4], 5, reduce=("mean", "max"), jump=True)
+    net = bn.InvariantNet("n n", [2, 3, 4], 5, reduce=("mean", "max"), jumping_knowledge=True)
     x = torch.randn(6, 5, 5, 2)
     first = net.blocks[0](x)
     pooled = torch.cat([net.pool(first), net.pool(net.blocks[1](first))], -1)

@@ -197,14 +197,14 @@ def test_a_product_of_sparse_lists_what_the_first_factor_does():
 
 def test_listed_means_divide_by_the_terms_of_which_both_factors_are_listed():
     x, y = _edges(), _edges(seed=1)
-    total, listed_mean = (bn.Product("n n, n n -> n n", normalize=one)(x, y).values for one in ("sum", "listed"))
+    total, listed_mean = (bn.Product("n n, n n -> n n", normalize=one)(x, y).values for one in ("sum", "stored"))
     a, b = ((one.to_dense() != 0).any(-1).double() for one in (x, y))
     n_terms = (a @ b)[tuple(x.index)]
     assert n_terms.min() == 0
     assert n_terms.max() > 1
     assert_close(listed_mean, total / n_terms.clamp(min=1).unsqueeze(-1))
     dense = x.to_dense(), y.to_dense()
-    means = (bn.Product("n n, n n -> n n", normalize=one)(*dense) for one in ("listed", "mean"))
+    means = (bn.Product("n n, n n -> n n", normalize=one)(*dense) for one in ("stored", "mean"))
     assert torch.equal(*means)
 
 

@@ -13,18 +13,20 @@ from bellnet.nn.products_net import ProductBlock
 
 def _net(**options):
     torch.manual_seed(0)
-    return bn.PPGNet("n n", [2, 6, 4], 3, hidden=[5], **options).eval().double()
+    return bn.PPGN("n n", [2, 6, 4], 3, hidden=[5], **options).eval().double()
 
 
-@pytest.mark.parametrize("options", [{}, {"norm": "graph", "jump": False}, {"norm": None, "reduce": ("max", "mean")}])
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": "graph", "jumping_knowledge": False}, {"norm": None, "reduce": ("max", "mean")}]
+)
 def test_renumbering_and_padding_change_nothing(options):
     net = _net(**options)
     bn.testing.assert_invariant(net, "n n")
-    bn.testing.assert_padding_changes_nothing(net, "n n ->", nan=True)
+    bn.testing.assert_padding_invariant(net, "n n ->", nan=True)
 
 
 def test_three_slots_are_multiplied_slice_by_slice():
-    net = bn.PPGNet("n n n", [1, 4], 2).eval().double()
+    net = bn.PPGN("n n n", [1, 4], 2).eval().double()
     assert net.blocks[0].product.plan.text == "adc,dbc->abc"
     bn.testing.assert_invariant(net, "n n n", sizes=4)
 
@@ -42,7 +44,7 @@ def _cycle(*lengths):
 def test_products_tell_a_hexagon_from_two_triangles_and_linear_layers_do_not():
     graphs = torch.stack([_cycle(6), _cycle(3, 3)])
     torch.manual_seed(0)
-    with_products = bn.PPGNet("n n", [1, 8, 8], 4, norm=None).double()
+    with_products = bn.PPGN("n n", [1, 8, 8], 4, norm=None).double()
     linear = bn.InvariantNet("n n", [1, 8, 8], 4).double()
     apart, together = ((net(graphs)[0] - net(graphs)[1]).abs().max() for net in (with_products, linear))
     assert apart > 1e-3
@@ -57,7 +59,7 @@ def test_a_sparse_batch_that_lists_every_pair_is_the_dense_one(norm):
 
 
 def test_a_sparse_batch_is_computed_on_what_it_lists():
-    net = _net(pool_over="listed")
+    net = _net(pool_over="stored")
     edges = bn.Sparse.from_dense(torch.cat([_cycle(3, 4), _cycle(7)], -1)).with_diagonal()
     seen = []
     for block in net.blocks:
@@ -69,7 +71,7 @@ def test_a_sparse_batch_is_computed_on_what_it_lists():
 @pytest.mark.parametrize("norm", ["batch", "graph"])
 def test_deep_networks_keep_the_second_moment_at_41_nodes(norm):
     torch.manual_seed(0)
-    net = bn.PPGNet("n n", [1] + [32] * 6, 2, norm=norm)
+    net = bn.PPGN("n n", [1] + [32] * 6, 2, norm=norm)
     nodes = torch.arange(41)
     graphs = []
     for skip in (2, 3, 5, 9):
@@ -88,17 +90,17 @@ def test_deep_networks_keep_the_second_moment_at_41_nodes(norm):
 
 
 def test_every_option_reaches_its_part():
-    net = bn.PPGNet(
+    net = bn.PPGN(
         "n n",
         [2, 6, 4],
         3,
         depth=3,
         reduce=("max", "sum"),
-        pool_over="listed",
+        pool_over="stored",
         activation="tanh",
         norm="channels",
         dropout=0.25,
-        jump=False,
+        jumping_knowledge=False,
         normalize="mean",
         contraction="ab,cb->ac",
     )
@@ -108,12 +110,12 @@ def test_every_option_reaches_its_part():
     assert [norm.over for norm in block.norms] == ["channels", "channels"]
     assert len(block.left) == 5
     assert isinstance(block.left[1].module, torch.nn.Tanh)
-    assert (net.pool.reduce, net.pool.over, block.dropout.p) == (("max", "sum"), "listed", 0.25)
+    assert (net.pool.reduce, net.pool.over, block.dropout.p) == (("max", "sum"), "stored", 0.25)
     assert net.head[0].in_features == 4 * 4
-    assert bn.PPGNet("n n", [2, 6, 4], 3).head[0].in_features == 2 * (6 + 4)
+    assert bn.PPGN("n n", [2, 6, 4], 3).head[0].in_features == 2 * (6 + 4)
 
 
-@pytest.mark.parametrize("normalize", ["mean", "listed", "root", "sum"])
+@pytest.mark.parametrize("normalize", ["mean", "stored", "root", "sum"])
 def test_the_first_layer_takes_means_whatever_products_are_divided_by_and_can_be_another(normalize):
     net = _net(normalize=normalize)
     assert {block.product.normalize for block in net.blocks} == {normalize}
@@ -127,7 +129,7 @@ def test_the_first_layer_takes_means_whatever_products_are_divided_by_and_can_be
 
 def test_networks_learn_and_are_copied(tmp_path):
     torch.manual_seed(0)
-    net = bn.PPGNet("n n", [1, 8, 8], 2, hidden=[8])
+    net = bn.PPGN("n n", [1, 8, 8], 2, hidden=[8])
     graphs, classes = torch.stack([_cycle(6), _cycle(3, 3)] * 2).float(), torch.tensor([0, 1, 0, 1])
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(40):
@@ -147,9 +149,9 @@ def test_bad_options_are_refused_by_name():
         ({"hidden": [0]}, r"hidden\[0\] must be a whole number"),
         ({"dropout": 1.0}, "dropout must be a probability below 1"),
     ):
-        with pytest.raises(OptionError, match=rf'PPGNet\("n n", \[1, 8\], 2\): {words}'):
-            bn.PPGNet("n n", [1, 8], 2, **options)
+        with pytest.raises(OptionError, match=rf'PPGN\("n n", \[1, 8\], 2\): {words}'):
+            bn.PPGN("n n", [1, 8], 2, **options)
     with pytest.raises(OptionError, match="channels must have at least 2 entries"):
-        bn.PPGNet("n n", [1], 2)
+        bn.PPGN("n n", [1], 2)
     with pytest.raises(SpecError, match='Which slots of "u i, u i -> u i" hold one node'):
-        bn.PPGNet("u i", [1, 8], 2)
+        bn.PPGN("u i", [1, 8], 2)

@@ -34,7 +34,7 @@ def test_pooling_over_all_tuples_is_that_of_the_dense_tensor(shape, kind, reduce
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 def test_pooling_over_listed_tuples_sees_no_others(reduce):
     x = bn.Sparse(torch.tensor([[0, 0, 2], [1, 0, 1]]), torch.tensor([[-3.0], [-7.0], [-1.0]]), 4)
-    found = bn.InvariantPool("n n", reduce, over="listed")(x).tolist()
+    found = bn.InvariantPool("n n", reduce, over="stored")(x).tolist()
     assert found == {"max": [-7, -1], "sum": [-7, -4], "mean": [-7, -2]}[reduce]
     over_all = bn.InvariantPool("n n", "max")(x).tolist()
     assert over_all == [0, 0]
@@ -93,13 +93,13 @@ def test_networks_on_all_tuples_are_those_on_the_dense_tensor(options):
         assert_close(net(x).to_padded().values, net(x.to_padded()).values)
     invariant = bn.InvariantNet("n n", [2, 4, 4], 3, hidden=[5], **options).double()
     assert_close(invariant(x), invariant(x.to_padded()))
-    listed = bn.InvariantNet("n n", [2, 4, 4], 3, pool_over="listed", **options).double()
+    listed = bn.InvariantNet("n n", [2, 4, 4], 3, pool_over="stored", **options).double()
     assert_close(listed(x), listed(x.to_padded()))
 
 
 def test_a_network_treats_the_graphs_of_a_batch_as_it_treats_them_one_by_one():
     x = _random("n n")
-    net = bn.EquivariantNet("n n -> n", [2, 4, 3], normalize="listed").double()
+    net = bn.EquivariantNet("n n -> n", [2, 4, 3], normalize="stored").double()
     together = net(x).unpack()
     for one, graph in zip(together, x.unpack(), strict=True):
         assert_close(one.values, net(graph).values)
@@ -107,7 +107,7 @@ def test_a_network_treats_the_graphs_of_a_batch_as_it_treats_them_one_by_one():
     assert_close(invariant(x), torch.stack([invariant(graph) for graph in x.unpack()]))
 
 
-@pytest.mark.parametrize("normalize", ["mean", "listed", "sum"])
+@pytest.mark.parametrize("normalize", ["mean", "stored", "sum"])
 def test_relabelling_the_nodes_commutes_with_a_network(normalize):
     x = _random("n n", "some", {"n": 7})
     order = torch.randperm(7)
@@ -117,13 +117,13 @@ def test_relabelling_the_nodes_commutes_with_a_network(normalize):
 
 
 def test_listed_means_are_means_for_tensors_and_padded():
-    listed = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, normalize="listed", dtype=torch.float64))
+    listed = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, normalize="stored", dtype=torch.float64))
     mean = randomise(bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64))
     padded = _random("n n", "full").to_padded()
     assert_close(listed(padded).values, mean(padded).values)
     x = torch.randn(5, 5, 2, dtype=torch.float64)
     assert_close(listed(x), mean(x))
-    assert 'normalize="listed"' in repr(listed)
+    assert 'normalize="stored"' in repr(listed)
 
 
 @pytest.mark.parametrize("spec", ["n -> n n", "n n -> n n", "-> n n", "-> n"])
@@ -186,7 +186,7 @@ def test_declared_inputs_are_checked_where_that_is_asked_for():
 
 def test_a_layer_trained_on_dense_tensors_serves_listed_tuples_with_the_same_weights():
     layer = bn.EquivariantLinear("n n -> n n", 2, 3)
-    again = bn.EquivariantLinear("n n -> n n", 2, 3, normalize="listed")
+    again = bn.EquivariantLinear("n n -> n n", 2, 3, normalize="stored")
     again.load_state_dict(layer.state_dict())
     assert_close(again.weight, layer.weight)
 
@@ -194,7 +194,7 @@ def test_a_layer_trained_on_dense_tensors_serves_listed_tuples_with_the_same_wei
 def test_half_precision_sums_do_not_overflow():
     n = 300
     x = bn.Sparse.from_dense(torch.full((n, n, 1), 1000.0), "n n").to(torch.float16)
-    layer = bn.EquivariantLinear("n n -> n n", 1, 1, normalize="listed", dtype=torch.float16)
+    layer = bn.EquivariantLinear("n n -> n n", 1, 1, normalize="stored", dtype=torch.float16)
     with torch.no_grad():
         layer.weight.fill_(0.01)
     assert layer(x).values.isfinite().all()
@@ -207,7 +207,7 @@ def test_pooling_in_half_precision_counts_tuples_exactly(dtype, reduce):
     x = bn.Sparse.from_dense(-torch.rand(n, n, 1, generator=torch.Generator().manual_seed(0)) - 0.5).to(dtype)
     almost = bn.Sparse(x.index[:, 1:-1], x.values[1:-1], n)
     for sparse_one in (x, almost, bn.Sparse.pack([x, almost])):
-        for over in ("all", "listed"):
+        for over in ("all", "stored"):
             came = bn.InvariantPool("n n", reduce, over=over)(sparse_one)
             wanted = bn.InvariantPool("n n", reduce, over=over)(sparse_one.to(torch.float32)).to(dtype)
             assert_close(came, wanted, rtol=2e-2, atol=0)

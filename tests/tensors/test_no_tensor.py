@@ -8,8 +8,8 @@ import torch
 from torch.utils import _pytree as trees
 
 from bellnet import Padded, Sparse
-from bellnet.errors import NoTensorError
-from bellnet.tensors.no_tensor import CONVERSIONS, OVER_ENTRIES
+from bellnet.errors import NotATensorError
+from bellnet.tensors.not_a_tensor import CONVERSIONS, OVER_ENTRIES
 
 
 def padded():
@@ -28,7 +28,7 @@ def test_every_public_name_of_tensors_is_there_or_answered_with_the_way_out(make
     x = make()
     lacking = [name for name in dir(torch.Tensor) if not name.startswith("_") and not hasattr(x, name)]
     for name in lacking:
-        with pytest.raises(NoTensorError, match=rf"A {type(x).__name__} is no tensor and has no '{name}'\.\n."):
+        with pytest.raises(NotATensorError, match=rf"A {type(x).__name__} is no tensor and has no '{name}'\.\n."):
             getattr(x, name)
     assert OVER_ENTRIES | {*CONVERSIONS, "view", "ndim"} <= set(lacking)
 
@@ -39,9 +39,9 @@ def test_what_is_derived_from_them_is_answered_alike(make):
     derived = type("Own", (type(x),), {})
     own = object.__new__(derived)
     assert not hasattr(own, "mean")
-    with pytest.raises(NoTensorError) as caught:
+    with pytest.raises(NotATensorError) as caught:
         own.relu  # noqa: B018
-    with pytest.raises(NoTensorError) as expected:
+    with pytest.raises(NotATensorError) as expected:
         x.relu  # noqa: B018
     assert str(caught.value) == str(expected.value).replace(f"A {type(x).__name__} ", "A Own ")
 

@@ -63,8 +63,8 @@ def test_unknown_channels_are_asked_for():
         'assert_equivariant(module, "n -> n"): ReLU() has no attribute in_channels, so its inputs cannot be made up.\n'
         "Pass in_channels=..., the number of channels it takes."
     )
-    text = message(errors.OptionError, testing.assert_padding_changes_nothing, len, "n -> n")
-    assert text.startswith('assert_padding_changes_nothing(module, "n -> n"): len has no attribute in_channels')
+    text = message(errors.OptionError, testing.assert_padding_invariant, len, "n -> n")
+    assert text.startswith('assert_padding_invariant(module, "n -> n"): len has no attribute in_channels')
 
 
 def test_an_output_of_the_wrong_shape_is_shown():
@@ -111,7 +111,7 @@ def test_an_invariant_module_has_no_target(spec):
 
 def test_a_module_that_sees_padding_is_told_what_and_where():
     lines = message(
-        errors.EquivarianceError, testing.assert_padding_changes_nothing, faults.MeanCountsPadding(), "n ->", seed=2
+        errors.EquivarianceError, testing.assert_padding_invariant, faults.MeanCountsPadding(), "n ->", seed=2
     ).splitlines()
     assert lines[0] == 'MeanCountsPadding() sees the padding as "n ->".'
     assert lines[2] == "    what                 the output of graph 0"
@@ -123,14 +123,14 @@ def test_a_module_that_sees_padding_is_told_what_and_where():
 
 
 def test_values_outside_are_told_to_be_zero():
-    check, module = testing.assert_padding_changes_nothing, faults.LeavesGarbageOutside()
+    check, module = testing.assert_padding_invariant, faults.LeavesGarbageOutside()
     text = message(errors.EquivarianceError, check, module, "n n -> n")
     assert "what                 the output outside the true sizes" in text
     assert "in the padded batch  1\n    expected             0" in text
 
 
 def test_sizes_that_do_not_fit_are_shown():
-    check, module = testing.assert_padding_changes_nothing, faults.ForgetsSizes()
+    check, module = testing.assert_padding_invariant, faults.ForgetsSizes()
     text = message(errors.SizesError, check, module, "n n -> n")
     assert text == (
         "ForgetsSizes returned a Padded whose sizes of node set 'n' are [4, 2, 5], but the graphs have [4, 1, 3]."
@@ -144,7 +144,7 @@ def test_sizes_that_do_not_fit_are_shown():
 
 
 def test_padded_outputs_of_the_wrong_kind_or_shape_are_refused():
-    check = testing.assert_padding_changes_nothing
+    check = testing.assert_padding_invariant
     text = message(errors.TensorError, check, lambda x: [x], "n -> n", in_channels=1)
     assert text.startswith("<lambda> returned a list for a tensor, but the check compares tensors.")
     text = message(errors.TensorError, check, lambda x: 1 if isinstance(x, Padded) else x, "n -> n", in_channels=1)

@@ -13,14 +13,14 @@ SPECS = ["n n -> n n", "n -> n", "n n ->", "n n n -> n", "n -> n n", "u i -> i u
 @pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"normalize": "sum", "basis": "orbit"}])
 def test_layers_pass_with_any_garbage(spec, options, nan):
     layer = EquivariantLinear(spec, 2, 3, **options)
-    testing.assert_padding_changes_nothing(layer, spec, nan=nan, empty=True, dtype=torch.float64)
+    testing.assert_padding_invariant(layer, spec, nan=nan, empty=True, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("spec", ["n n, n -> n n, n", "u i, u, -> i, u i,", "n -> n n, n", "n n, n ->", "u, i -> u i"])
 def test_layers_between_several_tensors_pass_with_any_garbage(spec, nan):
     layer = EquivariantLinear(spec, 2, 3)
-    testing.assert_padding_changes_nothing(layer, spec, nan=nan, empty=True, dtype=torch.float64)
+    testing.assert_padding_invariant(layer, spec, nan=nan, empty=True, dtype=torch.float64)
 
 
 def test_planted_faults_of_one_of_several_tensors_are_found_and_named():
@@ -34,7 +34,7 @@ def test_planted_faults_of_one_of_several_tensors_are_found_and_named():
         return edges, nodes + x[1].mean(1, keepdim=True)
 
     with pytest.raises(errors.EquivarianceError, match=r"the output\[1\] of graph 0"):
-        testing.assert_padding_changes_nothing(mean_counts_padding, "n n, n -> n n, n", in_channels=(2, 1))
+        testing.assert_padding_invariant(mean_counts_padding, "n n, n -> n n, n", in_channels=(2, 1))
 
     def leaves_garbage_outside(x):
         edges, nodes = layer(x)
@@ -44,7 +44,7 @@ def test_planted_faults_of_one_of_several_tensors_are_found_and_named():
         return edges, nodes
 
     with pytest.raises(errors.EquivarianceError, match=r"the output\[1\] outside the true sizes"):
-        testing.assert_padding_changes_nothing(leaves_garbage_outside, "n n, n -> n n, n", in_channels=(2, 1))
+        testing.assert_padding_invariant(leaves_garbage_outside, "n n, n -> n n, n", in_channels=(2, 1))
 
 
 def test_the_gradient_of_one_of_several_tensors_is_named():
@@ -64,13 +64,13 @@ def test_the_gradient_of_one_of_several_tensors_is_named():
         return edges, Sees.apply(nodes)
 
     with pytest.raises(errors.EquivarianceError, match=r"the gradient at x\[1\] of graph 0"):
-        testing.assert_padding_changes_nothing(module, "n n, n -> n n, n", in_channels=(2, 1), zero_outside=False)
+        testing.assert_padding_invariant(module, "n n, n -> n n, n", in_channels=(2, 1), zero_outside=False)
 
 
 @pytest.mark.parametrize("found", [lambda x: x[0], lambda x: (*x, x[0])], ids=["one", "three"])
 def test_other_than_the_several_tensors_of_the_spec_is_refused(found):
     with pytest.raises(errors.TensorError, match="returns the 2 tensors, or Padded, as a tuple, to check"):
-        testing.assert_padding_changes_nothing(found, "n n, n -> n n, n", in_channels=1)
+        testing.assert_padding_invariant(found, "n n, n -> n n, n", in_channels=1)
 
 
 @pytest.mark.parametrize("nan", [False, True])
@@ -78,7 +78,7 @@ def test_other_than_the_several_tensors_of_the_spec_is_refused(found):
 @pytest.mark.parametrize("shape", ["n", "n n", "u i", "n n n"])
 def test_pooling_passes_with_any_garbage(shape, reduce, nan):
     pool = InvariantPool(shape, reduce)
-    testing.assert_padding_changes_nothing(pool, f"{shape} ->", in_channels=2, nan=nan, empty=True)
+    testing.assert_padding_invariant(pool, f"{shape} ->", in_channels=2, nan=nan, empty=True)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -95,7 +95,7 @@ def test_pooling_passes_with_any_garbage(shape, reduce, nan):
 )
 def test_planted_faults_are_found_from_any_seed(module, spec, seed):
     with pytest.raises(errors.EquivarianceError):
-        testing.assert_padding_changes_nothing(module, spec, seed=seed)
+        testing.assert_padding_invariant(module, spec, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -108,30 +108,30 @@ def test_planted_faults_are_found_from_any_seed(module, spec, seed):
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
 )
 def test_planted_faults_of_the_gradient_alone_are_found(module, words):
-    testing.assert_padding_changes_nothing(module, "n n -> n", gradients=False)
+    testing.assert_padding_invariant(module, "n n -> n", gradients=False)
     with pytest.raises(errors.EquivarianceError) as caught:
-        testing.assert_padding_changes_nothing(module, "n n -> n")
+        testing.assert_padding_invariant(module, "n n -> n")
     assert words in str(caught.value)
 
 
 def test_gradients_are_compared_even_where_they_are_switched_off():
     with torch.no_grad(), pytest.raises(errors.EquivarianceError):
-        testing.assert_padding_changes_nothing(faults.WrongGradient(), "n n -> n")
+        testing.assert_padding_invariant(faults.WrongGradient(), "n n -> n")
 
 
 def test_nan_finds_masks_that_multiply():
-    testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->")
+    testing.assert_padding_invariant(faults.MeanByMask(), "n ->")
     with pytest.raises(errors.EquivarianceError, match="not finite"):
-        testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->", nan=True)
+        testing.assert_padding_invariant(faults.MeanByMask(), "n ->", nan=True)
 
 
 def test_an_empty_graph_finds_means_over_nothing():
     with pytest.raises(errors.EquivarianceError, match="graph 3"):
-        testing.assert_padding_changes_nothing(faults.MeanByMask(), "n ->", empty=True)
+        testing.assert_padding_invariant(faults.MeanByMask(), "n ->", empty=True)
 
 
 def test_values_outside_may_be_allowed():
-    testing.assert_padding_changes_nothing(faults.LeavesGarbageOutside(), "n n -> n", zero_outside=False)
+    testing.assert_padding_invariant(faults.LeavesGarbageOutside(), "n n -> n", zero_outside=False)
 
 
 def test_an_output_handed_back_as_a_plain_tensor_is_compared_inside():
@@ -141,16 +141,16 @@ def test_an_output_handed_back_as_a_plain_tensor_is_compared_inside():
         y = layer(x)
         return y.values + 1 if isinstance(y, Padded) else y + 1
 
-    testing.assert_padding_changes_nothing(values, "n n -> n", in_channels=2)
+    testing.assert_padding_invariant(values, "n n -> n", in_channels=2)
 
 
 def test_a_module_without_gradients_is_compared_by_its_output():
-    testing.assert_padding_changes_nothing(lambda x: InvariantPool("n")(x).detach(), "n ->", in_channels=2)
+    testing.assert_padding_invariant(lambda x: InvariantPool("n")(x).detach(), "n ->", in_channels=2)
 
 
 @pytest.mark.parametrize("sizes", [[3], [1, 1], [0, 2], {"u": [2, 3], "i": [1, 4]}])
 def test_sizes_can_be_chosen(sizes):
-    testing.assert_padding_changes_nothing(EquivariantLinear("u i -> u", 2, 2), "u i -> u", sizes=sizes)
+    testing.assert_padding_invariant(EquivariantLinear("u i -> u", 2, 2), "u i -> u", sizes=sizes)
 
 
 def test_batch_norm_over_padded_values_is_found():
@@ -165,5 +165,5 @@ def test_batch_norm_over_padded_values_is_found():
             return self.norm(self.layer(x).mT).mT
 
     with pytest.raises(errors.EquivarianceError, match="holds BatchNorm1d"):
-        testing.assert_padding_changes_nothing(Normed(), "n -> n", sizes=[3, 2])
-    testing.assert_padding_changes_nothing(Normed().eval(), "n -> n", sizes=[3, 2], zero_outside=False)
+        testing.assert_padding_invariant(Normed(), "n -> n", sizes=[3, 2])
+    testing.assert_padding_invariant(Normed().eval(), "n -> n", sizes=[3, 2], zero_outside=False)

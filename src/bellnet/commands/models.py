@@ -33,7 +33,7 @@ def _declare_fit(parser: argparse.ArgumentParser) -> None:
         "--order", type=int, choices=(2, 3), help="3: a network over triples of nodes (default 2, pairs)"
     )
     parser.add_argument(
-        "--networks", metavar="N", type=count, help="how many networks answer together (default: 3, of much data 1)"
+        "--n-estimators", metavar="N", type=count, help="how many networks answer together (default: 3, of much data 1)"
     )
     parser.add_argument("--epochs", metavar="N", type=count, help="the most epochs")
     parser.add_argument("--rate", metavar="R", type=positive, help="the learning rate")
@@ -67,7 +67,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     asked = {"max_epochs": arguments.epochs, "learning_rate": arguments.rate, "batch_size": arguments.batch}
     asked |= {
         "order": arguments.order,
-        "networks": arguments.networks,
+        "n_estimators": arguments.n_estimators,
         "layout": arguments.layout,
         "max_gigabytes": arguments.max_gigabytes,
         "device": arguments.device,
@@ -84,13 +84,13 @@ def _run_fit(arguments: argparse.Namespace) -> int:
         complain("\nStopped. Nothing was written.")
         return INTERRUPTED
     model.save(arguments.out)
-    kept = model.history_[model.kept_epoch_]
+    kept = model.history_[model.best_epoch_]
     about = {
         "data": str(given.path),
         "graphs": len(given.graphs),
         "classes": None if arguments.regression else model.classes_.tolist(),
         "epochs": len(model.history_),
-        "kept_epoch": model.kept_epoch_,
+        "best_epoch": model.best_epoch_,
         **{name: value for name, value in kept.items() if name != "epoch"},
         "seconds": round(time.perf_counter() - start, 1),
         "model": str(arguments.out),
@@ -99,7 +99,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
         print(json.dumps(about, indent=2))
         return OK
     if arguments.silent:  # or the fit has said it
-        print(model.told_)
+        print(model.fit_summary_)
     print(f"wrote {harmless(arguments.out)}")
     return OK
 

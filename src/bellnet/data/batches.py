@@ -58,7 +58,7 @@ def to_padded(
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
-        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "apart" for two, over
+        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "separate" for two, over
             pairs of nodes and over nodes.
         dtype: The type of the values.
         device: Where the values are.
@@ -122,7 +122,7 @@ def to_sparse(
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
-        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "apart" for two, over
+        node_channels: "diagonal" for one tensor, with what is said of nodes on its diagonal; "separate" for two, over
             pairs of nodes and over nodes.
         dtype: The type of the values.
         device: Where the values are.
@@ -135,7 +135,7 @@ def to_sparse(
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_sparse([path, edge])
     Sparse("n n", 11 tuples, 1 channel, sizes=tensor([3, 2]))
-    >>> to_sparse([path, edge], node_channels="apart", degrees=True)
+    >>> to_sparse([path, edge], node_channels="separate", degrees=True)
     (Sparse("n n", 6 tuples, 1 channel, sizes=tensor([3, 2])), Sparse("n", 5 tuples, 1 channel, sizes=tensor([3, 2])))
     """
     known = read("to_sparse(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))

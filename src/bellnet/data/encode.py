@@ -29,7 +29,7 @@ from bellnet.tensors import Padded, Sparse
 from bellnet.tensors.room import check_room_for
 
 LAYOUTS = ("padded", "sparse")
-NODE_CHANNELS = ("diagonal", "apart")
+NODE_CHANNELS = ("diagonal", "separate")
 Encoded = Padded | Sparse | tuple[Padded, Padded] | tuple[Sparse, Sparse]
 """Graphs as one tensor over pairs of nodes, or as two: pairs, and nodes."""
 
@@ -59,7 +59,7 @@ class Encoding:
             none.
         sizes: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit: then there
             is a channel with log(1 + n), less the mean and divided by the deviation, on the whole diagonal.
-        degree_knots: Ascending degrees, at least two or none, each of which becomes a channel: 1 on the diagonal where
+        degree_bins: Ascending degrees, at least two or none, each of which becomes a channel: 1 on the diagonal where
             a node has that degree. A degree between two knots is shared by them, on a straight line of log(1 + degree);
             one outside of all belongs to the outermost.
     """
@@ -74,7 +74,7 @@ class Encoding:
     edge_labels: Labels = ()
     columns: Columns = NO_COLUMNS
     sizes: tuple[float, float] | None = None
-    degree_knots: tuple[float, ...] = ()
+    degree_bins: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -97,7 +97,7 @@ class Encoding:
         label: Given = None,
         edge_label: Given = None,
         sizes: bool = False,
-        degree_knots: int = 0,
+        degree_bins: int = 0,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
 
@@ -116,7 +116,7 @@ class Encoding:
             label: Likewise of the node labels.
             edge_label: Likewise of the edge labels.
             sizes: Whether the number of nodes of a graph becomes a channel.
-            degree_knots: 0, or how many degrees, at least two, become channels of their own: all that occur if they
+            degree_bins: 0, or how many degrees, at least two, become channels of their own: all that occur if they
                 are no more than so many, else quantiles.
 
         >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
@@ -124,9 +124,9 @@ class Encoding:
         ('adjacency', 'label 6', 'label 8')
         """
         names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
-        if not is_number_of_knots(degree_knots):
+        if not is_number_of_knots(degree_bins):
             raise OptionError(
-                f"Encoding.fit(graphs): degree_knots must be 0 or a whole number from 2 up, not {degree_knots!r}."
+                f"Encoding.fit(graphs): degree_bins must be 0 or a whole number from 2 up, not {degree_bins!r}."
             )
         known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
@@ -146,7 +146,7 @@ class Encoding:
             adjacency_in_labels=adjacency_in_labels,
             degrees=scale_of(log_degrees(known)) if degrees else None,
             sizes=scale_of(log_sizes(known)) if sizes else None,
-            degree_knots=knots_of(known, int(degree_knots)) if degree_knots else (),
+            degree_bins=knots_of(known, int(degree_bins)) if degree_bins else (),
             columns=Columns(
                 **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
                 texts=tuple(pair for pair in columns.texts if pair[0] in numbers),
@@ -186,7 +186,7 @@ class Encoding:
             *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
             *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
-            *(f"degree {int(knot) if knot == int(knot) else knot}" for knot in self.degree_knots),
+            *(f"degree {int(knot) if knot == int(knot) else knot}" for knot in self.degree_bins),
             *(("size",) if self.sizes else ()),
         )
 
@@ -214,7 +214,7 @@ class Encoding:
     @property
     def n_of_nodes(self) -> int:
         """The number of channels that say something of nodes: on the diagonal of pairs, or apart."""
-        of_degrees = bool(self.degrees) + len(self.degree_knots)
+        of_degrees = bool(self.degrees) + len(self.degree_bins)
         return count(self.node_labels) + self.node_features + of_degrees + bool(self.sizes)
 
     @overload
@@ -276,7 +276,7 @@ class Encoding:
             graphs: Graphs of any kind that `as_graph` takes.
             layout: "padded" for a `Padded` of shape (graphs, n, n, channels), n being the size of the largest;
                 "sparse" for a `Sparse` that lists the edges and, for every node v, (v, v).
-            node_channels: Where the channels of nodes stand: on the "diagonal", or "apart". Apart there are two tensors
+            node_channels: Where the channels of nodes are: on the "diagonal", or "separate". Then there are two tensors
                 of the same layout, for "n n, n": over pairs with `n_of_pairs` channels (of a `Sparse` the edges alone
                 are listed), and over nodes with `n_of_nodes`.
             dtype: The type of the values.
@@ -291,7 +291,7 @@ class Encoding:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
             as_fitted.check_usable(self, graph, number)
-        is_apart = node_channels == "apart"
+        is_apart = node_channels == "separate"
         n_channels = self.n_of_pairs if is_apart else self.channels
         if layout == "padded":
             longest = max(graph.n for graph in known)
@@ -309,17 +309,17 @@ class Encoding:
     def check_node_channels(self, call: str, node_channels: object) -> None:
         """Refuse a place for the channels of nodes that is none, or that they cannot stand in."""
         if not isinstance(node_channels, str) or node_channels not in NODE_CHANNELS:
-            raise OptionError(f"{call}: node_channels must be 'diagonal' or 'apart', not {node_channels!r}.")
+            raise OptionError(f"{call}: node_channels must be 'diagonal' or 'separate', not {node_channels!r}.")
         if node_channels == "diagonal":
             return
         if self.adjacency_in_labels:
             raise OptionError(
                 f"{call}: adjacency_in_labels adds values of pairs to channels of nodes, which cannot be with "
-                "node_channels='apart'; leave out one of them."
+                "node_channels='separate'; leave out one of them."
             )
         if not self.n_of_nodes:
             raise OptionError(
-                f"{call}: node_channels='apart' needs channels of nodes, but here nothing is said of nodes: they have "
+                f"{call}: node_channels='separate' needs channels of nodes, but these nodes have "
                 "neither labels nor features.\nLeave it out, or add degrees=True or sizes=True."
             )
 

@@ -44,10 +44,10 @@ def check_fields(encoding: "Encoding") -> None:
             raise OptionError(
                 f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {as_written(scale)}."
             )
-    if not _is_knots(encoding.degree_knots):
+    if not _is_knots(encoding.degree_bins):
         raise OptionError(
-            "Encoding: degree_knots must be a tuple of ascending numbers from 0 up, at least two or none, not "
-            f"{as_written(encoding.degree_knots)}."
+            "Encoding: degree_bins must be a tuple of ascending numbers from 0 up, at least two or none, not "
+            f"{as_written(encoding.degree_bins)}."
         )
     _check_columns(encoding)
 

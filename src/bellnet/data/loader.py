@@ -32,7 +32,7 @@ class Loader:
 
     Iterating gives tuples: the batch, a `Padded` or a `Sparse` (or two, see `node_channels`), its labels (None without
     labels), and the places of its graphs in `graphs`. A few batches, mostly of very large graphs, have fewer graphs
-    than `batch_size`: see `max_waste`.
+    than `batch_size`: see `max_padding`.
 
     Args:
         graphs: Graphs of any kind that `as_graph` takes.
@@ -41,11 +41,11 @@ class Loader:
         batch_size: The largest number of graphs in a batch.
         encoding: How graphs become channels; fitted to these graphs if None.
         layout: What a batch is: "padded" or "sparse", see `Encoding.encode`.
-        node_channels: Where what is said of nodes stands: on the "diagonal", or "apart", so that a batch is a tuple of
+        node_channels: Where the channels of nodes are: on the "diagonal", or "separate", so that a batch is a tuple of
             two tensors, over pairs of nodes and over nodes; see there.
         shuffle: Whether the order is random. If not, batches run from small graphs to large ones.
         seed: Where the random numbers come from.
-        max_waste: A batch of which a larger part would be padding is cut in two where that saves most.
+        max_padding: A batch of which a larger part would be padding is cut in two where that saves most.
         max_entries: The largest number of entries (graphs * n * n, or listed tuples) of a batch, for graphs so large
             that `batch_size` of them do not fit into memory. A graph that is larger by itself comes alone.
         cache_bytes: Encoded graphs are kept if all of them take at most so much memory.
@@ -77,7 +77,7 @@ class Loader:
         node_channels: str = "diagonal",
         shuffle: bool = True,
         seed: int = 0,
-        max_waste: float = 0.35,
+        max_padding: float = 0.35,
         max_entries: int | None = None,
         cache_bytes: int = 2**30,
         dtype: torch.dtype = torch.float32,
@@ -90,8 +90,8 @@ class Loader:
         for name, value in (("batch_size", batch_size), ("max_entries", max_entries)):
             if (type(value) is not int or value < 1) and not (name == "max_entries" and value is None):
                 raise OptionError(f"Loader: {name} must be a whole number from 1 up, not {value!r}.")
-        if not 0 <= max_waste <= 1:
-            raise OptionError(f"Loader: max_waste must be a part, from 0 to 1, not {max_waste!r}.")
+        if not 0 <= max_padding <= 1:
+            raise OptionError(f"Loader: max_padding must be a part, from 0 to 1, not {max_padding!r}.")
         if layout not in LAYOUTS:
             raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
         names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
@@ -107,7 +107,7 @@ class Loader:
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
-        self.max_waste = max_waste
+        self.max_padding = max_padding
         self.max_entries = max_entries
         self.dtype = dtype
         self.device = device
@@ -174,7 +174,7 @@ class Loader:
         entries = [self._entries[place] for place in batch]
         count, held = len(batch), self._held(entries)
         is_large = self.max_entries is not None and held > self.max_entries
-        if count == 1 or (sum(entries) >= (1 - self.max_waste) * held and not is_large):
+        if count == 1 or (sum(entries) >= (1 - self.max_padding) * held and not is_large):
             return [batch]
         # How much less the smaller ones need when they are padded to the largest of them only.
         saved = [smaller * (entries[-1] - entries[smaller - 1]) for smaller in range(1, count)]
@@ -184,7 +184,7 @@ class Loader:
     def _numbers(self, graph: Graph) -> int:
         """How many numbers an encoded graph has."""
         pairs = graph.n**2 if self.layout == "padded" else graph.n_edges
-        if self.node_channels == "apart":
+        if self.node_channels == "separate":
             return pairs * self.encoding.n_of_pairs + graph.n * self.encoding.n_of_nodes
         return (pairs if self.layout == "padded" else pairs + graph.n) * self.encoding.channels
 

@@ -45,8 +45,8 @@ def node_rows(encoding: "Encoding", graphs: Sequence[Graph], dtype: torch.dtype)
         columns.append(_feature_rows(encoding, [graph.node_features for graph in graphs], "node", dtype))
     if encoding.degrees:
         columns.append(_scaled(log_degrees(graphs), encoding.degrees, dtype))
-    if encoding.degree_knots:
-        columns.append(shares_of_knots(graphs, encoding.degree_knots).to(dtype))
+    if encoding.degree_bins:
+        columns.append(shares_of_knots(graphs, encoding.degree_bins).to(dtype))
     if encoding.sizes:
         columns.append(_scaled(torch.repeat_interleave(log_sizes(graphs), sizes), encoding.sizes, dtype))
     return torch.cat(columns, 1)

@@ -19,8 +19,8 @@ from torch import Tensor
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.blueprint import Blueprint
-from bellnet.estimator.committee import Committee
 from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs, usual_networks
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.hold_out import hold_out, units_of
 from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs, warn_of_sizes
 from bellnet.estimator.labels import (
@@ -57,12 +57,12 @@ class GraphEstimator(ABC, BaseEstimator):
     channels: Sequence[int]
     hidden: Sequence[int]
     pool: str | Sequence[str]
-    jump: bool
+    jumping_knowledge: bool
     norm: str | None
     residual: bool
     adjacency: str
     degrees: bool
-    degree_knots: int
+    degree_bins: int
     sizes: bool
     node: str | Sequence[str] | None
     edge: str | Sequence[str] | None
@@ -70,7 +70,7 @@ class GraphEstimator(ABC, BaseEstimator):
     edge_label: str | Sequence[str] | None
     layout: str
     node_channels: str
-    networks: int | str
+    n_estimators: int | str
     dropout: float
     learning_rate: float
     weight_decay: float
@@ -86,14 +86,14 @@ class GraphEstimator(ABC, BaseEstimator):
     _measure_name: str
     """What the history calls that which `score` says."""
     layout_: str
-    networks_: int
+    n_estimators_: int
     n_nodes_: tuple[int, int]
     encoding_: Encoding
     scaling_: FeatureScaling
-    net_: LabelNet | Committee
+    net_: LabelNet | Ensemble
     history_: list[dict[str, Any]]
-    kept_epoch_: int
-    told_: str
+    best_epoch_: int
+    fit_summary_: str
 
     def fit(
         self,
@@ -142,13 +142,15 @@ class GraphEstimator(ABC, BaseEstimator):
             graphs,
             self.adjacency,
             degrees=self.degrees,
-            degree_knots=int(self.degree_knots) if self.degrees else 0,
+            degree_bins=int(self.degree_bins) if self.degrees else 0,
             sizes=self.sizes,
         )
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
-        is_given = self.networks != "auto"
-        self.networks_ = int(self.networks) if is_given else usual_networks(graphs, self.layout_, int(self.order))
+        is_given = self.n_estimators != "auto"
+        self.n_estimators_ = (
+            int(self.n_estimators) if is_given else usual_networks(graphs, self.layout_, int(self.order))
+        )
         seed, device = self._seed(), self._device()
         blueprint, allowed = self._blueprint(encoding), allowed_bytes(self.max_gigabytes, device)
         net = blueprint.affordable_net(call, allowed)
@@ -207,11 +209,11 @@ class GraphEstimator(ABC, BaseEstimator):
             outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
         self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
         self.n_nodes_ = n_nodes
-        self.history_, self.kept_epoch_ = outcome.history, outcome.kept_epoch
+        self.history_, self.best_epoch_ = outcome.history, outcome.best_epoch
         seconds = time.perf_counter() - start
-        self.told_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
+        self.fit_summary_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
         if self.verbose:
-            print(self.told_, file=sys.stderr)
+            print(self.fit_summary_, file=sys.stderr)
         return self
 
     def problems(self, X: Any) -> dict[int, str]:
@@ -233,7 +235,7 @@ class GraphEstimator(ABC, BaseEstimator):
 
         check_is_fitted(self, "net_")
         call = f"{type(self).__name__}.plot_history()"
-        return draw_history(call, self.history_, self.kept_epoch_, score=self._measure_name)
+        return draw_history(call, self.history_, self.best_epoch_, score=self._measure_name)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
@@ -314,7 +316,7 @@ class GraphEstimator(ABC, BaseEstimator):
 
     def _blueprint(self, encoding: Encoding) -> Blueprint:
         """The network that the options ask for."""
-        is_apart = self.node_channels == "apart"
+        is_apart = self.node_channels == "separate"
         return Blueprint(
             target=self.target,
             given=(encoding.n_of_pairs, encoding.n_of_nodes) if is_apart else encoding.channels,
@@ -323,12 +325,12 @@ class GraphEstimator(ABC, BaseEstimator):
             hidden=list(map(int, self.hidden)),
             outputs=self._n_outputs(),
             pool=self.pool,
-            jump=bool(self.jump),
+            jumping_knowledge=bool(self.jumping_knowledge),
             norm=AUTO_NORM[int(self.order)] if self.norm == "auto" else self.norm,
             residual=bool(self.residual),
             dropout=self.dropout,
             layout=self.layout_,
-            networks=self.networks_,
+            n_estimators=self.n_estimators_,
         )
 
     @torch.no_grad()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bellnet.estimator.committee import Committee
 from bellnet.estimator.cost import (
     Held,
     check_prediction,
@@ -18,6 +17,7 @@ from bellnet.estimator.cost import (
     prediction_bytes,
     training_bytes,
 )
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.nets import LabelNet
 
 
@@ -32,12 +32,12 @@ class Blueprint:
     hidden: Sequence[int]
     outputs: int
     pool: str | Sequence[str]
-    jump: bool
+    jumping_knowledge: bool
     norm: str | None
     residual: bool
     dropout: float
     layout: str
-    networks: int
+    n_estimators: int
 
     @property
     def widths(self) -> list[int]:
@@ -45,11 +45,11 @@ class Blueprint:
         given = sum(self.given) if isinstance(self.given, tuple) else self.given
         return [given, *self.channels, *self.hidden, self.outputs]
 
-    def net(self) -> LabelNet | Committee:
+    def net(self) -> LabelNet | Ensemble:
         """The network in single precision, without weights: on the meta device, where it takes no memory."""
         with torch.device("meta"):
-            members = [self._member().float() for _ in range(self.networks)]
-        return members[0] if self.networks == 1 else Committee(members)
+            members = [self._member().float() for _ in range(self.n_estimators)]
+        return members[0] if self.n_estimators == 1 else Ensemble(members)
 
     def _member(self) -> LabelNet:
         return LabelNet(
@@ -60,18 +60,18 @@ class Blueprint:
             hidden=self.hidden,
             outputs=self.outputs,
             pool=self.pool,
-            jump=self.jump,
+            jumping_knowledge=self.jumping_knowledge,
             norm=self.norm,
             residual=self.residual,
             dropout=self.dropout,
             layout=self.layout,
         )
 
-    def affordable_net(self, call: str, allowed: int) -> LabelNet | Committee:
+    def affordable_net(self, call: str, allowed: int) -> LabelNet | Ensemble:
         """The same, if its weights take no more bytes than allowed; those of too wide layers cannot be described."""
-        check_weights(call, self.networks * fewest_weights(self.widths), allowed, networks=self.networks)
-        n_weights = sum(map(Tensor.numel, replace(self, networks=1).net().parameters()))
-        check_weights(call, self.networks * n_weights, allowed, networks=self.networks)
+        check_weights(call, self.n_estimators * fewest_weights(self.widths), allowed, n_estimators=self.n_estimators)
+        n_weights = sum(map(Tensor.numel, replace(self, n_estimators=1).net().parameters()))
+        check_weights(call, self.n_estimators * n_weights, allowed, n_estimators=self.n_estimators)
         return self.net()
 
     def check_training(self, call: str, sizes: Sequence[int], *, batch_size: int, allowed: int) -> None:
@@ -109,5 +109,5 @@ class Blueprint:
 
     def _held(self, batch: tuple[int, int]) -> Held:
         if self.order == 3:  # triples are activated, and everything else is done to pairs
-            return Held(dropout=0, norm=None, residual=False, jump=False, padded=batch[0] > 1)
-        return Held(self.dropout, self.norm, self.residual, self.jump, padded=batch[0] > 1)
+            return Held(dropout=0, norm=None, residual=False, jumping_knowledge=False, padded=batch[0] > 1)
+        return Held(self.dropout, self.norm, self.residual, self.jumping_knowledge, padded=batch[0] > 1)

@@ -46,14 +46,14 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         hidden: The widths of the fully connected layers after them.
         pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
             target="graph".
-        jump: Whether that is taken after every layer, and not after the last alone. For target="graph".
+        jumping_knowledge: Whether that is taken after every layer, and not after the last alone. For target="graph".
         norm: What is brought to mean zero and variance one before every activation: "batch", all entries of a batch;
             "graph", those of every graph; "channels", those of every entry; None for nothing. "auto" stands for "batch"
             with order=2 and for "graph" with order=3.
         residual: Whether layers between equal numbers of channels add their input to their output.
         adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
         degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
-        degree_knots: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
+        degree_bins: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
             if they are more, quantiles, which share what lies between them.
         sizes: Whether a channel says the number of nodes, as log(1 + n) of mean zero and variance one. Without it a
             network can be asked about graphs of other sizes than it has learned from.
@@ -66,8 +66,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
             "auto" takes what is cheaper for the graphs of the fit.
         node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
-            "apart", in a tensor of their own that every layer has beside that of the pairs.
-        networks: How many networks learn from the same batches, each with initial weights of its own, and answer
+            "separate", in a tensor of their own that every layer has beside that of the pairs.
+        n_estimators: How many networks learn from the same batches, each with initial weights of its own, and answer
             together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
             (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
         dropout: The probability to drop a channel while learning.
@@ -96,13 +96,13 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         classes_: The classes, sorted.
         history_: A dict for every epoch: its number, "loss" and "accuracy" of the labels that are learned, as they were
             while learning, "validation_loss" and "validation_accuracy" of those held out, None where none are.
-        kept_epoch_: The epoch whose weights were kept.
-        told_: What happened in the fit, in a line; it is not in files.
+        best_epoch_: The epoch whose weights were kept.
+        fit_summary_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
-        networks_: How many networks there are.
+        n_estimators_: How many networks there are.
         n_nodes_: The fewest and the most nodes of a graph in the training data.
         encoding_: How graphs become channels.
-        net_: The network, or the committee of several.
+        net_: The network, or the ensemble of several.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(40)
@@ -122,12 +122,12 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
         pool: str | Sequence[str] = ("mean", "max"),
-        jump: bool = False,
+        jumping_knowledge: bool = False,
         norm: str | None = "auto",
         residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
-        degree_knots: int = 16,
+        degree_bins: int = 16,
         sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
@@ -135,7 +135,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
         node_channels: str = "diagonal",
-        networks: int | str = "auto",
+        n_estimators: int | str = "auto",
         dropout: float = 0.1,
         label_smoothing: float = 0.0,
         learning_rate: float = 0.004,
@@ -155,12 +155,12 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
-        self.jump = jump
+        self.jumping_knowledge = jumping_knowledge
         self.norm = norm
         self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
-        self.degree_knots = degree_knots
+        self.degree_bins = degree_bins
         self.sizes = sizes
         self.node = node
         self.edge = edge
@@ -168,7 +168,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self.edge_label = edge_label
         self.layout = layout
         self.node_channels = node_channels
-        self.networks = networks
+        self.n_estimators = n_estimators
         self.dropout = dropout
         self.label_smoothing = label_smoothing
         self.learning_rate = learning_rate

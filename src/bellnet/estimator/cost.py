@@ -85,20 +85,20 @@ class Held(NamedTuple):
         dropout: The probability to drop a channel.
         norm: What is normalised before every activation, if anything is.
         residual: Whether layers add their input to their output.
-        jump: Whether every layer is pooled.
+        jumping_knowledge: Whether every layer is pooled.
         padded: Whether a batch has several graphs, so that what is normalised is apart from padding.
     """
 
     dropout: float
     norm: str | None
     residual: bool
-    jump: bool
+    jumping_knowledge: bool
     padded: bool
 
     def times(self) -> int:
         """How many tensors of the size of its output every layer leaves for the gradient."""
         normalised = 0 if self.norm is None else 1 if self.norm == "batch" and not self.padded else 4
-        return 1 + (self.dropout > 0) + normalised + self.residual + self.jump
+        return 1 + (self.dropout > 0) + normalised + self.residual + self.jumping_knowledge
 
 
 def training_bytes(n_entries: int, widths: Sequence[int], *, maximum: bool, held: Held) -> int:
@@ -142,15 +142,16 @@ def fewest_weights(widths: Sequence[int]) -> int:
     return sum(before * after for before, after in pairwise(widths))
 
 
-def check_weights(call: str, n_weights: int, allowed: int, *, networks: int) -> None:
+def check_weights(call: str, n_weights: int, allowed: int, *, n_estimators: int) -> None:
     """Refuse networks of so many weights or more together if training them needs more bytes than are allowed."""
     needed = WEIGHT_BYTES * n_weights
     if needed > allowed:
+        several = n_estimators > 1
         raise SizesError(
-            f"{call}: {f'{networks:,} networks' if networks > 1 else 'a network'} of at least {n_weights:,} weights"
-            f"{' together' * (networks > 1)} would take about {_gigabytes(needed)} GB of memory to train, but "
-            f"{allowed / 1e9:.3g} GB is the most that {'they' if networks > 1 else 'it'} may take.\nNarrower channels "
-            f"and hidden{', and networks=1,' * (networks > 1)} take less, and "
+            f"{call}: {f'{n_estimators:,} networks' if several else 'a network'} of at least {n_weights:,} weights"
+            f"{' together' * several} would take about {_gigabytes(needed)} GB of memory to train, but "
+            f"{allowed / 1e9:.3g} GB is the most that {'they' if several else 'it'} may take.\nNarrower channels "
+            f"and hidden{', and n_estimators=1,' * several} take less, and "
             f"max_gigabytes={_gigabytes(needed)} allows it."
         )
 

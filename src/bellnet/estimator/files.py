@@ -53,10 +53,10 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "encoding": estimator.encoding_.to_json(),
         "scaling": estimator.scaling_.to_json(),
         "layout": estimator.layout_,
-        "networks": estimator.networks_,
+        "n_estimators": estimator.n_estimators_,
         "n_nodes": estimator.n_nodes_,
         "history": estimator.history_,
-        "kept_epoch": estimator.kept_epoch_,
+        "best_epoch": estimator.best_epoch_,
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
@@ -177,17 +177,17 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     with _field("options"):
         estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
-    estimator.networks_ = _networks(described, options)
+    estimator.n_estimators_ = _networks(described, options)
     with _field("encoding"):
         estimator.encoding_ = Encoding.from_json(described["encoding"])
         estimator.encoding_.check_node_channels(name, estimator.node_channels)
     with _field("scaling"):
         estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
         estimator.scaling_.check_fits(estimator.encoding_)
-    estimator.history_, estimator.kept_epoch_ = _history(described, estimator._measure_name)
+    estimator.history_, estimator.best_epoch_ = _history(described, estimator._measure_name)
     estimator.n_nodes_ = _n_nodes(described)
     blueprint = estimator._blueprint(estimator.encoding_)
-    _check_extent(blueprint.widths, estimator.networks_, weights)
+    _check_extent(blueprint.widths, estimator.n_estimators_, weights)
     net = blueprint.net()
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
@@ -209,9 +209,9 @@ def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
         raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
 
 
-def _check_extent(widths: list[int], networks: int, weights: dict[str, Tensor]) -> None:
+def _check_extent(widths: list[int], n_estimators: int, weights: dict[str, Tensor]) -> None:
     """Refuse networks of more layers or weights than the file has tensors or numbers, before any of it is made."""
-    layers = networks * (len(widths) - 1)
+    layers = n_estimators * (len(widths) - 1)
     if len(weights) < layers:
         raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
     needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
@@ -229,10 +229,10 @@ def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
 
 def _networks(described: dict[str, Any], options: dict[str, Any]) -> int:
     """How many networks there are; the option may leave it open."""
-    networks = described["networks"]
-    if type(networks) is not int or networks < 1 or options["networks"] not in ("auto", networks):
-        raise DataError(f"networks must be what its options allow, not {networks!r}.")
-    return networks
+    n_estimators = described["n_estimators"]
+    if type(n_estimators) is not int or n_estimators < 1 or options["n_estimators"] not in ("auto", n_estimators):
+        raise DataError(f"n_estimators must be what its options allow, not {n_estimators!r}.")
+    return n_estimators
 
 
 def _n_nodes(described: dict[str, Any]) -> tuple[int, int]:
@@ -244,7 +244,7 @@ def _n_nodes(described: dict[str, Any]) -> tuple[int, int]:
 
 
 def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, Any]], int]:
-    history, kept = described["history"], described["kept_epoch"]
+    history, kept = described["history"], described["best_epoch"]
     if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
         raise DataError("its history must be a list of epochs.")
     measures = {"validation_loss", measure, f"validation_{measure}"}
@@ -263,7 +263,7 @@ def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, An
                 f"{', '.join(sorted(measures))}, not {record!r}."
             )
     if type(kept) is not int or not 0 <= kept < len(history):
-        raise DataError(f"kept_epoch must be one of its {len(history)} epochs, not {kept!r}.")
+        raise DataError(f"best_epoch must be one of its {len(history)} epochs, not {kept!r}.")
     return history, kept
 
 

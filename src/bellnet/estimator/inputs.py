@@ -33,11 +33,11 @@ def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list
 
 
 def fit_encoding(
-    call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, degree_knots: int, sizes: bool
+    call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, degree_bins: int, sizes: bool
 ) -> Encoding:
     """The encoding of everything these graphs have."""
     try:
-        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, degree_knots=degree_knots, sizes=sizes)
+        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, degree_bins=degree_bins, sizes=sizes)
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
 

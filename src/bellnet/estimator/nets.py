@@ -37,7 +37,7 @@ class LabelNet(nn.Module):
         hidden: The widths of the fully connected layers after them.
         outputs: The number of outputs for a label.
         pool: What is taken of each orbit where graphs have labels: "max", "mean" or "sum", or several of them.
-        jump: Whether that is taken after every layer, and not after the last alone.
+        jumping_knowledge: Whether that is taken after every layer, and not after the last alone.
         norm: What is normalised before every activation, see `EntryNorm`; None for nothing.
         residual: Whether layers between equal numbers of channels add their input to their output.
         dropout: The probability to drop a channel.
@@ -59,7 +59,7 @@ class LabelNet(nn.Module):
         hidden: Sequence[int],
         outputs: int,
         pool: str | Sequence[str],
-        jump: bool,
+        jumping_knowledge: bool,
         norm: str | None,
         residual: bool,
         dropout: float,
@@ -77,18 +77,25 @@ class LabelNet(nn.Module):
                 channels,
                 widths=[*hidden, outputs],
                 pool=pool,
-                jump=jump,
+                jumping_knowledge=jumping_knowledge,
                 norm=norm,
                 residual=residual,
                 dropout=dropout,
             )
             return
         options: dict[str, Any] = {"dropout": dropout, "norm": norm, "residual": residual}
-        options["normalize"] = "listed" if layout == "sparse" else "mean"
+        options["normalize"] = "stored" if layout == "sparse" else "mean"
         if target == "graph":
-            over = "listed" if layout == "sparse" else "all"
+            over = "stored" if layout == "sparse" else "all"
             self.net = InvariantNet(
-                source, [given, *channels], outputs, hidden=hidden, reduce=pool, pool_over=over, jump=jump, **options
+                source,
+                [given, *channels],
+                outputs,
+                hidden=hidden,
+                reduce=pool,
+                pool_over=over,
+                jumping_knowledge=jumping_knowledge,
+                **options,
             )
             return
         widths = [*hidden, outputs]
@@ -114,7 +121,7 @@ class LabelNet(nn.Module):
 
     @property
     def members(self) -> "tuple[LabelNet, ...]":
-        """The networks that learn by themselves: this one alone, see `Committee`."""
+        """The networks that learn by themselves: this one alone, see `Ensemble`."""
         return (self,)
 
     def scale_by(self, scale: Tensor) -> None:

@@ -93,13 +93,13 @@ KINDS = {
     "order": Kind(lambda value: _is_count(value) and value in (2, 3), "2 or 3"),
     "adjacency": _one_of("plain", "normalized", "both"),
     "layout": _one_of("auto", "padded", "sparse"),
-    "node_channels": _one_of("diagonal", "apart"),
+    "node_channels": _one_of("diagonal", "separate"),
     "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
-    **dict.fromkeys(("degrees", "sizes", "residual", "jump"), _YES_OR_NO),
-    "degree_knots": Kind(
+    **dict.fromkeys(("degrees", "sizes", "residual", "jumping_knowledge"), _YES_OR_NO),
+    "degree_bins": Kind(
         lambda value: _is_whole(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
     ),
-    **dict.fromkeys(("networks", "max_epochs"), _AUTO_OR_COUNT),
+    **dict.fromkeys(("n_estimators", "max_epochs"), _AUTO_OR_COUNT),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
     "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
@@ -177,8 +177,8 @@ OF_THEIR_OWN: dict[str, Callable[[Any], str | None]] = {
 }
 """Options of which there is more to say than what they must be."""
 NUMBERS = {
-    "degree_knots",
-    "networks",
+    "degree_bins",
+    "n_estimators",
     "batch_size",
     "max_epochs",
     "patience",

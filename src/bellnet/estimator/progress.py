@@ -64,18 +64,18 @@ class Bar:
 
 def told(model: "GraphEstimator", *, n_graphs: int, max_epochs: int, seconds: float) -> str:
     """What happened in a fit, in a line: how long it took, which epoch was kept and how good it was."""
-    kept, name = model.history_[model.kept_epoch_], model._measure_name
+    kept, name = model.history_[model.best_epoch_], model._measure_name
     classes = getattr(model, "classes_", None)
     what = "numbers" if classes is None else f"{len(classes)} classes"
     of = "" if model.target == "graph" else f" of {model.target}s"
     graphs = f"{n_graphs} graph{'s' if n_graphs > 1 else ''}"
-    by = f" by {model.networks_} networks" if model.networks_ > 1 else ""
+    by = f" by {model.n_estimators_} networks" if model.n_estimators_ > 1 else ""
     epochs = f"{len(model.history_)} of {max_epochs} epochs"
     parts = [_figures(kept["loss"], kept[name], name)]
     if kept["validation_loss"] is not None:
         parts.append("held out " + _figures(kept["validation_loss"], kept[f"validation_{name}"], name))
     return (
-        f"learned {what}{of} from {graphs}{by} in {seconds:.0f} s: {epochs}, kept number {model.kept_epoch_} with "
+        f"learned {what}{of} from {graphs}{by} in {seconds:.0f} s: {epochs}, kept number {model.best_epoch_} with "
         f"{', '.join(parts)}"
     )
 

@@ -33,12 +33,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers.
         pool: What is taken of the entries of a graph.
-        jump: Whether that is taken after every layer.
+        jumping_knowledge: Whether that is taken after every layer.
         norm: What is normalised before every activation.
         residual: Whether layers add their input to their output.
         adjacency: The channels that say where edges are.
         degrees: Whether a channel says the degrees of nodes.
-        degree_knots: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
+        degree_bins: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
             if they are more, quantiles, which share what lies between them.
         sizes: Whether a channel says the number of nodes.
         node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
@@ -50,8 +50,8 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
             "auto" takes what is cheaper for the graphs of the fit.
         node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
-            "apart", in a tensor of their own that every layer has beside that of the pairs.
-        networks: How many networks learn from the same batches, each with initial weights of its own, and answer
+            "separate", in a tensor of their own that every layer has beside that of the pairs.
+        n_estimators: How many networks learn from the same batches, each with initial weights of its own, and answer
             together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
             (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
         dropout: The probability to drop a channel while learning.
@@ -76,13 +76,13 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         history_: A dict for every epoch: its number, "loss" and "r2", the coefficient of determination, of the numbers
             that are learned, as they were while learning, "validation_loss" and "validation_r2" of those held out. None
             where there are none, or where they do not differ.
-        kept_epoch_: The epoch whose weights were kept.
-        told_: What happened in the fit, in a line; it is not in files.
+        best_epoch_: The epoch whose weights were kept.
+        fit_summary_: What happened in the fit, in a line; it is not in files.
         layout_: What was taken, "padded" or "sparse".
-        networks_: How many networks there are.
+        n_estimators_: How many networks there are.
         n_nodes_: The fewest and the most nodes of a graph in the training data.
         encoding_: How graphs become channels.
-        net_: The network, or the committee of several.
+        net_: The network, or the ensemble of several.
 
     >>> from bellnet.data import generated
     >>> graphs, _ = generated.leaf_pairs(40)
@@ -103,12 +103,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         channels: Sequence[int] = (48, 48, 48, 48),
         hidden: Sequence[int] = (64,),
         pool: str | Sequence[str] = ("mean", "max"),
-        jump: bool = False,
+        jumping_knowledge: bool = False,
         norm: str | None = "auto",
         residual: bool = True,
         adjacency: str = "both",
         degrees: bool = True,
-        degree_knots: int = 16,
+        degree_bins: int = 16,
         sizes: bool = True,
         node: str | Sequence[str] | None = None,
         edge: str | Sequence[str] | None = None,
@@ -116,7 +116,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         edge_label: str | Sequence[str] | None = None,
         layout: str = "auto",
         node_channels: str = "diagonal",
-        networks: int | str = "auto",
+        n_estimators: int | str = "auto",
         dropout: float = 0.1,
         learning_rate: float = 0.004,
         weight_decay: float = 0.0,
@@ -134,12 +134,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.channels = channels
         self.hidden = hidden
         self.pool = pool
-        self.jump = jump
+        self.jumping_knowledge = jumping_knowledge
         self.norm = norm
         self.residual = residual
         self.adjacency = adjacency
         self.degrees = degrees
-        self.degree_knots = degree_knots
+        self.degree_bins = degree_bins
         self.sizes = sizes
         self.node = node
         self.edge = edge
@@ -147,7 +147,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.edge_label = edge_label
         self.layout = layout
         self.node_channels = node_channels
-        self.networks = networks
+        self.n_estimators = n_estimators
         self.dropout = dropout
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay

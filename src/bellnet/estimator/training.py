@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
-from bellnet.estimator.committee import Committee
 from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.nets import LabelNet
 from bellnet.estimator.progress import Bar
 
@@ -92,11 +92,11 @@ class Outcome:
     """What training says of itself: a record for every epoch, and the epoch whose weights were kept."""
 
     history: list[dict[str, Any]]
-    kept_epoch: int
+    best_epoch: int
 
 
 def train(
-    net: LabelNet | Committee,
+    net: LabelNet | Ensemble,
     lesson: Lesson,
     schedule: Schedule,
     *,
@@ -109,7 +109,7 @@ def train(
     That is the last epoch as good as the best: which is judged by the labels held out to be worse than the best by no
     more than the standard error of that. Of a few labels the best is often luck, and later epochs have learned more,
     with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
-    are run and the last is kept. The members of a committee see the same batches, and each learns from its own losses;
+    are run and the last is kept. The members of a ensemble see the same batches, and each learns from its own losses;
     they are judged together.
 
     Args:

@@ -34,7 +34,7 @@ class TripleNet(nn.Module):
         widths: The widths of the layers after them, the last one that of the output.
         pool: What is taken of the diagonal and of all other pairs where graphs have labels, one or several of "max",
             "mean" and "sum".
-        jump: Whether that is taken after every block, and not after the last alone.
+        jumping_knowledge: Whether that is taken after every block, and not after the last alone.
         norm: What is normalised of that which comes back from triples, see `EntryNorm`; None for nothing.
         residual: Whether blocks between equal numbers of channels add their input to their output.
         dropout: The probability to drop a channel after the blocks; in them it would hide what is faint.
@@ -48,13 +48,13 @@ class TripleNet(nn.Module):
         *,
         widths: Sequence[int],
         pool: str | Sequence[str],
-        jump: bool,
+        jumping_knowledge: bool,
         norm: str | None,
         residual: bool,
         dropout: float,
     ) -> None:
         super().__init__()
-        self.jump = jump and target == "graph"
+        self.jumping_knowledge = jumping_knowledge and target == "graph"
         self.blocks = nn.ModuleList(
             TripleBlock(before, after, norm=norm, residual=residual)
             for before, after in zip([given, *channels[:-1]], channels, strict=True)
@@ -64,7 +64,7 @@ class TripleNet(nn.Module):
             spec = "n n -> n" if target == "node" else "n n -> n n"
             following: list[nn.Module] = [EquivariantLinear(spec, channels[-1], widths[0])]
         else:
-            pooled = self.pool.growth * (sum(channels) if self.jump else channels[-1])
+            pooled = self.pool.growth * (sum(channels) if self.jumping_knowledge else channels[-1])
             following = [RunningNorm(pooled), nn.Linear(pooled, widths[0])]
         for before, after in pairwise(widths):
             following += [Pointwise(nn.ReLU()), ChannelDropout(dropout, SLOTS[target])]
@@ -76,7 +76,7 @@ class TripleNet(nn.Module):
         pooled: list[Tensor] = []
         for place, block in enumerate(self.blocks):
             x = block(x)
-            if self.pool is not None and (self.jump or place == len(self.blocks) - 1):
+            if self.pool is not None and (self.jumping_knowledge or place == len(self.blocks) - 1):
                 pooled.append(self.pool(x))
         result: Tensor | Padded = self.head(torch.cat(pooled, -1) if pooled else x)
         return result

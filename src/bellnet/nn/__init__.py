@@ -8,16 +8,16 @@ from bellnet.nn.norm import EntryNorm
 from bellnet.nn.pointwise import ChannelDropout, Pointwise
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.product import Product
-from bellnet.nn.products_net import PPGNet
+from bellnet.nn.products_net import PPGN
 
 __all__ = [
+    "PPGN",
     "ChannelDropout",
     "EntryNorm",
     "EquivariantLinear",
     "EquivariantNet",
     "InvariantNet",
     "InvariantPool",
-    "PPGNet",
     "Pointwise",
     "Product",
     "change_basis",

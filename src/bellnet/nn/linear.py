@@ -44,7 +44,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         bias: Whether to add the constant maps, one for each equality pattern of the target.
         basis: What the weights are coefficients of: "diagram", at least these equalities, or "orbit", exactly these
             equalities (the orthogonal indicators of the paper).
-        normalize: "mean" divides every sum by the number of its terms, "sum" does not. "listed" divides by the number
+        normalize: "mean" divides every sum by the number of its terms, "sum" does not. "stored" divides by the number
             of terms that a `Sparse` lists, and is "mean" for tensors and `Padded`. The orbit basis goes with "sum"
             only: between normalised sums it would need factors that depend on the number of nodes.
         symmetric: Declares inputs that do not change when slots of one node set are exchanged; fewer maps are left.
@@ -97,7 +97,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         outside = check_channels_of_all(self._call, "out_channels", out_channels, len(self.spec.targets))
         self.in_channels, self.out_channels = (one if len(one) > 1 else one[0] for one in (inside, outside))
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
-        self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "listed", "sum"))
+        self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "stored", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
         self._engine = Engine(self.plan, inside, outside, mean=self.normalize != "sum")
@@ -240,7 +240,7 @@ class EquivariantLinear(NotScripted, nn.Module):
     ) -> OverNodes | Collection:
         given = self._several_reception.collection(x)
         if support is not None or any(isinstance(one, Sparse) for one in given):
-            received = self._mixed_reception.receive(given, support, sizes, listed=self.normalize == "listed")
+            received = self._mixed_reception.receive(given, support, sizes, listed=self.normalize == "stored")
         else:
             received = self._several_reception.receive(given, sizes)  # type: ignore[arg-type]
         weights, biases = self._weights(), self._biases()
@@ -292,7 +292,7 @@ class EquivariantLinear(NotScripted, nn.Module):
     def _forward_listed(
         self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
     ) -> Tensor | Sparse:
-        values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "listed")
+        values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "stored")
         self._check_values(values, weight := self.weight)
         if check:
             check_declared_listed(self._call, self.plan, values, supports.sources[0])

@@ -116,13 +116,12 @@ class InvariantNet(nn.Module):
         out_channels: The length of the vector that comes out.
         hidden: The widths of the fully connected layers before the last.
         reduce: What is taken of each orbit: "max", "sum" or "mean", or several of them: ("mean", "max").
-        pool_over: "all" tuples of nodes, or those that are "listed" in a `Sparse`; see `InvariantPool`.
+        pool_over: "all" tuples of nodes, or those that are "stored" in a `Sparse`; see `InvariantPool`.
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
         norm: Normalise before every activation over "batch", "graph" or "channels"; see `EntryNorm`.
         dropout: The probability to drop a channel of a graph, or a hidden unit, after every activation.
         residual: Whether layers between equal numbers of channels add their input to their output.
-        jump: Whether every equivariant layer is pooled and the fully connected ones see all of that, in place of what
-            the last layer leaves.
+        jumping_knowledge: Whether the outputs of all equivariant layers are pooled and concatenated, not only the last.
         bias: As in `EquivariantLinear`, like all that follow.
         basis: What the weights are coefficients of.
         normalize: Whether sums are divided by the number of their terms.
@@ -148,7 +147,7 @@ class InvariantNet(nn.Module):
         norm: str | None = None,
         dropout: float = 0.0,
         residual: bool = False,
-        jump: bool = False,
+        jumping_knowledge: bool = False,
         bias: bool = True,
         basis: str = "diagram",
         normalize: str = "mean",
@@ -180,20 +179,20 @@ class InvariantNet(nn.Module):
         )
         self.blocks = options.stack(self.spec, channels)
         self.pool = InvariantPool(text_of(self.spec.sources), reduce, over=pool_over, max_maps=max_maps)
-        self.jump = jump
+        self.jumping_knowledge = jumping_knowledge
         self.activation: nn.Module = nn.Identity()
         last = cast(Block, self.blocks[-1])
-        if self.pool.reduce == "max" and not jump and last.ends_rectified:
+        if self.pool.reduce == "max" and not jumping_knowledge and last.ends_rectified:
             # The largest of rectified numbers is their largest one, rectified; and that is far fewer to rectify.
             self.activation, last.activation = last.activation, self.activation
-        pooled = sum(map(self.pool.n_pooled, channels[1:] if jump else channels[-1:]))
+        pooled = sum(map(self.pool.n_pooled, channels[1:] if jumping_knowledge else channels[-1:]))
         self.head = options.fully_connected([pooled, *widths, self.out_channels])
 
     def forward(self, x: OverNodes | Collection, *more: object) -> Tensor:
         """From (*batch, one axis for each slot, channels[0]) to (*batch, out_channels)."""
         if more:
             refuse_more(f'InvariantNet("{text_of(self.spec.sources)}")', (x, *more), len(self.spec.sources))
-        if not self.jump:
+        if not self.jumping_knowledge:
             return cast(Tensor, self.head(self.activation(self.pool(self.blocks(x)))))
         pooled = []
         for block in self.blocks:

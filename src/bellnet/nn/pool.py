@@ -37,7 +37,7 @@ class InvariantPool(NotScripted, nn.Module):
         spec: The node set of every slot, for instance "n n", or "n n, n" for two tensors.
         reduce: "max", "sum" or "mean", or several of them: ("mean", "max").
         over: For a `Sparse`, "all" counts the tuples that are not listed as zeros, so that the result is that of the
-            dense tensor; "listed" leaves them out.
+            dense tensor; "stored" leaves them out.
         max_maps: A spec with more orbits is refused; they are the maps of "n n ->".
 
     >>> pool = InvariantPool("n n", reduce="max")
@@ -52,7 +52,7 @@ class InvariantPool(NotScripted, nn.Module):
         self.shapes = parse_shapes(spec)
         self._call = call = f'InvariantPool("{text_of(self.shapes)}")'
         self.reduce = _check_reduce(call, reduce)
-        self.over = check_choice(call, "over", over, ("all", "listed"))
+        self.over = check_choice(call, "over", over, ("all", "stored"))
         self.parts: nn.ModuleList | None = None
         if len(self.shapes) > 1:
             shapes = map(" ".join, self.shapes)

@@ -16,7 +16,7 @@ from bellnet.plan import contraction as plan_contraction
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, Sparse, Support
 
-POWERS = {"mean": 1.0, "listed": 1.0, "root": 0.5, "sum": 0.0}
+POWERS = {"mean": 1.0, "stored": 1.0, "root": 0.5, "sum": 0.0}
 """Sums are divided by the number of their terms to this power."""
 
 
@@ -32,7 +32,7 @@ class Product(NotScripted, nn.Module):
             product does not have are summed over. If not given, matrices and vectors are multiplied as `@` does, and
             tensors of three slots slice by slice, "adc,dbc->abc".
         normalize: "mean" divides every sum by the number of its terms, "root" by the root of that number, which keeps
-            the second moment where the terms are independent; "sum" does not divide. "listed" divides by the number of
+            the second moment where the terms are independent; "sum" does not divide. "stored" divides by the number of
             terms of which a `Sparse` lists both factors, and is "mean" for tensors and `Padded`.
 
     Attributes:
@@ -85,7 +85,7 @@ class Product(NotScripted, nn.Module):
             refuse_as_factors(self._call, (x, y, *more) if more else (x,))
         given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
-            received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "listed")
+            received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "stored")
         else:
             received = self._reception.receive(given, None)  # type: ignore[arg-type]
         first, second = received.values

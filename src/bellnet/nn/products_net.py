@@ -19,7 +19,7 @@ from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_shape
 
 
-class PPGNet(nn.Module):
+class PPGN(nn.Module):
     """Blocks that multiply: two pointwise networks, the product of what they give, and a skip; then a readout.
 
     These are the provably powerful graph networks of Maron, Ben-Hamu, Serviansky and Lipman (2019): over "n n" they
@@ -33,20 +33,19 @@ class PPGNet(nn.Module):
         hidden: The widths of the fully connected layers before the last.
         depth: The number of layers of the pointwise networks.
         reduce: What is taken of each orbit, as in `InvariantPool`.
-        pool_over: "all" tuples of nodes, or those that are "listed" in a `Sparse`; see `InvariantPool`.
+        pool_over: "all" tuples of nodes, or those that are "stored" in a `Sparse`; see `InvariantPool`.
         activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
         norm: Normalise both factors of every product over "batch", "graph" or "channels"; see `EntryNorm`. A constant
             that all entries of a factor have in common would hide the rest: of n terms it grows n times as fast.
         dropout: The probability to drop a channel of a graph after a block, or a hidden unit.
-        jump: Whether every block is pooled and the fully connected layers see all of that, in place of what the last
-            block leaves.
+        jumping_knowledge: Whether the outputs of all blocks are pooled and concatenated, not only the last.
         normalize: By what products are divided, as in `Product`. It is about them alone: the first layer takes means
             over all nodes, whatever it says. Another one takes its place for sums, or for means over listed tuples:
             `net.first = EquivariantLinear("n n -> n n", channels[0], channels[1], normalize="sum")`.
         contraction: What is multiplied with what, as in `Product`.
         max_maps: A first layer with more maps is refused before any work.
 
-    >>> net = PPGNet("n n", [1, 8, 8], 3, hidden=[16])
+    >>> net = PPGN("n n", [1, 8, 8], 3, hidden=[16])
     >>> net(torch.randn(5, 20, 20, 1)).shape
     torch.Size([5, 3])
     """
@@ -64,7 +63,7 @@ class PPGNet(nn.Module):
         activation: MakesActivation = "relu",
         norm: str | None = "batch",
         dropout: float = 0.0,
-        jump: bool = True,
+        jumping_knowledge: bool = True,
         normalize: str = "root",
         contraction: str | None = None,
         max_maps: int = MOST_MAPS,
@@ -72,7 +71,7 @@ class PPGNet(nn.Module):
         super().__init__()
         slots = parse_shape(shape)
         self.spec = Spec(slots, ())
-        call = f'PPGNet("{" ".join(slots)}", {as_written(list(channels))}, {as_written(out_channels)})'
+        call = f'PPGN("{" ".join(slots)}", {as_written(list(channels))}, {as_written(out_channels)})'
         advice = "Give the channels of the input and after each block: [1, 32, 32]."
         widths = cast(list[int], check_stack(call, channels, 2, advice, self.spec.to_itself))
         self.in_channels = widths[0]
@@ -100,8 +99,8 @@ class PPGNet(nn.Module):
             for product, (before, after) in zip(products, pairs, strict=True)
         )
         self.pool = InvariantPool(" ".join(slots), reduce, over=pool_over, max_maps=max_maps)
-        self.jump = jump
-        pooled = sum(map(self.pool.n_pooled, widths[1:] if jump else widths[-1:]))
+        self.jumping_knowledge = jumping_knowledge
+        pooled = sum(map(self.pool.n_pooled, widths[1:] if jumping_knowledge else widths[-1:]))
         self.head = options.fully_connected([pooled, *fully, self.out_channels])
 
     def forward(self, x: OverNodes) -> Tensor:
@@ -110,9 +109,9 @@ class PPGNet(nn.Module):
         pooled = []
         for block in self.blocks:
             x = block(x)
-            if self.jump:
+            if self.jumping_knowledge:
                 pooled.append(self.pool(x))
-        return cast(Tensor, self.head(torch.cat(pooled, -1) if self.jump else self.pool(x)))
+        return cast(Tensor, self.head(torch.cat(pooled, -1) if self.jumping_knowledge else self.pool(x)))
 
 
 class ProductBlock(nn.Module):

@@ -11,7 +11,7 @@ from torch.utils._pytree import SequenceKey
 
 from bellnet.errors import ShapeError, TensorError
 from bellnet.tensors.looking import kind_of
-from bellnet.tensors.no_tensor import is_of_tensors, no_tensor
+from bellnet.tensors.not_a_tensor import is_of_tensors, not_a_tensor
 
 Operation = Callable[[Any, Any], Tensor]
 Context = TypeVar("Context")
@@ -108,7 +108,7 @@ class OverNodes(ABC):
         def __getattr__(self, name: str) -> NoReturn:
             """Python asks here before it gives up; names with an underscore are asked for by protocols."""
             if is_of_tensors(type(self), name):
-                raise no_tensor(type(self), name)
+                raise not_a_tensor(type(self), name)
             return object.__getattribute__(self, name)  # which says again why there is none
 
     @classmethod

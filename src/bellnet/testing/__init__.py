@@ -7,7 +7,7 @@ Each check calls a module on small random inputs and raises `errors.Equivariance
 
 from bellnet.testing.equivariance import assert_equivariant, assert_invariant
 from bellnet.testing.matrix import matrix_of
-from bellnet.testing.padding import assert_padding_changes_nothing
+from bellnet.testing.padding import assert_padding_invariant
 from bellnet.testing.relabelling import relabel
 
-__all__ = ["assert_equivariant", "assert_invariant", "assert_padding_changes_nothing", "matrix_of", "relabel"]
+__all__ = ["assert_equivariant", "assert_invariant", "assert_padding_invariant", "matrix_of", "relabel"]

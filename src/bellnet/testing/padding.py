@@ -10,7 +10,7 @@ from bellnet.testing.report import failure
 from bellnet.testing.subject import Module, Subject
 
 
-def assert_padding_changes_nothing(
+def assert_padding_invariant(
     module: Module,
     spec: str | Spec,
     *,
@@ -56,11 +56,11 @@ def assert_padding_changes_nothing(
     ...     if isinstance(x, Padded):
     ...         return torch.stack([graph.mean(0) for graph in x.unpack("n")])
     ...     return x.mean(-2)
-    >>> assert_padding_changes_nothing(mean_of_nodes, "n ->", in_channels=3)
+    >>> assert_padding_invariant(mean_of_nodes, "n ->", in_channels=3)
     """
     spec = parse_spec(spec)
     subject = Subject.of(
-        "assert_padding_changes_nothing", module, spec, in_channels=in_channels, dtype=dtype, device=device, seed=seed
+        "assert_padding_invariant", module, spec, in_channels=in_channels, dtype=dtype, device=device, seed=seed
     )
     tolerance = Tolerance.choose(subject.dtype, rtol, atol)
     graphs = draw_graphs(subject, sizes, empty=empty, nan=nan)

@@ -180,8 +180,8 @@ def test_best_is_the_classifier_and_its_records_are_looks_at_every_epoch(task):
     model = GraphClassifier(max_epochs=4, random_state=5, verbose=False).fit([graphs[p] for p in known], labels[known])
     asked = [graphs[place] for place in task.parts.test]
     assert found["accuracy"] == model.score(asked, labels[list(task.parts.test)])
-    assert found["best_epoch"] == model.kept_epoch_
+    assert found["best_epoch"] == model.best_epoch_
     names = {"epoch": "epoch", "loss": "loss", "train": "accuracy", "validation": "validation_accuracy"}
     for epoch, told in zip(epochs, model.history_, strict=True):
         assert {name: epoch[name] for name in names} == {name: told[theirs] for name, theirs in names.items()}
-    assert epochs[model.kept_epoch_]["test"] == found["accuracy"]
+    assert epochs[model.best_epoch_]["test"] == found["accuracy"]

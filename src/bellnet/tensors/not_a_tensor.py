@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from bellnet.errors import NoTensorError
+from bellnet.errors import NotATensorError
 
 OVER_ENTRIES = frozenset(
     {
@@ -24,7 +24,7 @@ def is_of_tensors(kind: type, name: str) -> bool:
     return not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(kind, name)
 
 
-def no_tensor(kind: type, name: str) -> NoTensorError:
+def not_a_tensor(kind: type, name: str) -> NotATensorError:
     """The error for a name of tensors, with the way out.
 
     Args:
@@ -34,7 +34,7 @@ def no_tensor(kind: type, name: str) -> NoTensorError:
     said = f"A {kind.__name__} is no tensor and has no {name!r}."
     holds = next(HOLDS[base.__name__] for base in kind.__mro__ if base.__name__ in HOLDS)
     if name in CONVERSIONS:
-        return NoTensorError(f"{said}\nWrite x.to({CONVERSIONS[name]}).")
+        return NotATensorError(f"{said}\nWrite x.to({CONVERSIONS[name]}).")
     if name in OVER_ENTRIES:
         pool = name if name in ("mean", "sum") else "max"
         advice = (
@@ -43,4 +43,4 @@ def no_tensor(kind: type, name: str) -> NoTensorError:
         )
     else:
         advice = "A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise."
-    return NoTensorError(f"{said}\n{advice}\n{holds}.")
+    return NotATensorError(f"{said}\n{advice}\n{holds}.")

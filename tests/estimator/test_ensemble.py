@@ -10,7 +10,7 @@ from sklearn.base import clone
 from bellnet.errors import DataError, SizesError
 from bellnet.estimator import cost, load
 from bellnet.estimator.blueprint import Blueprint
-from bellnet.estimator.committee import Committee
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.nets import LabelNet
 from tests.estimator.small import classifier, leaves, regressor
 from tests.estimator.stored import changed
@@ -19,7 +19,7 @@ from tests.estimator.stored import changed
 def alone(model, place):
     """The estimator with one of its networks only."""
     one = copy.copy(model)
-    one.networks, one.networks_, one.net_ = 1, 1, model.net_.members[place]
+    one.n_estimators, one.n_estimators_, one.net_ = 1, 1, model.net_.members[place]
     return one
 
 
@@ -32,12 +32,12 @@ def test_what_several_networks_say_is_the_mean_of_what_each_says(options):
     graphs, labels = leaves()
     if options.get("target") == "node":
         labels = [np.arange(graph.n) % 2 for graph in graphs]
-    number = regressor(networks=3, **options).fit(graphs, labels)
+    number = regressor(n_estimators=3, **options).fit(graphs, labels)
     each = [np.concatenate([*map(np.atleast_1d, alone(number, place).predict(graphs))]) for place in range(3)]
     found = np.concatenate([*map(np.atleast_1d, number.predict(graphs))])
     np.testing.assert_allclose(found, np.mean(each, 0), rtol=1e-12)
     assert not np.allclose(each[0], each[1])
-    kind = classifier(networks=3, **options).fit(graphs, labels)
+    kind = classifier(n_estimators=3, **options).fit(graphs, labels)
     logs = [np.log(np.concatenate([*map(np.atleast_2d, alone(kind, i).predict_proba(graphs))])) for i in range(3)]
     product = np.exp(np.mean(logs, 0))
     found = np.concatenate([*map(np.atleast_2d, kind.predict_proba(graphs))])
@@ -57,10 +57,10 @@ def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
         begun.append(copy.deepcopy(net.state_dict()))
 
     monkeypatch.setattr(LabelNet, "reset_parameters", remembered)
-    together = classifier(networks=3, **options).fit(graphs, labels)
+    together = classifier(n_estimators=3, **options).fit(graphs, labels)
     for first, member in zip(begun, together.net_.members, strict=True):
         monkeypatch.setattr(LabelNet, "reset_parameters", lambda net, chance, first=first: net.load_state_dict(first))
-        single = classifier(networks=1, **options).fit(graphs, labels)
+        single = classifier(n_estimators=1, **options).fit(graphs, labels)
         assert torch.equal(weights(member), weights(single.net_))
         assert not torch.allclose(weights(member), torch.cat([value.flatten() for value in first.values()]))
     assert not torch.allclose(*map(weights, together.net_.members[:2]))
@@ -68,7 +68,7 @@ def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
 
 def test_members_drop_other_channels_and_a_fit_can_be_repeated():
     graphs, labels = leaves()
-    model = classifier(networks=2, dropout=0.5, max_epochs=3)
+    model = classifier(n_estimators=2, dropout=0.5, max_epochs=3)
     first = weights(model.fit(graphs, labels).net_)
     assert torch.equal(first, weights(clone(model).fit(graphs, labels).net_))
     assert not torch.equal(first, weights(clone(model).set_params(random_state=1).fit(graphs, labels).net_))
@@ -84,7 +84,7 @@ def test_members_drop_other_channels_and_a_fit_can_be_repeated():
 @pytest.mark.parametrize("place", range(3))
 def test_one_member_whose_weights_are_no_numbers_ends_the_fit(place):
     graphs, labels = leaves()
-    model = classifier(networks=3, max_epochs=5, validation_fraction=0)
+    model = classifier(n_estimators=3, max_epochs=5, validation_fraction=0)
 
     def spoil(learning, record):
         if record["epoch"] == 2:
@@ -99,7 +99,7 @@ def test_the_history_has_the_mean_loss_of_members_and_the_score_of_all_together(
     graphs, labels = leaves()
     # Weights that hardly move: what was measured while learning is what each network says in the end.
     options = {"learning_rate": 1e-12, "validation_fraction": 0, "batch_size": 24, "max_epochs": 1}
-    model = classifier(networks=3, **options).fit(graphs, labels)
+    model = classifier(n_estimators=3, **options).fit(graphs, labels)
     chances = [alone(model, place).predict_proba(graphs)[np.arange(24), labels] for place in range(3)]
     (record,) = model.history_
     assert record["loss"] == pytest.approx(-np.log(chances).mean(), rel=1e-5)
@@ -108,11 +108,11 @@ def test_the_history_has_the_mean_loss_of_members_and_the_score_of_all_together(
 
 def test_what_is_held_out_is_asked_of_all_together():
     graphs, labels = leaves(40)
-    model = classifier(networks=3, max_epochs=3).fit(
+    model = classifier(n_estimators=3, max_epochs=3).fit(
         graphs[:20], labels[:20], validation_data=(graphs[20:], labels[20:])
     )
     chances = model.predict_proba(graphs[20:])[np.arange(20), labels[20:]]
-    kept = model.history_[model.kept_epoch_]
+    kept = model.history_[model.best_epoch_]
     assert kept["validation_loss"] == pytest.approx(-np.log(chances).mean(), rel=1e-4)
     assert kept["validation_accuracy"] == pytest.approx(model.score(graphs[20:], labels[20:]))
 
@@ -123,50 +123,52 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
     assert listed < pairs < cost.LITTLE
     for layout, count in (("sparse", listed), ("padded", pairs)):
         monkeypatch.setattr(cost, "LITTLE", count)
-        several = classifier(networks="auto", layout=layout).fit(graphs, labels)
-        assert (several.networks_, len(several.net_.members)) == (cost.MOST_NETWORKS, cost.MOST_NETWORKS)
-        assert isinstance(several.net_, Committee)
-        assert " from 24 graphs by 3 networks in " in several.told_
+        several = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
+        assert (several.n_estimators_, len(several.net_.members)) == (cost.MOST_NETWORKS, cost.MOST_NETWORKS)
+        assert isinstance(several.net_, Ensemble)
+        assert " from 24 graphs by 3 networks in " in several.fit_summary_
         monkeypatch.setattr(cost, "LITTLE", count - 1)
-        one = classifier(networks="auto", layout=layout).fit(graphs, labels)
-        assert (one.networks_, len(one.net_.members)) == (1, 1)
-        assert torch.equal(weights(one.net_), weights(classifier(networks=1, layout=layout).fit(graphs, labels).net_))
-        assert classifier(networks=2, layout=layout).fit(graphs, labels).networks_ == 2
+        one = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
+        assert (one.n_estimators_, len(one.net_.members)) == (1, 1)
+        assert torch.equal(
+            weights(one.net_), weights(classifier(n_estimators=1, layout=layout).fit(graphs, labels).net_)
+        )
+        assert classifier(n_estimators=2, layout=layout).fit(graphs, labels).n_estimators_ == 2
     triples = sum(graph.n**3 for graph in graphs)
     for little, count in ((triples, 3), (triples - 1, 1)):
         monkeypatch.setattr(cost, "LITTLE", little)
-        assert classifier(networks="auto", order=3).fit(graphs, labels).networks_ == count
+        assert classifier(n_estimators="auto", order=3).fit(graphs, labels).n_estimators_ == count
 
 
 def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_made(monkeypatch):
     graphs, labels = leaves()
     monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(SizesError) as caught:
-        classifier(networks=10**6, channels=(64, 64), max_gigabytes=1).fit(graphs, labels)
+        classifier(n_estimators=10**6, channels=(64, 64), max_gigabytes=1).fit(graphs, labels)
     assert str(caught.value) == (
         "GraphClassifier.fit(graphs, y): 1,000,000 networks of at least 4,816,000,000 weights together would take "
         "about 97 GB of memory to train, but 1 GB is the most that they may take.\n"
-        "Narrower channels and hidden, and networks=1, take less, and max_gigabytes=97 allows it."
+        "Narrower channels and hidden, and n_estimators=1, take less, and max_gigabytes=97 allows it."
     )
 
 
 def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
     graphs, labels = leaves()
-    one = sum(value.numel() for value in classifier(networks=1).fit(graphs, labels).net_.parameters())
+    one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).net_.parameters())
     allowed = cost.WEIGHT_BYTES * one * 1e-9
-    options = {"networks": 2, "layout": "sparse"}
-    assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).networks_ == 2
+    options = {"n_estimators": 2, "layout": "sparse"}
+    assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).n_estimators_ == 2
     with pytest.raises(SizesError, match=f"2 networks of at least {2 * one:,} weights together"):
         classifier(max_gigabytes=1.99 * allowed, **options).fit(graphs, labels)
 
 
-@pytest.mark.parametrize("networks", [1, 3, "auto", np.int64(2)])
-def test_several_networks_are_stored_and_say_the_same(tmp_path, networks):
+@pytest.mark.parametrize("n_estimators", [1, 3, "auto", np.int64(2)])
+def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
     graphs, labels = leaves()
-    model = classifier(networks=networks, norm="batch", layout="sparse").fit(graphs, labels)
+    model = classifier(n_estimators=n_estimators, norm="batch", layout="sparse").fit(graphs, labels)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert (again.networks, again.networks_) == (networks, model.networks_)
+    assert (again.n_estimators, again.n_estimators_) == (n_estimators, model.n_estimators_)
     first, last = model.net_.members[0].scale, model.net_.members[-1].scale
     assert torch.equal(first, last)
     assert not torch.equal(last, torch.ones_like(last))
@@ -176,7 +178,7 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, networks):
 @pytest.mark.parametrize(
     ("claimed", "said"),
     [
-        *((one, f"networks must be what its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
+        *((one, f"n_estimators must be what its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
         (1, "its tensors are not those of the network that it describes."),
         (2, "its tensors are not those of the network that it describes."),
         (4, "its tensors are not those of the network that it describes."),
@@ -186,8 +188,8 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, networks):
 )
 def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(tmp_path, monkeypatch, claimed, said):
     graphs, labels = leaves()
-    classifier(networks="auto").fit(graphs, labels).save(tmp_path / "model")
-    changed(tmp_path / "model", lambda described: described.update(networks=claimed))
+    classifier(n_estimators="auto").fit(graphs, labels).save(tmp_path / "model")
+    changed(tmp_path / "model", lambda described: described.update(n_estimators=claimed))
     if claimed in (99, 10**15):
         monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(DataError) as caught:
@@ -197,7 +199,7 @@ def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(
 
 def test_a_file_whose_networks_contradict_its_options_is_refused(tmp_path):
     graphs, labels = leaves()
-    classifier(networks=2).fit(graphs, labels).save(tmp_path / "model")
-    changed(tmp_path / "model", lambda described: described["options"].update(networks=3))
-    with pytest.raises(DataError, match="networks must be what its options allow, not 2"):
+    classifier(n_estimators=2).fit(graphs, labels).save(tmp_path / "model")
+    changed(tmp_path / "model", lambda described: described["options"].update(n_estimators=3))
+    with pytest.raises(DataError, match="n_estimators must be what its options allow, not 2"):
         load(tmp_path / "model")

@@ -15,7 +15,7 @@ from bellnet.data import Graph
 from bellnet.estimator.nets import LabelNet, OverNodes
 
 
-class Committee(nn.Module):
+class Ensemble(nn.Module):
     """Networks of one kind, each of which learns by itself.
 
     Args:
