@@ -46,7 +46,7 @@ LATE = {
     "data": {"networkx", "torch_geometric", "numpy", "pooch", "scipy"},
 }
 OUTSIDE["__main__"] = {"bellnet_command"}
-OUTSIDE["estimator"] = {"torch", "numpy", "sklearn"}  # a part for which there is an extra, imported by name
+OUTSIDE["estimator"] = {"torch", "numpy", "scipy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},
     "draw/figure.py": {"matplotlib"},
