@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bellnet.execute.incidence import Bags
 from bellnet.execute.transforms import is_batched, save, saved, wants_plain
-from bellnet.plan import Contraction
+from bellnet.plan import ProductPlan
 from bellnet.tensors import Support
 from bellnet.tensors.codes import encode
 from bellnet.tensors.keeping import making_constants
@@ -65,10 +65,10 @@ class Terms:
         self._sorted: dict[int, Sorted] = {}
 
     @classmethod
-    def between(cls, contraction: Contraction, sources: Sequence[Support], target: Support) -> "Terms":
+    def between(cls, plan: ProductPlan, sources: Sequence[Support], target: Support) -> "Terms":
         """Those of three supports, kept with the first as long as the others are there."""
         x, y = sources
-        return x.once_with((y, target), ("terms", contraction), lambda: _find_terms(contraction, x, y, target))
+        return x.once_with((y, target), ("terms", plan), lambda: _find_terms(plan, x, y, target))
 
     @cached_property
     def n_listed(self) -> Tensor:
@@ -109,7 +109,7 @@ class Terms:
 
 
 def multiply_listed(
-    contraction: Contraction,
+    plan: ProductPlan,
     x: Tensor,
     y: Tensor,
     *,
@@ -121,7 +121,7 @@ def multiply_listed(
     """The product of values on listed tuples, at the tuples of the target.
 
     Args:
-        contraction: What is multiplied with what.
+        plan: What is multiplied with what.
         x: (tuples, channels) of the first factor.
         y: The same of the second.
         sources: The tuples of both factors.
@@ -129,10 +129,10 @@ def multiply_listed(
         power: Sums are divided by the number of their terms to this power: 0 for sums, 1 for means.
         listed: Whether those terms count of which both factors are listed, or all.
     """
-    terms = Terms.between(contraction, sources, target)
+    terms = Terms.between(plan, sources, target)
     wide = torch.promote_types(x.dtype, torch.float32)  # half-precision sums of many numbers lose their small terms
     result = sum_of_terms(terms, TARGET, x.to(wide), y.to(wide))
-    if power and contraction.summed:
+    if power and plan.summed:
         n_terms = terms.n_listed if listed else terms.n_all
         result = result * n_terms.clamp(min=1).to(wide).pow(-power).unsqueeze(-1)
     return result.to(x.dtype)
@@ -223,12 +223,12 @@ class _Side:
             yield wanted, places if self.order is None else self.order[places]
 
 
-def _find_terms(contraction: Contraction, x: Support, y: Support, target: Support) -> Terms:
+def _find_terms(plan: ProductPlan, x: Support, y: Support, target: Support) -> Terms:
     """Look up, for every tuple of the target and every tuple of one factor that fits it, the other factor.
 
     Of the two factors the one with fewer such tuples is taken, for each tuple of the target by itself.
     """
-    of_x, of_y, of_target = contraction.letters
+    of_x, of_y, of_target = plan.letters
     sides = [_Side.of(x, of_x, target, of_target), _Side.of(y, of_y, target, of_target)]
     by_x = sides[X].counts <= sides[Y].counts
     found: list[list[Tensor]] = [[], [], []]
@@ -254,7 +254,7 @@ def _find_terms(contraction: Contraction, x: Support, y: Support, target: Suppor
     order = together[TARGET].argsort(stable=True)
     first, second, third = (one[order] for one in together)
     n_all = torch.ones(target.n_tuples, dtype=torch.float64, device=none.device)
-    for letter in contraction.summed:
+    for letter in plan.summed:
         counts = x.counts.by_set[x.counts.key(x.slots[of_x.index(letter)])]
         n_all = n_all * counts[target.graphs]
     return Terms((first, second, third), (x.n_tuples, y.n_tuples, target.n_tuples), n_all)

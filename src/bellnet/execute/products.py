@@ -14,15 +14,15 @@ from bellnet.execute.contract import contract, shape_of_product
 from bellnet.execute.nodes import Nodes
 from bellnet.execute.transforms import is_batched, save, saved, wants_plain
 from bellnet.kernels.calling import can_call
-from bellnet.plan import Contraction, split_letters
+from bellnet.plan import ProductPlan, split_letters
 from bellnet.spec import Letters
 
 
-def multiply_dense(contraction: Contraction, x: Tensor, y: Tensor, nodes: Nodes, power: float) -> Tensor:
+def multiply_dense(plan: ProductPlan, x: Tensor, y: Tensor, nodes: Nodes, power: float) -> Tensor:
     """The product of two tensors, channel by channel.
 
     Args:
-        contraction: What is multiplied with what.
+        plan: What is multiplied with what.
         x: (batch, *axes, channels), zero outside the nodes.
         y: The same for the second factor.
         nodes: How many there are.
@@ -31,20 +31,20 @@ def multiply_dense(contraction: Contraction, x: Tensor, y: Tensor, nodes: Nodes,
     Returns:
         (batch, *axes, channels), zero outside the nodes.
     """
-    result = _contracted(contraction.letters, x, y, _common_factor(contraction, nodes, power))
+    result = _contracted(plan.letters, x, y, _common_factor(plan, nodes, power))
     if nodes.counts is None:
         return result
-    if contraction.summed and power:
-        n_terms = nodes.counts[list(contraction.summed_sets)].prod(0).clamp(min=1).to(result.dtype)
+    if plan.summed and power:
+        n_terms = nodes.counts[list(plan.summed_sets)].prod(0).clamp(min=1).to(result.dtype)
         result = result * n_terms.pow(-power).reshape(-1, *[1] * (result.ndim - 1))
-    return nodes.clean(result, contraction.target_sets)
+    return nodes.clean(result, plan.target_sets)
 
 
-def _common_factor(contraction: Contraction, nodes: Nodes, power: float) -> float:
+def _common_factor(plan: ProductPlan, nodes: Nodes, power: float) -> float:
     """What sums are multiplied by where all graphs have the same number of nodes."""
     if nodes.counts is not None or not power:
         return 1.0
-    factor: float = max(prod([nodes.lengths[node_set] for node_set in contraction.summed_sets]), 1) ** -power
+    factor: float = max(prod([nodes.lengths[node_set] for node_set in plan.summed_sets]), 1) ** -power
     return factor
 
 

@@ -11,8 +11,7 @@ from bellnet.nn.one_input import refuse_as_factors
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import OverNodes, SeveralReception
-from bellnet.plan import Contraction
-from bellnet.plan import contraction as plan_contraction
+from bellnet.plan import ProductPlan, plan_product
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, Sparse, Support
 
@@ -46,11 +45,11 @@ class Product(NotScripted, nn.Module):
     Product("n n, n n -> n n", contraction="ab,bc->ac", normalize="sum")
     """
 
-    plan: Contraction
+    plan: ProductPlan
 
     def __init__(self, spec: str | Spec, contraction: str | None = None, *, normalize: str = "mean") -> None:
         super().__init__()
-        self.plan = plan_contraction(spec, contraction)
+        self.plan = plan_product(spec, contraction)
         self.spec = self.plan.spec
         self._call = f'Product("{self.spec}")'
         self.normalize = check_choice(self._call, "normalize", normalize, tuple(POWERS))

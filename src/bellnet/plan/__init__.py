@@ -1,7 +1,6 @@
 """How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
-from bellnet.plan.contraction import Contraction, contraction, split_letters
 from bellnet.plan.cost import Cost
 from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.diagram import Diagram, Swap
@@ -9,6 +8,7 @@ from bellnet.plan.fold import Fold, Step
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Absent, Pair, Plan, plan
 from bellnet.plan.present import Present, present
+from bellnet.plan.product_plan import ProductPlan, plan_product, split_letters
 from bellnet.plan.tree import Branch, Bundle, Root, Tree
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Absent",
     "Branch",
     "Bundle",
-    "Contraction",
     "Cost",
     "Diagram",
     "Entries",
@@ -25,15 +24,16 @@ __all__ = [
     "Pair",
     "Plan",
     "Present",
+    "ProductPlan",
     "Root",
     "Step",
     "Swap",
     "Tree",
-    "contraction",
     "count_maps",
     "diagram_to_orbit",
     "orbit_to_diagram",
     "plan",
+    "plan_product",
     "present",
     "refuse_giants",
     "short_count",

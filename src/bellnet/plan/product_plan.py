@@ -21,8 +21,8 @@ HOW = (
 
 
 @dataclass(frozen=True)
-class Contraction:
-    """Which node every slot of two factors and of their product holds; `contraction` makes and checks it.
+class ProductPlan:
+    """Which node every slot of two factors and of their product holds; `plan_product` makes and checks it.
 
     Attributes:
         spec: The node sets.
@@ -32,7 +32,7 @@ class Contraction:
         right: Those of the second factor and the product.
         summed: Those of the two factors alone, in the order of the first.
 
-    >>> print(contraction("u i, i v -> u v"))
+    >>> print(plan_product("u i, i v -> u v"))
     u i, i v -> u v    ab,bc->ac
       rows a (u), columns c (v), summed over b (i)
     """
@@ -45,7 +45,7 @@ class Contraction:
     summed: str = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, spec: Spec, letters: Letters) -> "Contraction":
+    def of(cls, spec: Spec, letters: Letters) -> "ProductPlan":
         """From letters that fit the spec."""
         shared, left, right, summed = split_letters(letters)
         return cls(spec, letters, shared=shared, left=left, right=right, summed=summed)
@@ -77,7 +77,7 @@ class Contraction:
 
         The kernel takes no bytes but those of its input and output. Where there is none, torch copies all three.
 
-        >>> contraction("n n, n n -> n n").cost(10, channels=3).multiplications
+        >>> plan_product("n n, n n -> n n").cost(10, channels=3).multiplications
         3000
         """
         call = f'Product("{self.spec}").plan.cost'
@@ -124,13 +124,13 @@ def split_letters(letters: Letters) -> tuple[str, str, str, str]:
     )
 
 
-def contraction(spec: str | Spec, text: str | None = None) -> Contraction:
-    """The contraction of a spec of two sources and one target, by letters or by what is usual for its shapes."""
-    return _contraction(parse_spec(spec), text)
+def plan_product(spec: str | Spec, text: str | None = None) -> ProductPlan:
+    """The plan of a product, by letters or by the usual contraction for the shapes of its spec."""
+    return _plan_product(parse_spec(spec), text)
 
 
 @lru_cache(maxsize=256)
-def _contraction(spec: Spec, text: str | None) -> Contraction:
+def _plan_product(spec: Spec, text: str | None) -> ProductPlan:
     if len(spec.sources) != 2 or len(spec.targets) != 1:
         raise SpecError(
             f'A product is of two tensors and gives one, but "{spec}" has {len(spec.sources)} and gives '
@@ -141,10 +141,10 @@ def _contraction(spec: Spec, text: str | None) -> Contraction:
             f'"{spec}" has braces, but a product of symmetric tensors is not symmetric.\nWrite "{spec.ordered}".'
         )
     if text is not None:
-        return Contraction.of(spec, parse_letters(text, spec))
+        return ProductPlan.of(spec, parse_letters(text, spec))
     for letters in USUAL:
         if _fits(letters, (*spec.sources, spec.target)):
-            return Contraction.of(spec, letters)
+            return ProductPlan.of(spec, letters)
     raise SpecError(f'Which slots of "{spec}" hold one node? For these shapes there is no usual product.\n{HOW}')
 
 
