@@ -10,7 +10,7 @@ import torch
 import bellnet as bn
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--n-estimators", type=int, default=2000)
+parser.add_argument("--networks", type=int, default=2000)
 parser.add_argument("--steps", type=int, default=400, help="of training those that read weights")
 options = parser.parse_args()
 torch.manual_seed(0)

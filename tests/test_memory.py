@@ -8,7 +8,7 @@ import pytest
 PAGES = """if True:
     import os, resource, torch
     import bellnet as bn
-    from bellnet.memory import freed_memory_kept
+    from bellnet._utils.memory import freed_memory_kept
 
     def pages(calls, length=2**24):  # 64 MB, 16,384 pages
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

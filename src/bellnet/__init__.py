@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bellnet import errors
+from bellnet._utils.memory import keep_freed_memory
 from bellnet.combinatorics import bell
-from bellnet.memory import keep_freed_memory
 from bellnet.plan import Diagram, Plan, plan
 from bellnet.spec import Spec
 
@@ -59,8 +59,8 @@ __all__ = [
 ]
 
 _OF_TENSORS = ("Padded", "Sparse")
-_WITHOUT_TORCH = ("extras", "files")
-_PARTS = (*_WITHOUT_TORCH, "data", "execute", "nn", "tensors", "testing")
+_WITHOUT_TORCH = ("_utils",)
+_PARTS = (*_WITHOUT_TORCH, "data", "backends", "nn", "tensors", "testing")
 
 if not TYPE_CHECKING:  # to a type checker the module would have whatever one asks for
 
@@ -68,7 +68,7 @@ if not TYPE_CHECKING:  # to a type checker the module would have whatever one as
         if name not in __all__ and name not in _PARTS:
             raise AttributeError(f"module 'bellnet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         if name not in _WITHOUT_TORCH:
-            import_module("bellnet.extras").import_torch()
+            import_module("bellnet._utils.optional").import_torch()
         if name in _PARTS:
             return import_module(f"bellnet.{name}")
         found = getattr(import_module("bellnet.tensors" if name in _OF_TENSORS else "bellnet.nn"), name)

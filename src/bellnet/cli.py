@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bellnet import __version__
+from bellnet._utils.optional import import_torch
+from bellnet._utils.spelling import did_you_mean
 from bellnet.commands import (
     BAD_INPUT,
     EXPLORE_COMMANDS,
@@ -29,8 +31,6 @@ from bellnet.commands import (
     own_streams,
 )
 from bellnet.errors import BellnetError, OptionError, SpecError
-from bellnet.extras import import_torch
-from bellnet.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from bellnet import Plan

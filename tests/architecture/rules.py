@@ -9,31 +9,26 @@ from typing import NamedTuple
 from tests.docs.reference import PUBLIC
 
 # Downwards only: a part may import the parts that stand before it, and no others.
-CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "execute", "nn")
-BELOW = {part: {*CORE[:place]} for place, part in enumerate(CORE)}
+CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "backends", "nn")
+BELOW = {part: {*CORE[:place], "_utils"} for place, part in enumerate(CORE)}
 PARTS = {
     **BELOW,
+    "errors": set(),
     "combinatorics": set(),  # the standard library alone
     "kernels": {"errors", "tensors"},  # plain C, what loads it and what calls it
-    "extras": {"errors"},
     "_utils": {"errors"},
-    "suggest": set(),  # the standard library alone
-    "tensors": {*BELOW["tensors"], "memory"},
-    "execute": {*BELOW["execute"], "memory"},
-    "nn": {*BELOW["nn"], "extras", "memory"},
-    "data": {*BELOW["execute"], "extras", "_utils", "suggest"},  # knows tensors, not layers
-    "testing": {*CORE, "extras"},
-    "draw": {*BELOW["nn"], "extras", "_utils"},
-    "estimator": {"errors", "extras", "data", "draw", "_utils", "memory", "public names"},
-    "commands": {"errors", "extras", "data", "_utils", "estimator", "spec", "suggest", "public names"},
-    "cli": {"errors", "extras", "commands", "draw", "suggest", "public names"},
+    "data": {*BELOW["backends"]},  # knows tensors, not layers
+    "testing": {*CORE, "_utils"},
+    "draw": {*BELOW["nn"]},
+    "estimator": {"errors", "data", "draw", "_utils", "public names"},
+    "commands": {"errors", "data", "_utils", "estimator", "spec", "public names"},
+    "cli": {"errors", "commands", "draw", "_utils", "public names"},
     "__main__": set(),  # the command itself, which stands outside of the package
-    "memory": set(),  # the standard library alone
-    "__init__": {*CORE, "testing", "data", "memory"},
+    "__init__": {*CORE, "testing", "data", "_utils"},
 }
 
 # From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
-USE_TORCH = ("tensors", "kernels", "execute", "nn", "testing", "draw", "data")
+USE_TORCH = ("tensors", "kernels", "backends", "nn", "testing", "draw", "data")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
     "_utils": {"filelock"},
@@ -60,7 +55,7 @@ ONLY_LATE |= {"torch_geometric", "torchmetrics"}
 MADE_FOR_LIGHTNING = {"checkpoints.py", "graph_module.py", "learner.py", "module.py"}
 
 EXECUTORS = {"dense", "sparse", "reference"}
-ORACLE = "bellnet.execute.reference"
+ORACLE = "bellnet.backends.reference"
 
 
 class Import(NamedTuple):
@@ -173,9 +168,9 @@ def _judge_inside(found: Import, rest: str) -> Iterator[str]:
     if "public names" in PARTS[found.part] and "." in rest and used not in (found.part, "_utils"):
         yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
     file = Path(found.file)
-    if found.part == "execute" and file.stem in EXECUTORS:
-        other = rest.removeprefix("execute.").split(".")[0]
+    if found.part == "backends" and file.stem in EXECUTORS:
+        other = rest.removeprefix("backends.").split(".")[0]
         if other in EXECUTORS - {file.stem}:
             yield f"{found.where}: the executor {file.stem} must not know {other}"
-    if found.module.startswith(ORACLE) and found.part in ("execute", "nn"):
+    if found.module.startswith(ORACLE) and found.part in ("backends", "nn"):
         yield f"{found.where}: {found.part} must not run the oracle"

@@ -27,7 +27,7 @@ def test_experiments_use_public_names_and_optional_packages_late():
 @pytest.mark.parametrize(
     ("code", "n_found"),
     [
-        ("from bellnet.execute import run", 1),
+        ("from bellnet.backends import run", 1),
         ("from bellnet.data.encode import Encoding", 1),
         ("import lightning", 1),
         ("def f():\n    import scipy", 1),
@@ -43,7 +43,7 @@ def test_a_violation_in_the_experiments_is_found(tmp_path, code, n_found):
 def test_the_imports_of_the_library_are_really_read():
     read = list(imports(LIBRARY))
     seen = {(found.part, found.module.split(".")[1]) for found in read if found.module.startswith("bellnet.")}
-    assert {("nn", "execute"), ("execute", "plan"), ("plan", "spec"), ("spec", "combinatorics")} <= seen
+    assert {("nn", "backends"), ("backends", "plan"), ("plan", "spec"), ("spec", "combinatorics")} <= seen
     assert all(not found.late for found in read if found.file == "nn/linear.py")
 
 
@@ -60,13 +60,13 @@ PLANTED = {
     ),
     "plan uses numpy late": ("plan/show.py", "class A:\n    def f(self):\n        import numpy as np"),
     "tensors look up": ("tensors/padded.py", "import bellnet.nn.linear"),
-    "execute looks up late": ("execute/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
-    "execute looks up by a relative import": ("execute/dense.py", "from ..nn.linear import EquivariantLinear"),
-    "execute looks up to a part by name": ("execute/dense.py", "from bellnet import nn"),
-    "execute uses numpy": ("execute/loop.py", "import numpy"),
-    "executors know each other": ("execute/sparse.py", "from bellnet.execute.dense import Dense"),
-    "executors know each other by module": ("execute/sparse.py", "from bellnet.execute import dense"),
-    "layers run the oracle": ("nn/linear.py", "from bellnet.execute.reference import apply"),
+    "execute looks up late": ("backends/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
+    "execute looks up by a relative import": ("backends/dense.py", "from ..nn.linear import EquivariantLinear"),
+    "execute looks up to a part by name": ("backends/dense.py", "from bellnet import nn"),
+    "execute uses numpy": ("backends/loop.py", "import numpy"),
+    "executors know each other": ("backends/sparse.py", "from bellnet.backends.dense import Dense"),
+    "executors know each other by module": ("backends/sparse.py", "from bellnet.backends import dense"),
+    "layers run the oracle": ("nn/linear.py", "from bellnet.backends.reference import apply"),
     "layers use the package that they are in": ("nn/linear.py", "from bellnet import Padded"),
     "layers use checks": ("nn/linear.py", "from bellnet.testing import assert_equivariant"),
     "layers use hypothesis late": ("nn/linear.py", "def f():\n    import hypothesis"),
@@ -94,14 +94,14 @@ FINE = {
     ),
     "the file made for hypothesis": ("testing/strategies.py", "import hypothesis"),
     "the command line uses public names": ("cli.py", "from bellnet import plan, __version__\nimport bellnet as bn"),
-    "an executor uses nodes": ("execute/sparse.py", "from bellnet.execute.nodes import Nodes"),
+    "an executor uses nodes": ("backends/sparse.py", "from bellnet.backends.nodes import Nodes"),
 }
 
 
 def _plant(tmp_path, file, code):
     """A library of empty parts with one file that has this code."""
     root = tmp_path / "bellnet"
-    files = ("nn/linear", "nn/pool", "plan/plan", "execute/dense", "execute/nodes", "execute/reference")
+    files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense", "backends/nodes", "backends/reference")
     for part in (*PARTS, *files):
         is_file = part in ("errors", "tensors", "cli", *files) or part.startswith("__")
         path = root / f"{part}.py" if is_file else root / part / "__init__.py"

@@ -142,7 +142,10 @@ def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in
     level = max(layer.plan.levels, key=lambda level: level.rank)
     names = [diagram.name for diagram in layer.plan.diagrams]
     letters = "abc"[:order]
-    numbers = [names.index(f"{letters}->{''.join(letters[axis] for axis in swap)}") for swap in level.swaps]
+    numbers = [
+        names.index(f"{letters}->{''.join(letters[axis] for axis in permutation)}")
+        for permutation in level.permutations
+    ]
     with torch.no_grad():
         layer.weight[[number for number in range(len(names)) if number not in numbers]] = 0
     bare = BareProduct(order, 3, 4, dtype=torch.float64)
@@ -151,7 +154,8 @@ def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in
     x = torch.randn(2, *[5] * order, 3, dtype=torch.float64)
     parts = bare(x).split(4, -1)
     moved = [
-        part.permute(0, *[axis + 1 for axis in swap], order + 1) for part, swap in zip(parts, level.swaps, strict=True)
+        part.permute(0, *[axis + 1 for axis in permutation], order + 1)
+        for part, permutation in zip(parts, level.permutations, strict=True)
     ]
     torch.testing.assert_close(sum(moved), layer(x))
 
@@ -159,7 +163,7 @@ def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_bare_product_is_the_largest_of_the_plan(case):
     def multiplications(level):
-        return len(level.reads) * len(level.swaps) * len(level.writes) * case.n ** sum(level.rank)
+        return len(level.reads) * len(level.permutations) * len(level.writes) * case.n ** sum(level.rank)
 
     bare = BareProduct(case.order, case.in_channels, case.out_channels)
     largest = max(map(multiplications, plan(case.spec).levels))

@@ -132,7 +132,7 @@ def test_networks_that_differ_are_not_raced(monkeypatch):
 
 
 def test_blocks_at_once_and_apart_are_what_they_are_called(monkeypatch):
-    monkeypatch.setattr("bellnet.execute.between.WORTH", 1)
+    monkeypatch.setattr("bellnet.backends.between.WORTH", 1)
     normalised = []
     real = torch.batch_norm
     monkeypatch.setattr(torch, "batch_norm", lambda *given: normalised.append(1) or real(*given))
@@ -145,7 +145,7 @@ def test_blocks_at_once_and_apart_are_what_they_are_called(monkeypatch):
 def test_twins_together_and_apart_are_raced_only_if_they_say_the_same(monkeypatch):
     section = measure_twins(QUICK)
     assert [verdict.what for verdict in section.verdicts] == [
-        "paper's network with twins, training step, apart/together"
+        "paper's network with twins, training step, separate/together"
     ]
     torch.manual_seed(0)
     graph = common_works(90, 12)

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from bellnet import EquivariantLinear, plan
+from bellnet.backends.reference import basis_tensors, bias_tensors
 from bellnet.draw import draw_basis
 from bellnet.errors import OptionError, SizesError, SpecError
-from bellnet.execute.reference import basis_tensors, bias_tensors
 from bellnet.testing import matrix_of
 
 SPECS = ["n n -> n n", "n n -> n", "n -> n n", "n n n -> n", "u i -> u i", "u u i -> u", "-> n n", "n n ->", "->"]

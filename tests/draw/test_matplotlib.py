@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from bellnet._utils.optional import require
 from bellnet.draw import draw_basis, draw_diagrams
 from bellnet.errors import MissingExtraError
-from bellnet.extras import require
 
 
 @pytest.mark.parametrize("draw", [draw_basis, draw_diagrams])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import bellnet as bn
-from bellnet.execute.reference import basis_tensors, bias_tensors
+from bellnet.backends.reference import basis_tensors, bias_tensors
 from tests.explorer.scripts import call
 
 SIZES = {"n": 3, "u": 3, "i": 2}

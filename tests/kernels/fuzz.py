@@ -19,10 +19,10 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import kernels
-from bellnet.execute import between, compiled_orbits, contract
+from bellnet.backends import between, compiled_orbits, contract
 from bellnet.kernels import PROCESSORS, calling
 from bellnet.kernels.structs import ContractCall
-from tests.execute.subjects import by_definition
+from tests.backends.subjects import by_definition
 
 SPECS = [
     *("n n -> n n", "n -> n", "n n -> n", "n n ->", "-> n n", "n -> n n", "n n n -> n", "n n n -> n n", "n n n ->"),

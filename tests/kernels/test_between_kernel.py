@@ -8,8 +8,8 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
+from bellnet.backends import between
 from bellnet.errors import SupportError, TensorError
-from bellnet.execute import between
 from bellnet.kernels import kernels
 from bellnet.nn.stack import Block
 

@@ -18,9 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.execute import compiled
+from bellnet.backends import compiled
 from bellnet.kernels import PROCESSORS, WITHOUT, calling, disabled, kernels
-from tests.execute.subjects import randomise
+from tests.backends.subjects import randomise
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,7 +276,7 @@ def test_no_kernel_is_given_weights_that_it_would_misread(name_of_case):
     (name, given), *_ = parameters.items()
     walk = layer._engine._last[1]
     weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
-    assert isinstance(walk, compiled.CompiledWalk)
+    assert isinstance(walk, compiled.KernelBackend)
     assert walk.takes([x], [layer.weight], [layer.bias])
     assert not walk.takes([x], weights, biases)
     if (expected := OUTCOMES.get(name_of_case)) is None:

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.execute import Nodes, compiled_orbits, orbits, pool_orbits
+from bellnet.backends import Nodes, compiled_orbits, orbits, pool_orbits
 from bellnet.kernels import PROCESSORS, disabled, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")

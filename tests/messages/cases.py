@@ -16,6 +16,7 @@ from bellnet import (
     from_message_passing,
     plan,
 )
+from bellnet._utils.optional import require
 from bellnet.errors import (
     ConversionError,
     DataError,
@@ -27,7 +28,6 @@ from bellnet.errors import (
     SpecError,
     TensorError,
 )
-from bellnet.extras import require
 from bellnet.nn.message_passing import CompactSet, MessageFunctions, MessagePassingNet
 from tests.messages.case import Case
 from tests.messages.over_nodes_cases import OVER_NODES

@@ -5,8 +5,8 @@ from unittest.mock import patch
 import torch
 
 from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse
+from bellnet.backends import Dropped, Moments, go_between
 from bellnet.errors import DeclarationError, OptionError, ShapeError, SizesError, SupportError, TensorError
-from bellnet.execute import Dropped, Moments, go_between
 from tests.messages.case import Case
 
 PAIR = torch.tensor([[0, 1], [1, 0]])

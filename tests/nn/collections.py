@@ -6,8 +6,8 @@ import torch
 from hypothesis import strategies as st
 
 import bellnet as bn
-from tests.execute.listed import choose
-from tests.execute.subjects import by_definition
+from tests.backends.listed import choose
+from tests.backends.subjects import by_definition
 
 CHANNELS = (2, 1, 3, 2)
 

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from bellnet import EquivariantLinear, change_basis, plan
 from bellnet.combinatorics import partitions
-from tests.execute.subjects import declared, mask, randomise, sizes_for, specs
+from tests.backends.subjects import declared, mask, randomise, sizes_for, specs
 
 
 @given(st.data(), st.booleans(), st.booleans())

@@ -15,8 +15,8 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet.combinatorics import bell
 from bellnet.kernels import disabled
-from tests.execute.recording import Recording
-from tests.execute.subjects import sizes_for
+from tests.backends.recording import Recording
+from tests.backends.subjects import sizes_for
 from tests.nn.collections import collections, given_to, layer_of, pair_by_pair, support_over, tensors_of
 
 MLP = "a b, b, b c, c -> a b, b, b c, c"
@@ -289,7 +289,7 @@ def test_every_rank_takes_one_product_for_each_swap_however_many_tensors_there_a
     given_to(layer, tensors, sizes)
     with Recording() as seen, torch.no_grad():
         given_to(layer, tensors, sizes)
-    assert len(seen.products) == sum(len(level.swaps) for level in layer.plan.levels)
+    assert len(seen.products) == sum(len(level.permutations) for level in layer.plan.levels)
 
 
 def test_cost_counts_what_is_multiplied():

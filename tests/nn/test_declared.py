@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from bellnet import EquivariantLinear, Padded, Sparse, change_basis
 from bellnet.errors import DeclarationError
-from tests.execute.subjects import declared, randomise
+from tests.backends.subjects import declared, randomise
 
 
 def _layer(spec="n n -> n n", **options):

@@ -222,8 +222,8 @@ def test_padding_is_not_trusted_after_other_modules(name):
 def test_padded_values_of_an_inference_pass_can_be_used_again():
     layer = bn.EquivariantLinear("n n -> n n", 2, 2)
     with torch.inference_mode():
-        once = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
-        assert not layer(once).values[1, 2:].any()
+        cached = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
+        assert not layer(cached).values[1, 2:].any()
 
 
 def test_a_target_set_of_one_size_for_all_graphs_is_not_padded():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from bellnet import EquivariantLinear, InvariantPool, Spec, plan
-from tests.execute.subjects import by_definition, randomise, sizes_for, specs
+from tests.backends.subjects import by_definition, randomise, sizes_for, specs
 
 MANY = [
     "n -> n",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from bellnet import EquivariantLinear, InvariantPool, Padded
-from tests.execute.subjects import declared, randomise, specs
+from tests.backends.subjects import declared, randomise, specs
 
 pytestmark = pytest.mark.usefixtures("every_walk")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
+from bellnet.backends import joins
 from bellnet.errors import EquivarianceError
-from bellnet.execute import joins
 from bellnet.kernels import disabled, kernels
 from benchmarks.memory import peak_tensor_bytes
 
@@ -28,7 +28,7 @@ USUAL = [
 
 @pytest.fixture(params=["kernel", "torch"])
 def with_and_without_a_kernel(request):
-    """Dense products run on a compiled kernel, or on torch operations where there is none."""
+    """DenseLayout products run on a compiled kernel, or on torch operations where there is none."""
     if request.param == "kernel" and kernels() is None:
         pytest.skip("bellnet was built without kernels")
     with nullcontext() if request.param == "kernel" else disabled():

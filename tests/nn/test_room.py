@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from bellnet import EquivariantLinear, InvariantNet, memory
+from bellnet import EquivariantLinear, InvariantNet
+from bellnet._utils import memory
 from bellnet.errors import OptionError
 from bellnet.nn import room
 

@@ -7,8 +7,8 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.nn.pointwise import ChannelDropout
-from tests.execute.listed import KINDS, sparse
-from tests.execute.subjects import randomise
+from tests.backends.listed import KINDS, sparse
+from tests.backends.subjects import randomise
 
 SIZES = {"n": [4, 1, 0, 3], "u": [2, 3, 1, 2], "i": [3, 1, 2, 4]}
 

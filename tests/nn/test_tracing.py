@@ -24,7 +24,7 @@ def call(spec, **options):
 @pytest.fixture(autouse=True)
 def _nothing_kept():
     """Every test begins as a process does: no constant was made before."""
-    from bellnet.execute import weights
+    from bellnet.backends import weights
 
     weights._CONSTANTS.clear()
     yield

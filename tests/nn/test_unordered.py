@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import bellnet as bn
+from bellnet.backends import reference
 from bellnet.errors import DeclarationError
-from bellnet.execute import reference
 from bellnet.nn import unordered
 
 SPECS = ("{n n} -> {n n}", "n n -> {n n}", "{n n} n -> n {n n}", "n -> {n n n}", "i {u u} -> u {i i}")

@@ -57,7 +57,7 @@ def test_counts_that_the_paper_and_the_documentation_give(spec, n_maps, n_biases
 def test_the_plan_of_order_four_is_built_with_all_its_maps():
     big = plan("n n n n -> n n n n")
     assert big.n_maps == len(big.diagrams) == 4140
-    assert [len(level.swaps) for level in big.levels] == [1, 1, 2, 6, 24]
+    assert [len(level.permutations) for level in big.levels] == [1, 1, 2, 6, 24]
 
 
 @pytest.mark.parametrize("k", range(6))
@@ -75,8 +75,8 @@ def test_each_rank_is_one_level_with_all_reads_swaps_and_writes(spec):
     for r, level in enumerate(levels):
         assert level.rank == ((r,) if k + l else ())
         assert (len(level.reads), len(level.writes)) == (n_folds(k, r), n_folds(l, r))
-        assert level.swaps == tuple(permutations(range(r)))
-        assert level.n_maps == len(level.reads) * len(level.swaps) * len(level.writes)
+        assert level.permutations == tuple(permutations(range(r)))
+        assert level.n_maps == len(level.reads) * len(level.permutations) * len(level.writes)
 
 
 @pytest.mark.parametrize("spec", TWO_SETS + MORE)
@@ -90,7 +90,7 @@ def test_with_several_node_sets_the_rank_is_a_vector_and_counts_multiply(spec):
         ranked = list(zip(orders, level.rank, strict=True))
         assert len(level.reads) == prod(n_folds(k, r) for (k, _), r in ranked)
         assert len(level.writes) == prod(n_folds(l, r) for (_, l), r in ranked)
-        assert len(level.swaps) == prod(factorial(r) for _, r in ranked)
+        assert len(level.permutations) == prod(factorial(r) for _, r in ranked)
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "u i -> i u", "u u i -> u i", "n n n ->"])

@@ -153,5 +153,5 @@ def test_the_first_swap_of_every_level_changes_nothing():
     for symmetric, hollow in product([False, True], repeat=2):
         for spec in [*SPECS, "n n n -> n n n", "n n n n -> n n", "n n -> n n n n", "u u i i -> u i"]:
             for level in plan(spec, symmetric=symmetric, hollow=hollow).levels:
-                assert level.swaps[0] == tuple(range(sum(level.rank))), (spec, symmetric, hollow)
-                assert level.transposed().swaps[0] == level.swaps[0]
+                assert level.permutations[0] == tuple(range(sum(level.rank))), (spec, symmetric, hollow)
+                assert level.transposed().permutations[0] == level.permutations[0]

@@ -96,7 +96,12 @@ def test_copies_and_pickles_of_a_plan_are_the_plan(options):
 def test_diagrams_and_folds_survive_a_pickle():
     for diagram in plan("n n -> n").diagrams:
         again = pickle.loads(pickle.dumps(diagram))
-        assert (again, again.read, again.swap, again.write) == (diagram, diagram.read, diagram.swap, diagram.write)
+        assert (again, again.read, again.permutation, again.write) == (
+            diagram,
+            diagram.read,
+            diagram.permutation,
+            diagram.write,
+        )
 
 
 def test_a_plan_cannot_be_made_of_a_spec_alone():

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from bellnet import plan
+from bellnet.backends.reference import basis_tensors, bias_tensors
 from bellnet.combinatorics import canonical, partitions
 from bellnet.errors import SpecError
-from bellnet.execute.reference import basis_tensors, bias_tensors
 from bellnet.plan.count import count_maps, count_products
 from bellnet.spec import Spec, parse_spec
 
@@ -79,8 +79,8 @@ def _on_symmetric(spec, tensors):
 
 def test_a_plan_makes_fewer_products_and_says_so():
     the_plan, every = plan("{n n n} -> {n n n}"), plan("n n n -> n n n")
-    assert [len(level.swaps) for level in the_plan.levels] == [1, 1, 1, 1]
-    assert [len(level.swaps) for level in every.levels] == [1, 1, 2, 6]
+    assert [len(level.permutations) for level in the_plan.levels] == [1, 1, 1, 1]
+    assert [len(level.permutations) for level in every.levels] == [1, 1, 2, 6]
     assert str(the_plan).endswith("\n  unordered slots: 31 of 203 maps, 4 of 10 products")
     assert the_plan.cost(10).multiplications < every.cost(10).multiplications / 5
 
@@ -120,7 +120,7 @@ def test_products_are_as_many_as_were_counted(symmetric, hollow):
     ]:
         found = plan(text, symmetric=symmetric, hollow=hollow)
         n_products = count_products(found.spec, symmetric=symmetric, hollow=hollow)
-        assert n_products == sum(len(level.swaps) for level in found.levels), text
+        assert n_products == sum(len(level.permutations) for level in found.levels), text
 
 
 def test_printing_a_plan_lists_nothing_that_unordered_slots_save(monkeypatch):

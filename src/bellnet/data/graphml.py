@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
+from bellnet._utils.optional import require
 from bellnet.data.convert import read
 from bellnet.data.graphml_text import graphml_text
 from bellnet.data.kinds import Given, Names
 from bellnet.data.numerals import REAL_FORM, WHOLE_FORM, is_finite, shown, whole
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.errors import DataError
-from bellnet.extras import require
 
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 """What stands for a byte that is not UTF-8."""

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bellnet._utils.optional import require
 from bellnet.data.convert import as_graph
 from bellnet.data.kinds import Given
 from bellnet.errors import DataError
-from bellnet.extras import require
 from bellnet.tensors import Sparse
 from bellnet.tensors.codes import encode
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
+from bellnet._utils.optional import require
 from bellnet.draw import style
 from bellnet.draw.pictures import Picture, pictures_of_biases, pictures_of_maps
 from bellnet.draw.sheet import Grid, Head, Sheet, fit_grid, fitting
 from bellnet.draw.sizes import refuse_several, sizes_of_sets
 from bellnet.errors import OptionError
-from bellnet.extras import require
 from bellnet.plan import count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 

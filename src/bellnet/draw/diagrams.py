@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+from bellnet._utils.optional import require
 from bellnet.draw import style
 from bellnet.draw.sheet import Grid, Head, Sheet, fitting, pleasing_width
 from bellnet.draw.sizes import refuse_several
 from bellnet.draw.strands import draw_diagram, marker, panel_size
 from bellnet.errors import OptionError
-from bellnet.extras import require
 from bellnet.plan import Diagram, Level, Plan, count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 

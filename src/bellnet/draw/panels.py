@@ -6,8 +6,8 @@ What colours, lines and marks mean stands below the panels, once for all of them
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bellnet._utils.optional import require
 from bellnet.draw import style
-from bellnet.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from bellnet.plan import Plan
-from bellnet.plan.fold import letters
+from bellnet.plan.contraction import letters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,7 @@ class Picture:
 
 def pictures_of_maps(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
     """One for every map, in canonical order."""
-    from bellnet.execute.reference import basis_tensors
+    from bellnet.backends.reference import basis_tensors
 
     source, target = ([sizes[name] for name in slots] for slots in (plan.spec.source, plan.spec.target))
     tensors = basis_tensors(plan, sizes, basis=basis).reshape(plan.n_maps, prod(source), prod(target)).mT
@@ -38,7 +38,7 @@ def pictures_of_maps(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> lis
 
 def pictures_of_biases(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
     """One for every bias, in canonical order."""
-    from bellnet.execute.reference import bias_tensors
+    from bellnet.backends.reference import bias_tensors
 
     target = [sizes[name] for name in plan.spec.target]
     tensors = bias_tensors(plan, sizes, basis=basis).reshape(plan.n_biases, prod(target[:1]), prod(target[1:]))

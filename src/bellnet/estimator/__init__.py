@@ -4,7 +4,7 @@
 not need scikit-learn.
 """
 
-from bellnet.extras import require
+from bellnet._utils.optional import require
 
 for _package in ("sklearn", "safetensors", "rich"):
     require(_package, extra="estimator", call="bellnet.estimator")

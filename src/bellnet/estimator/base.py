@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from bellnet._utils.memory import freed_memory_kept
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
 from bellnet.estimator.blueprint import Blueprint
@@ -40,7 +41,6 @@ from bellnet.estimator.scaling import FeatureScaling, channel_scale
 from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
 from bellnet.estimator.validation import read_validation
 from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
-from bellnet.memory import freed_memory_kept
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import torch
 
+from bellnet._utils.memory import machine_memory
 from bellnet.data import Graph
 from bellnet.errors import SizesError
-from bellnet.memory import machine_memory
 
 MAX_ENTRIES = 2**19
 """The most entries of a batch, if it has several graphs: with 64 channels of single precision a layer takes 128 MB."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bellnet._utils.optional import require
 from bellnet.draw import Panels
-from bellnet.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

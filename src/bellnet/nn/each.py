@@ -42,4 +42,4 @@ def _listed(x: OverNodes, shape: Shape, batches: Mapping[str, Support]) -> OverN
     if not isinstance(x, Tensor) or len(shape) != 1 or x.ndim != 2 or shape[0] not in batches:
         return x
     batch, key = batches[shape[0]], ("every node of", shape)
-    return Sparse.on(batch.once(key, lambda: Support.every_node(batch.counts, shape[0])), x)
+    return Sparse.on(batch.cached(key, lambda: Support.every_node(batch.counts, shape[0])), x)

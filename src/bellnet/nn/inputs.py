@@ -8,8 +8,8 @@ from typing import NamedTuple, NoReturn
 import torch
 from torch import Tensor
 
+from bellnet.backends import Nodes
 from bellnet.errors import ShapeError, SizesError, TensorError
-from bellnet.execute import Nodes
 from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, can_look_at

@@ -6,8 +6,8 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
+from bellnet.backends import DenseLayout, Executor, Layout, SparseLayout, change_of_basis
 from bellnet.errors import OptionError, TensorError, as_written
-from bellnet.execute import Dense, Engine, Layout, Supports, change_of_basis
 from bellnet.nn.declared import check_declared, check_declared_listed
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight, shares_of_sources
@@ -100,7 +100,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "stored", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
-        self._engine = Engine(self.plan, inside, outside, mean=self.normalize != "sum")
+        self._engine = Executor(self.plan, inside, outside, mean=self.normalize != "sum")
         self._is_single = self.spec.is_single
         if self._is_single:
             self._reception = Reception(self._call, self.spec, self.in_channels)
@@ -227,7 +227,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._check_values(given.tensor, weight)
         if check:
             check_declared(self._call, self.plan, given.tensor)
-        result = self._run(Dense(given.nodes), given.tensor, weight)
+        result = self._run(DenseLayout(given.nodes), given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
         if isinstance(x, Padded) and self._keeps_sizes and x.is_for(given.batch):
@@ -284,7 +284,7 @@ class EquivariantLinear(NotScripted, nn.Module):
 
     def _check_declared(self, number: int, tensor: Tensor, layout: Layout) -> None:
         call, of_source = self._several_reception.parts[number].call, self.plan.pair(number, 0)
-        if isinstance(layout, Supports):
+        if isinstance(layout, SparseLayout):
             check_declared_listed(call, of_source, tensor, layout.sources[number])
         else:
             check_declared(call, of_source, tensor)

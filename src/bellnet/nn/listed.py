@@ -5,8 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bellnet.backends import SparseLayout
 from bellnet.errors import ShapeError, SizesError, SupportError
-from bellnet.execute import Supports
 from bellnet.nn.given_sizes import GivenSizes, check_given
 from bellnet.nn.inputs import Reception
 from bellnet.tensors import NodeCounts, Padded, Sparse, Support
@@ -16,7 +16,7 @@ class ListedInput(NamedTuple):
     """Values on the tuples of the source support, and both supports."""
 
     values: Tensor
-    supports: Supports
+    supports: SparseLayout
 
 
 class ListedReception:
@@ -50,7 +50,7 @@ class ListedReception:
             )
         counts = self._counts(source, given, sizes)
         target = self._default_support(source, counts) if given is None else given
-        return ListedInput(values, Supports((source,), (target,), self._lengths(source), listed))
+        return ListedInput(values, SparseLayout((source,), (target,), self._lengths(source), listed))
 
     def _check_given_support(self, support: object) -> None:
         if not isinstance(support, Support):
@@ -82,7 +82,7 @@ class ListedReception:
         if self.spec.source:
             everything = Sparse.from_dense(x, " ".join(self.spec.source), keep_zeros=True)
             return everything.support, everything.values
-        graphs = given.once("every graph support", lambda: Support.every_graph(given.counts))
+        graphs = given.cached("every graph support", lambda: Support.every_graph(given.counts))
         if values.shape[:-1].numel() != graphs.n_tuples:
             raise ShapeError(
                 f"{self.call}: the support has {graphs.n_tuples} graphs, but the input has {values.shape[0]}."
@@ -138,7 +138,7 @@ class ListedReception:
         if target == self.spec.source:
             return source
         if not target:
-            return source.once("every graph support", lambda: Support.every_graph(source.counts))
+            return source.cached("every graph support", lambda: Support.every_graph(source.counts))
         if len(target) > 1:
             raise SupportError(
                 f'{self.call}: which tuples over "{" ".join(target)}" is the result to list? The input lists tuples '
@@ -147,7 +147,7 @@ class ListedReception:
             )
         name = target[0]
         if name in self.spec.source:
-            return source.once(("every node support", name), lambda: Support.every_node(source.counts, name))
+            return source.cached(("every node support", name), lambda: Support.every_node(source.counts, name))
         if name not in counts:
             raise SizesError(
                 f"{self.call}: only the target has node set {name!r}, so the input cannot tell its length.\n"

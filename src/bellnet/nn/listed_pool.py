@@ -29,7 +29,7 @@ def pool_listed(x: Sparse, sets: tuple[int, ...], reductions: Sequence[str], *, 
         reductions: Some of "max", "sum" and "mean".
         unlisted: Whether tuples that are not listed count, as zeros.
     """
-    orbits = x.support.once(("orbits", sets), lambda: _places_by_orbit(x.support, sets))
+    orbits = x.support.cached(("orbits", sets), lambda: _places_by_orbit(x.support, sets))
     values = [x.values.index_select(0, orbit.rows) for orbit in orbits]
     result = torch.cat(
         [

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bellnet.backends import SparseLayout
 from bellnet.errors import ShapeError, SizesError, SupportError
-from bellnet.execute import Supports
 from bellnet.nn.given_sizes import GivenSizes, check_given
 from bellnet.nn.listed import check_sparse, is_misfit
 from bellnet.nn.several import Collection, OverNodes, Received, SeveralReception
@@ -76,11 +76,11 @@ class Known:
             "many."
         )
 
-    def once(self, slots: Shape, key: str, make: Callable[[NodeCounts], Support]) -> Support:
+    def cached(self, slots: Shape, key: str, make: Callable[[NodeCounts], Support]) -> Support:
         """A support that depends on these node sets alone, kept with the first support if that has all of them."""
         first = self.first
         if set(slots) <= set(first.slots):
-            return first.once((key, slots), lambda: make(first.counts))
+            return first.cached((key, slots), lambda: make(first.counts))
         by_set = {slot: self.counts[slot] for slot in dict.fromkeys(slots)}
         return make(NodeCounts(by_set, is_batch=self.is_batch))
 
@@ -104,7 +104,7 @@ class MixedReception:
         pairs = zip(self.spec.targets, supports, strict=True)
         targets = [self._target(shape, support, x, places, known) for shape, support in pairs]
         sources = tuple(place.support for place in places)
-        layout = Supports(sources, tuple(place.support for place in targets), self._lengths(known), listed)
+        layout = SparseLayout(sources, tuple(place.support for place in targets), self._lengths(known), listed)
         backs = [place.back for place in targets]
         return Received(values, layout, lambda results: [back(one) for back, one in zip(backs, results, strict=True)])
 
@@ -210,10 +210,10 @@ class MixedReception:
     def _every_tuple(self, slots: Shape, known: Known) -> Support:
         """All tuples of nodes, or every graph for none."""
         if not slots:
-            return known.first.once("every graph support", lambda: Support.every_graph(known.first.counts))
+            return known.first.cached("every graph support", lambda: Support.every_graph(known.first.counts))
         if len(slots) == 1:
-            return known.once(slots, "every node of", lambda counts: Support.every_node(counts, slots[0]))
-        return known.once(slots, "every tuple of", lambda counts: _every_tuple(counts, slots))
+            return known.cached(slots, "every node of", lambda counts: Support.every_node(counts, slots[0]))
+        return known.cached(slots, "every tuple of", lambda counts: _every_tuple(counts, slots))
 
     def _places(self, slots: Shape, lengths: tuple[int, ...], known: Known) -> Tensor:
         """Where the tuples of nodes stand in a padded tensor."""

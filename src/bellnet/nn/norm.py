@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bellnet.backends import Moments, can_go_between, moments_of, wants_plain
 from bellnet.errors import as_written
-from bellnet.execute import Moments, can_go_between, moments_of, wants_plain
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph

@@ -12,8 +12,8 @@ from torch.nn.modules.module import (
     _global_forward_pre_hooks,
 )
 
+from bellnet.backends import Dropped
 from bellnet.errors import OptionError
-from bellnet.execute import Dropped
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.one_input import refuse_more
 from bellnet.nn.scripting import NotScripted

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from bellnet.backends import Orbit, pool_orbits
 from bellnet.combinatorics import partitions
 from bellnet.errors import OptionError, ShapeError, TensorError, as_written
-from bellnet.execute import Orbit, pool_orbits
 from bellnet.nn.each import check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse
@@ -17,7 +17,7 @@ from bellnet.nn.one_input import refuse_more
 from bellnet.nn.options import check_choice
 from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
-from bellnet.plan import MOST_MAPS, Fold, refuse_giants
+from bellnet.plan import MOST_MAPS, Contraction, refuse_giants
 from bellnet.spec import Spec, parse_shapes, text_of
 from bellnet.tensors import Sparse
 
@@ -140,7 +140,7 @@ def _check_reduce(call: str, reduce: object) -> str | tuple[str, ...]:
 def _orbit(pattern: tuple[int, ...], sets: tuple[int, ...]) -> Orbit:
     merges: list[tuple[int, int]] = []
     # One node set for all slots: the axes of a fold then stand in order of first appearance.
-    step = Fold.keeping(pattern, (0,) * len(pattern), set(pattern)).step
+    step = Contraction.keeping(pattern, (0,) * len(pattern), set(pattern)).step
     while step is not None:
         merges.insert(0, (step.axes[0], step.axes[1]))
         step = step.parent.step

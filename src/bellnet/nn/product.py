@@ -4,8 +4,8 @@ from typing import Any, cast, overload
 
 from torch import Tensor, nn
 
+from bellnet.backends import DenseLayout, SparseLayout, multiply_dense, multiply_listed
 from bellnet.errors import ShapeError, TensorError
-from bellnet.execute import Dense, Supports, multiply_dense, multiply_listed
 from bellnet.nn.mixed import MixedReception
 from bellnet.nn.one_input import refuse_as_factors
 from bellnet.nn.options import check_choice
@@ -90,13 +90,13 @@ class Product(NotScripted, nn.Module):
         first, second = received.values
         self._check_factors(first, second)
         layout, power = received.layout, POWERS[self.normalize]
-        if isinstance(layout, Supports):
+        if isinstance(layout, SparseLayout):
             (target,) = layout.targets
             result = multiply_listed(
                 self.plan, first, second, sources=layout.sources, target=target, power=power, listed=layout.listed
             )
         else:
-            result = multiply_dense(self.plan, first, second, cast(Dense, layout).nodes, power)
+            result = multiply_dense(self.plan, first, second, cast(DenseLayout, layout).nodes, power)
         return received.wrap([result])[0]
 
     def _check_factors(self, x: Tensor, y: Tensor) -> None:

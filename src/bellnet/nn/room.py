@@ -4,8 +4,8 @@ from math import prod
 
 import torch
 
+from bellnet._utils.memory import machine_memory
 from bellnet.errors import OptionError
-from bellnet.memory import machine_memory
 
 MOST_COUNTED = 2**63 - 1  # bytes, as torch counts them
 BYTES_DRAWN = 8  # for each number while it is drawn: itself and what it is combined to, in single precision

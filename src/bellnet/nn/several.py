@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bellnet.backends import DenseLayout, Layout, Nodes
 from bellnet.errors import ShapeError, SizesError, TensorError
-from bellnet.execute import Dense, Layout, Nodes
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.inputs import Input, Reception, add_given
 from bellnet.spec import Spec, text_of
@@ -108,7 +108,7 @@ class SeveralReception:
         same_sizes = all(one.peek()[1] is padded[0].peek()[1] for one in padded)
         nodes = padded[0].kept((self.spec, batch, in_order), make) if padded and same_sizes and not given else make()
         wrap = partial(self._wrapped, x=x, nodes=nodes, batch=batch, names=set(counts))
-        return Received([one.tensor for one in inputs], Dense(nodes), wrap)
+        return Received([one.tensor for one in inputs], DenseLayout(nodes), wrap)
 
     def _batch(self, inputs: Sequence[Input]) -> tuple[int, ...]:
         batch = inputs[0].batch

@@ -7,8 +7,8 @@ from typing import cast
 
 from torch import nn
 
+from bellnet.backends import can_go_between, go_between
 from bellnet.errors import OptionError, as_written
-from bellnet.execute import can_go_between, go_between
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.options import check_channels_of_all, check_choice
@@ -66,7 +66,7 @@ class StackOptions:
         return nn.Sequential(*(Block(layer, self) for layer in layers))
 
     def fully_connected(self, widths: Sequence[int]) -> nn.Sequential:
-        """Dense layers with an activation between them."""
+        """DenseLayout layers with an activation between them."""
         modules: list[nn.Module] = []
         for before, after in pairwise(widths):
             dense = nn.Linear(before, after)

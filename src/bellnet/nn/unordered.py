@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bellnet.backends import Layout, SparseLayout, wants_plain
 from bellnet.errors import SupportError
-from bellnet.execute import Layout, Supports, wants_plain
 from bellnet.spec import Groups, Spec
 from bellnet.tensors import Support
 
@@ -42,7 +42,7 @@ class Unordered:
 
     def __call__(self, results: Sequence[Tensor], layout: Layout) -> list[Tensor]:
         """For every target (batch, *axes, channels), or values on the tuples that are listed."""
-        if not isinstance(layout, Supports):
+        if not isinstance(layout, SparseLayout):
             return [exchanged(one, groups) for one, groups in zip(results, self._groups, strict=True)]
         several = zip(results, layout.targets, self._groups, strict=True)
         return [exchanged_listed(self._call, *one) for one in several]
@@ -59,7 +59,7 @@ def exchanged_listed(call: str, values: Tensor, support: Support, groups: Groups
     """The same for values (tuples, channels) on the tuples of a support, which has those with exchanged slots too."""
 
     def reordered(tensor: Tensor, one: int, other: int) -> Tensor:
-        places = support.once(("exchanged", one, other), lambda: _places(call, support, one, other))
+        places = support.cached(("exchanged", one, other), lambda: _places(call, support, one, other))
         return tensor.index_select(0, places)
 
     if wants_plain() or values._is_view():

@@ -1,10 +1,10 @@
 """How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
+from bellnet.plan.contraction import Contraction, Step
 from bellnet.plan.cost import Cost
 from bellnet.plan.count import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
-from bellnet.plan.diagram import Diagram, Swap
-from bellnet.plan.fold import Fold, Step
+from bellnet.plan.diagram import Diagram, Permutation
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Absent, Pair, Plan, plan
 from bellnet.plan.present import Present, present
@@ -16,18 +16,18 @@ __all__ = [
     "Absent",
     "Branch",
     "Bundle",
+    "Contraction",
     "Cost",
     "Diagram",
     "Entries",
-    "Fold",
     "Level",
     "Pair",
+    "Permutation",
     "Plan",
     "Present",
     "ProductPlan",
     "Root",
     "Step",
-    "Swap",
     "Tree",
     "count_maps",
     "diagram_to_orbit",

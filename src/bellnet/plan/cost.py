@@ -54,13 +54,15 @@ def count_cost(
     multiplications = stacked = 0
     for level in levels:
         rows = batch * prod(by_number[node_set] for node_set in level.axis_sets)
-        read = sum(inside[fold.tensor] for fold in level.reads)
-        multiplications += rows * len(level.swaps) * read * sum(outside[fold.tensor] for fold in level.writes)
+        read = sum(inside[contraction.tensor] for contraction in level.reads)
+        multiplications += (
+            rows * len(level.permutations) * read * sum(outside[contraction.tensor] for contraction in level.writes)
+        )
         for plane in level.index:
-            for fold, numbers in zip(level.reads, plane, strict=True):
+            for contraction, numbers in zip(level.reads, plane, strict=True):
                 pairs = zip(numbers, level.writes, strict=True)
                 onto = sum(n_target[write.tensor] for number, write in pairs if number is not None)
-                stacked += batch * inside[fold.tensor] * onto
+                stacked += batch * inside[contraction.tensor] * onto
     return Cost(
         multiplications=multiplications,
         stacked_multiplications=stacked,
@@ -104,18 +106,18 @@ def _extra_numbers(
     # A bundle and the parts that it is put together from exist side by side for a moment.
     read = [size(bundle.axis_sets) * bundle.width(inside) for bundle in source.bundles[len(inside) :]]
     written = [size(bundle.axis_sets) * bundle.width(outside) for bundle in target.bundles[len(outside) :]]
-    swapped = [0]
+    permuted = [0]
     for number, level in enumerate(levels):
-        if len(level.swaps) > 1:
+        if len(level.permutations) > 1:
             read_width = source.bundles[source.levels[number]].width(inside)
             written_width = target.bundles[target.levels[number]].width(outside)
-            swapped.append(size(level.axis_sets) * min(read_width, written_width))
+            permuted.append(size(level.axis_sets) * min(read_width, written_width))
     # Axes that are not grouped by node set are copied into that order.
     ordered = sum(
         size(root.axes) * channels * (root.order != tuple(range(len(root.sets))))
         for root, channels in zip(source.roots, inside, strict=True)
     )
-    return sum(read) + max(read, default=0) + sum(written) + max(swapped) + ordered
+    return sum(read) + max(read, default=0) + sum(written) + max(permuted) + ordered
 
 
 def check_lengths(call: str, node_sets: Shape, sizes: int | Mapping[str, int]) -> dict[str, int]:

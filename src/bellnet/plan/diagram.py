@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bellnet.combinatorics import Partition, canonical
-from bellnet.plan.fold import Fold, letters
+from bellnet.plan.contraction import Contraction, letters
 from bellnet.plan.words import outcome
 
-Swap = tuple[int, ...]
+Permutation = tuple[int, ...]
 """Axis j of what is written is axis swap[j] of what was read."""
 
 
@@ -22,7 +22,7 @@ class Diagram:
     `source` and `target` are the numbers of the two tensors, where there are several.
 
     >>> transpose = Diagram((0, 1, 1, 0), source_sets=(0, 0), target_sets=(0, 0))
-    >>> transpose.name, transpose.swap, transpose.describe()
+    >>> transpose.name, transpose.permutation, transpose.describe()
     ('ab->ba', (1, 0), 'swap the axes')
     """
 
@@ -48,17 +48,17 @@ class Diagram:
         return tuple(sorted(set(self.partition[:order]) & set(self.partition[order:])))
 
     @cached_property
-    def read(self) -> Fold:
+    def read(self) -> Contraction:
         """The fold of the source that keeps the crossing blocks."""
         return self._fold(self.partition[: len(self.source_sets)], self.source_sets, self.source)
 
     @cached_property
-    def write(self) -> Fold:
+    def write(self) -> Contraction:
         """The fold of the target that keeps the crossing blocks."""
         return self._fold(self.partition[len(self.source_sets) :], self.target_sets, self.target)
 
     @cached_property
-    def swap(self) -> Swap:
+    def permutation(self) -> Permutation:
         """Where each axis of `write` is found among the axes of `read`."""
         order = len(self.source_sets)
         source, target = self.partition[:order], self.partition[order:]
@@ -102,10 +102,10 @@ class Diagram:
         order = len(self.source_sets)
         return outcome(self.partition[:order], self.partition[order:], means=means)
 
-    def _fold(self, labels: Partition, sets: tuple[int, ...], tensor: int) -> Fold:
+    def _fold(self, labels: Partition, sets: tuple[int, ...], tensor: int) -> Contraction:
         blocks = canonical(labels)
         kept = {block for block, label in zip(blocks, labels, strict=True) if label in self.crossing}
-        return Fold.keeping(blocks, sets, kept, tensor=tensor)
+        return Contraction.keeping(blocks, sets, kept, tensor=tensor)
 
 
 def _diagonals(side: Partition) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bellnet.plan.diagram import Diagram, Swap
-from bellnet.plan.fold import Fold
+from bellnet.plan.contraction import Contraction
+from bellnet.plan.diagram import Diagram, Permutation
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Level:
     """
 
     rank: tuple[int, ...]
-    reads: tuple[Fold, ...]
-    swaps: tuple[Swap, ...]
-    writes: tuple[Fold, ...]
+    reads: tuple[Contraction, ...]
+    permutations: tuple[Permutation, ...]
+    writes: tuple[Contraction, ...]
     index: tuple[tuple[tuple[int | None, ...], ...], ...]
 
     @property
@@ -35,32 +35,39 @@ class Level:
     def transposed(self) -> "Level":
         """The level of the transposed maps: reads and writes change places, swaps are undone."""
         columns = tuple(tuple(zip(*plane, strict=True)) for plane in self.index)
-        return Level(self.rank, self.writes, tuple(_inverse(swap) for swap in self.swaps), self.reads, columns)
+        return Level(
+            self.rank,
+            self.writes,
+            tuple(_inverse(permutation) for permutation in self.permutations),
+            self.reads,
+            columns,
+        )
 
 
 def group_by_rank(diagrams: Iterable[Diagram], n_sets: int) -> tuple[Level, ...]:
     """The diagrams, in the order they are numbered, grouped into levels of ascending rank."""
-    by_rank: dict[tuple[int, ...], dict[tuple[Swap, Fold, Fold], int]] = {}
+    by_rank: dict[tuple[int, ...], dict[tuple[Permutation, Contraction, Contraction], int]] = {}
     for number, diagram in enumerate(diagrams):
         axis_sets = diagram.read.axis_sets
         rank = tuple(axis_sets.count(node_set) for node_set in range(n_sets))
-        by_rank.setdefault(rank, {})[diagram.swap, diagram.read, diagram.write] = number
+        by_rank.setdefault(rank, {})[diagram.permutation, diagram.read, diagram.write] = number
     return tuple(_level(rank, by_rank[rank]) for rank in sorted(by_rank, key=lambda rank: (sum(rank), rank)))
 
 
-def _level(rank: tuple[int, ...], numbers: dict[tuple[Swap, Fold, Fold], int]) -> Level:
-    swaps = tuple(sorted({swap for swap, _, _ in numbers}))
+def _level(rank: tuple[int, ...], numbers: dict[tuple[Permutation, Contraction, Contraction], int]) -> Level:
+    permutations = tuple(sorted({permutation for permutation, _, _ in numbers}))
     reads = tuple(sorted({read for _, read, _ in numbers}, key=_canonical_order))
     writes = tuple(sorted({write for _, _, write in numbers}, key=_canonical_order))
     index = tuple(
-        tuple(tuple(numbers.get((swap, read, write)) for write in writes) for read in reads) for swap in swaps
+        tuple(tuple(numbers.get((permutation, read, write)) for write in writes) for read in reads)
+        for permutation in permutations
     )
-    return Level(rank, reads, swaps, writes, index)
+    return Level(rank, reads, permutations, writes, index)
 
 
-def _canonical_order(fold: Fold) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    return fold.tensor, fold.blocks, fold.kept
+def _canonical_order(contraction: Contraction) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    return contraction.tensor, contraction.blocks, contraction.kept
 
 
-def _inverse(swap: Swap) -> Swap:
-    return tuple(swap.index(axis) for axis in range(len(swap)))
+def _inverse(permutation: Permutation) -> Permutation:
+    return tuple(permutation.index(axis) for axis in range(len(permutation)))

@@ -111,7 +111,7 @@ class Plan:
 
     def _saved(self) -> str:
         """What unordered slots save of maps and of products, one of which each swap takes."""
-        here = sum(len(level.swaps) for level in self.levels)
+        here = sum(len(level.permutations) for level in self.levels)
         # Counted and not listed, for they may be millions. What a plan has nothing to read of is counted as well.
         known = {"symmetric": self.symmetric, "hollow": self.hollow}
         n_maps, there = count_maps(self.spec.ordered, **known), count_products(self.spec.ordered, **known)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bellnet.plan.fold import Fold
+from bellnet.plan.contraction import Contraction
 from bellnet.plan.level import Level
 from bellnet.spec import Spec
 
@@ -15,27 +15,31 @@ def show_plan(spec: Spec, levels: Iterable[Level], n_maps: int, n_biases: int, d
     rows = [("rank", "reads", "swaps", "writes", "maps")]
     for level in reversed(list(levels)):
         rank = " ".join(map(str, level.rank)) if several_sets else str(sum(level.rank))
-        reads = _some(level.reads, [fold.read_name for fold in level.reads], len(spec.sources))
-        writes = _some(level.writes, [fold.write_name for fold in level.writes], len(spec.targets))
-        rows.append((rank, reads, str(len(level.swaps)), writes, str(level.n_maps)))
+        reads = _some(level.reads, [contraction.contraction_name for contraction in level.reads], len(spec.sources))
+        writes = _some(level.writes, [contraction.broadcast_name for contraction in level.writes], len(spec.targets))
+        rows.append((rank, reads, str(len(level.permutations)), writes, str(level.n_maps)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = [f"{spec}    {_count(n_maps, 'map')}, {_count(n_biases, 'bias', 'biases')}"]
     if several_sets:
         lines[0] += f"    ranks: {' '.join(spec.node_sets)}"
     if declared:
         lines[0] += f"    on {' and '.join(declared)} inputs"
-    for rank, reads, swaps, writes, maps in rows:
-        cells = (rank.rjust(widths[0]), reads.ljust(widths[1]), swaps.rjust(widths[2]))
+    for rank, reads, permutations, writes, maps in rows:
+        cells = (rank.rjust(widths[0]), reads.ljust(widths[1]), permutations.rjust(widths[2]))
         lines.append("  " + "  ".join((*cells, writes.ljust(widths[3]), maps.rjust(widths[4]))))
     return "\n".join(lines)
 
 
-def _some(folds: Sequence[Fold], names: list[str], n_tensors: int) -> str:
+def _some(contractions: Sequence[Contraction], names: list[str], n_tensors: int) -> str:
     """The names; of several tensors each begins with its number, as in a tuple."""
     if n_tensors > 1:
-        begins = [number == 0 or folds[number - 1].tensor != fold.tensor for number, fold in enumerate(folds)]
+        begins = [
+            number == 0 or contractions[number - 1].tensor != contraction.tensor
+            for number, contraction in enumerate(contractions)
+        ]
         names = [
-            f"[{fold.tensor}] {name}" if first else name for fold, name, first in zip(folds, names, begins, strict=True)
+            f"[{contraction.tensor}] {name}" if first else name
+            for contraction, name, first in zip(contractions, names, begins, strict=True)
         ]
     if len(names) <= MOST_SHOWN:
         return "  ".join(names)

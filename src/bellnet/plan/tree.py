@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from bellnet.plan.fold import Fold
+from bellnet.plan.contraction import Contraction
 
 
 class Branch(NamedTuple):
@@ -50,18 +50,26 @@ class Bundle:
         tensors: For every column which of the tensors it is a fold of.
     """
 
-    folds: tuple[Fold, ...]
+    contractions: tuple[Contraction, ...]
     branches: tuple[Branch, ...]
     axis_sets: tuple[int, ...]
     dropped_sets: tuple[tuple[int, ...], ...]
     tensors: tuple[int, ...]
 
     @classmethod
-    def of(cls, folds: tuple[Fold, ...], place: dict[Fold, tuple[int, int]], *, is_root: bool = False) -> "Bundle":
+    def of(
+        cls, contractions: tuple[Contraction, ...], place: dict[Contraction, tuple[int, int]], *, is_root: bool = False
+    ) -> "Bundle":
         """From its folds; `place` has the bundle and column of every fold."""
-        dropped = tuple(fold.dropped_sets for fold in folds)
-        branches = () if is_root else _branches(folds, place)
-        return cls(folds, branches, folds[0].axis_sets, dropped, tuple(fold.tensor for fold in folds))
+        dropped = tuple(contraction.dropped_sets for contraction in contractions)
+        branches = () if is_root else _branches(contractions, place)
+        return cls(
+            contractions,
+            branches,
+            contractions[0].axis_sets,
+            dropped,
+            tuple(contraction.tensor for contraction in contractions),
+        )
 
     def width(self, channels: Sequence[int], start: int = 0, stop: int | None = None) -> int:
         """How many numbers its columns have in a row, or some of them, if the tensors have so many channels."""
@@ -98,7 +106,7 @@ class Tree:
 
     @classmethod
     @lru_cache(maxsize=512)
-    def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Fold, ...], ...]) -> "Tree":
+    def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Contraction, ...], ...]) -> "Tree":
         """The tree that has the folds of every level as a bundle, and whatever lies above them.
 
         The same for the same: what is found for a tree, of a support for instance, then serves both sides of a layer.
@@ -107,36 +115,46 @@ class Tree:
             shapes: For every tensor the node set of every slot.
             levels: For every level its folds.
         """
-        wholes = [(Fold.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
-        on_levels = [folds for folds in levels if folds not in wholes]
-        needed = _with_ancestors([fold for folds in on_levels for fold in folds])
-        alone = [(fold,) for fold in needed if not any(fold in folds for folds in on_levels)]
-        columns = [*wholes, *sorted([*on_levels, *alone], key=lambda folds: -folds[0].rank)]
-        place = {fold: (number, column) for number, folds in enumerate(columns) for column, fold in enumerate(folds)}
+        wholes = [(Contraction.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
+        on_levels = [contractions for contractions in levels if contractions not in wholes]
+        needed = _with_ancestors([contraction for contractions in on_levels for contraction in contractions])
+        alone = [
+            (contraction,)
+            for contraction in needed
+            if not any(contraction in contractions for contractions in on_levels)
+        ]
+        columns = [*wholes, *sorted([*on_levels, *alone], key=lambda contractions: -contractions[0].rank)]
+        place = {
+            contraction: (number, column)
+            for number, contractions in enumerate(columns)
+            for column, contraction in enumerate(contractions)
+        }
         place.update({whole: (number, 0) for number, (whole,) in enumerate(wholes)})
-        bundles = tuple(Bundle.of(folds, place, is_root=number < len(wholes)) for number, folds in enumerate(columns))
+        bundles = tuple(
+            Bundle.of(contractions, place, is_root=number < len(wholes)) for number, contractions in enumerate(columns)
+        )
         roots = tuple(Root(whole.sets, whole.axis_sets, whole.kept) for (whole,) in wholes)
-        return cls(roots, bundles, tuple(columns.index(folds) for folds in levels))
+        return cls(roots, bundles, tuple(columns.index(contractions) for contractions in levels))
 
 
-def _with_ancestors(folds: Iterable[Fold]) -> list[Fold]:
+def _with_ancestors(contractions: Iterable[Contraction]) -> list[Contraction]:
     """The folds and all they are computed from, but for whole tensors."""
-    found: dict[Fold, None] = {}
-    for fold in folds:
-        while fold.step is not None and fold not in found:
-            found[fold] = None
-            fold = fold.step.parent
+    found: dict[Contraction, None] = {}
+    for contraction in contractions:
+        while contraction.step is not None and contraction not in found:
+            found[contraction] = None
+            contraction = contraction.step.parent
     return list(found)
 
 
-def _branches(folds: tuple[Fold, ...], place: dict[Fold, tuple[int, int]]) -> tuple[Branch, ...]:
+def _branches(contractions: tuple[Contraction, ...], place: dict[Contraction, tuple[int, int]]) -> tuple[Branch, ...]:
     branches: list[Branch] = []
-    for column, fold in enumerate(folds):
-        if fold.step is None:
-            branches.append(Branch("copy", (), -1, place[fold][0], 0, column, 1))
+    for column, contraction in enumerate(contractions):
+        if contraction.step is None:
+            branches.append(Branch("copy", (), -1, place[contraction][0], 0, column, 1))
             continue
-        kind, axes, node_set = fold.step.kind, fold.step.axes, fold.step.node_set
-        parent, parent_column = place[fold.step.parent]
+        kind, axes, node_set = contraction.step.kind, contraction.step.axes, contraction.step.node_set
+        parent, parent_column = place[contraction.step.parent]
         last = branches[-1] if branches else None
         alike = last is not None and last[:4] == (kind, axes, node_set, parent)
         if last is not None and alike and parent_column == last.parent_start + last.n_columns:

@@ -4,7 +4,7 @@ Matrices have rows, columns and a diagonal; of more slots the letters of the map
 """
 
 from bellnet.combinatorics import Partition
-from bellnet.plan.fold import letters
+from bellnet.plan.contraction import letters
 
 
 def outcome(source: Partition, target: Partition, *, means: bool) -> str:

@@ -7,8 +7,8 @@ from operator import index as as_index
 import torch
 from torch import Tensor
 
+from bellnet._utils.memory import machine_memory
 from bellnet.errors import SizesError
-from bellnet.memory import machine_memory
 from bellnet.tensors.keeping import making_constants
 from bellnet.tensors.looking import kind_of
 

@@ -5,8 +5,8 @@ from math import prod
 
 import torch
 
+from bellnet._utils.memory import machine_memory
 from bellnet.errors import SizesError
-from bellnet.memory import machine_memory
 
 SPARSE = 'Stay sparse: layers take a Sparse, and Encoding.encode, Loader and the estimators have layout="sparse".'
 

@@ -103,7 +103,7 @@ class Support:
     @property
     def graphs(self) -> Tensor:
         """(n_tuples,): the number of the graph of every tuple."""
-        return self.once("graph of every tuple", self._graphs)
+        return self.cached("graph of every tuple", self._graphs)
 
     def _graphs(self) -> Tensor:
         if not self.slots:
@@ -113,7 +113,7 @@ class Support:
     @property
     def nodes(self) -> Tensor:
         """(order, n_tuples): the tuples, with the nodes of all graphs numbered through."""
-        return self.once("nodes", self._nodes)
+        return self.cached("nodes", self._nodes)
 
     def _nodes(self) -> Tensor:
         if not self.counts.is_batch:
@@ -150,7 +150,7 @@ class Support:
         wanted._check_range(call)
         return wanted
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the support alone: made when it is first asked for, and kept."""
         if key not in self._made:
             self._check_memory()
@@ -159,9 +159,9 @@ class Support:
         made: Made = self._made[key]
         return made
 
-    def once_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
+    def cached_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on this support and others: kept here as long as the others are there."""
-        kept = self.once("with others", _Kept)
+        kept = self.cached("with others", _Kept)
         for other in others:
             kept = kept.further.setdefault(other, _Kept())
         if key not in kept.made:
@@ -172,7 +172,7 @@ class Support:
 
     def with_diagonal(self) -> tuple["Support", Tensor]:
         """This support and the tuples (v, v, ...) of every node v; and where the tuples of this one stand in it."""
-        return self.once("diagonal", self._with_diagonal)
+        return self.cached("diagonal", self._with_diagonal)
 
     def _with_diagonal(self) -> tuple["Support", Tensor]:
         every = Support.every_node(self.counts, self.slots[0])
@@ -189,7 +189,7 @@ class Support:
         there = torch.empty(0, device=device).device
         if self.index.device == there:
             return self
-        return self.once(("to", there), lambda: Support(self.index.to(there), self.counts.to(there), self.slots))
+        return self.cached(("to", there), lambda: Support(self.index.to(there), self.counts.to(there), self.slots))
 
     def show(self, place: int) -> str:
         """The tuple at a place, for messages."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from bellnet._utils.optional import require
 from bellnet.data.graph import Graph, is_symmetric
 from bellnet.data.kinds.numbers import as_features
 from bellnet.errors import DataError
-from bellnet.extras import require
 from bellnet.tensors.room import check_room_for
 
 if TYPE_CHECKING:

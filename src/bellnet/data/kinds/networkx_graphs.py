@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bellnet._utils.optional import require
 from bellnet.data.columns import Columns
 from bellnet.data.graph import Graph
 from bellnet.data.kinds.names import Names
 from bellnet.data.kinds.rows import Rows
 from bellnet.data.kinds.survey import Survey
 from bellnet.errors import DataError
-from bellnet.extras import require
 
 if TYPE_CHECKING:
     import networkx

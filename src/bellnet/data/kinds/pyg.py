@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from bellnet._utils.optional import require
 from bellnet.data.columns import Columns, text_label
 from bellnet.data.graph import Graph, is_symmetric
 from bellnet.data.kinds.names import Names
 from bellnet.data.kinds.numbers import as_features
 from bellnet.data.kinds.survey import Survey
 from bellnet.errors import DataError
-from bellnet.extras import require
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from bellnet._utils.optional import require
 from bellnet.errors import OptionError
-from bellnet.extras import require
 from bellnet.nn.message_passing.compact import CompactSet
 from bellnet.nn.message_passing.functions import MessageFunctions
 from bellnet.nn.message_passing.network import PRODUCTS, MessagePassingNet

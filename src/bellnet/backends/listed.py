@@ -1,0 +1,127 @@
+"""The layout of sparse tensors, which hold values for listed tuples of nodes.
+
+Which tuples are listed depends on the supports alone; where everything stands is found once for a pair of them. A swap
+looks every tuple up in another order, and what is not listed is zero.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bellnet.backends.absent import what_is_left
+from bellnet.backends.compiled import KernelBackend, can_compile
+from bellnet.backends.incidence import Incidence
+from bellnet.backends.layout import Channels
+from bellnet.backends.listed_moves import SparsePrimitives
+from bellnet.backends.listed_program import ListedProgram
+from bellnet.backends.means import NO_MEANS, Means
+from bellnet.backends.orders import inverse
+from bellnet.backends.projections import Projections
+from bellnet.plan import Plan, Present
+from bellnet.tensors import Support
+from bellnet.tensors.keeping import making_constants
+
+
+class SparseLayout(NamedTuple):
+    """The layout of listed tuples: those of inputs, those that results are to list, and by what means divide.
+
+    Attributes:
+        sources: For every source.
+        targets: For every target.
+        lengths: The number of nodes of every node set, if all graphs have the same; else None.
+        listed: Whether a mean divides by the number of listed tuples, or by that of all tuples of nodes.
+    """
+
+    sources: tuple[Support, ...]
+    targets: tuple[Support, ...]
+    lengths: tuple[int, ...] | None
+    listed: bool
+    has_axes: bool = False
+
+    def key(self, values: Sequence[Tensor]) -> None:
+        """What is prepared is kept with the supports."""
+
+    def present(self, plan: Plan) -> Present:
+        """The maps that have something to do."""
+        return what_is_left(plan, self.sources, self.targets)
+
+    def compiled(
+        self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    ) -> KernelBackend | None:
+        """What runs a plan with so many channels by kernels; None if there are none for such values."""
+        if not can_compile(left.plan, values):
+            return None
+        return Listed.on(left.plan, self).compiled(left, channels, values[0], mean=mean)
+
+    def moves(
+        self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool
+    ) -> tuple[SparsePrimitives, Means]:
+        """The moves, perhaps in place, and how the sums of these values become means if they are wanted."""
+        listed = Listed.on(plan, self)
+        means = (listed.means if in_place else listed.factors)(values[0]) if mean else NO_MEANS
+        return SparsePrimitives(listed.sides, listed.lookup, in_place=in_place), means
+
+
+class Listed:
+    """A plan between supports: where everything stands."""
+
+    def __init__(self, plan: Plan, supports: SparseLayout) -> None:
+        self.plan, self.listed = plan, supports.listed
+        self.lengths = None if supports.listed else supports.lengths
+        self.sides = Projections.on(plan.source, supports.sources), Projections.on(plan.target, supports.targets)
+        self._walks: dict[tuple[Channels, torch.dtype, bool], KernelBackend] = {}
+
+    @classmethod
+    def on(cls, plan: Plan, supports: SparseLayout) -> "Listed":
+        """The one for these supports, kept with the first as long as the others are there."""
+        first, *others = *supports.sources, *supports.targets
+        return first.cached_with(others, ("listed", plan, supports.listed), lambda: cls(plan, supports))
+
+    def lookup(self, level: int, number: int, *, back: bool) -> Incidence | None:
+        """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""
+        source, target = (side.bundles[side.tree.levels[level]] for side in self.sides)
+        permutation = self.plan.levels[level].permutations[number]
+        with making_constants():
+            return target.lookup(inverse(permutation), source) if back else source.lookup(permutation, target)
+
+    def factors(self, like: Tensor) -> Means:
+        """What turns sums of such values into means."""
+        dtype = torch.promote_types(like.dtype, torch.float32)
+        return Means(None, self.sides[0].factors(dtype, listed=self.listed))
+
+    def means(self, like: Tensor) -> Means:
+        """The same; the weights see to it, if they can."""
+        if self.lengths is not None and like.dtype in (torch.float32, torch.float64):
+            return Means(self.lengths)
+        return self.factors(like)
+
+    def compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
+        """What runs the plan with so many channels by kernels, made once."""
+        key = channels, like.dtype, mean
+        if key not in self._walks:
+            self._walks[key] = self._compiled(left, channels, like, self.means(like) if mean else NO_MEANS)
+        return self._walks[key]
+
+    def _compiled(self, left: Present, channels: Channels, like: Tensor, means: Means) -> KernelBackend:
+        found = [
+            self.lookup(level, number, back=back)
+            for level, one in enumerate(self.plan.levels)
+            for back in (True, False)
+            for number in range(len(one.permutations))
+        ]
+        sources, targets = (
+            [(side.bundles[root].n_rows, width) for root, width in enumerate(widths)]
+            for side, widths in zip(self.sides, channels, strict=True)
+        )
+        return KernelBackend(
+            ListedProgram(left, channels, self.sides, found, means, like.dtype),
+            left,
+            channels,
+            like,
+            sources,
+            targets,
+            mean=means.lengths is not None,
+            memory=(self.sides[0].memory(), self.sides[1].memory()),
+        )

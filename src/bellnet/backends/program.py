@@ -1,0 +1,239 @@
+"""The kernel program: a plan for so many channels and nodes, as the structs that kernels run (`kernels/common.h`)."""
+
+import ctypes
+from collections.abc import Sequence
+from copy import copy
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+from bellnet.backends.layout import Channels
+from bellnet.kernels import structs
+from bellnet.kernels.structs import COPY, DIAGONAL, MOST_AXES, MOST_SETS, SUM
+from bellnet.plan import Branch, Level, Plan, Present, Tree
+
+KINDS = {"sum": SUM, "diagonal": DIAGONAL, "copy": COPY}
+
+
+class Program:
+    """The kernel program of a plan.
+
+    Args:
+        left: The plan, and what of the weights belongs to it.
+        channels: Those of every source and of every target.
+        lengths: Of the axes of every node set.
+
+    Attributes:
+        head: The struct that kernels take, which points to all others.
+        sides: For source and target the arrays of their bundles and of their branches; those of every parent are
+            together.
+        swaps: For every level one after the other: the ways back, then the ways there.
+        n_read: How many values are read for each graph, but for the source itself.
+        n_multiplications: How many there are for each graph.
+        factored: The numbers of the bundles of the source that are means, and how wide each of their columns is.
+    """
+
+    def __init__(self, left: Present, channels: Channels, lengths: tuple[int, ...]) -> None:
+        plan = left.plan
+        trees = plan.source, plan.target
+        self.factored = [
+            (number, [channels[0][tensor] for tensor in bundle.tensors])
+            for number, bundle in enumerate(plan.source.bundles)
+            if any(bundle.dropped_sets)
+        ]
+        widths = [sum(several) for _, several in self.factored]
+        starts = dict(zip((number for number, _ in self.factored), accumulate(widths, initial=0), strict=False))
+        found = [_side(tree, channels[side], lengths, {} if side else starts) for side, tree in enumerate(trees)]
+        self.sides = tuple(
+            (_array(structs.Bundle, bundles), _array(structs.Branch, branches)) for bundles, branches, _ in found
+        )
+        self.n_read = found[0][2]
+        levels, permutations, blocks, at = list[structs.Level](), list[structs.Swap](), list[structs.Block](), 0
+        self.n_multiplications = 0
+        for number, level in enumerate(plan.levels):
+            both = [tree.levels[number] for tree in trees]
+            height, width = (
+                tree.bundles[one].width(several) for tree, one, several in zip(trees, both, channels, strict=True)
+            )
+            levels.append(
+                structs.Level(bundle=both, n_swaps=len(level.permutations), first_swap=len(permutations), matrices=at)
+            )
+            for plane in level.index:
+                blocks += _blocks(left, level, plane, channels, lengths, at)
+                at += height * width
+            permutations += _swaps(level, lengths)
+            n_rows = prod(lengths[one] for one in level.axis_sets)
+            self.n_multiplications += n_rows * len(level.permutations) * height * width
+        self.permutations = _array(structs.Swap, permutations)
+        self._others = (
+            _array(structs.Level, levels),
+            _array(structs.Block, blocks),
+            _array(structs.Bias, _biases(left, channels[1])),
+        )
+        self.head = structs.Program(
+            n_levels=len(plan.levels),
+            n_sets=len(lengths),
+            n_factors=sum(widths),
+            n_matrices=at,
+            n_blocks=plan.n_maps,
+            has_gaps=plan.has_gaps,
+            n_biases=len(left.biases),
+        )
+        for side, (tree, (_, _, memory)) in enumerate(zip(trees, found, strict=True)):
+            self.head.side[side].n_roots, self.head.side[side].n_bundles = len(tree.roots), len(tree.bundles)
+            self.head.side[side].memory = memory
+        self._point()
+
+    def copied(self) -> "Program":
+        """A program whose bundles, branches and swaps can be changed; levels and blocks are shared."""
+        program = copy(self)
+        program.sides = tuple((_duplicate(bundles), _duplicate(branches)) for bundles, branches in self.sides)
+        program.permutations, program.head = _duplicate(self.permutations), _duplicate(self.head)
+        program._point()
+        return program
+
+    def _point(self) -> None:
+        """Write the addresses of all arrays into the head."""
+        levels, blocks, biases = self._others
+        for side, (bundles, branches) in zip(self.head.side, self.sides, strict=True):
+            side.bundles, side.branches = ctypes.addressof(bundles), ctypes.addressof(branches)
+        self.head.levels, self.head.swaps = ctypes.addressof(levels), ctypes.addressof(self.permutations)
+        self.head.blocks, self.head.biases = ctypes.addressof(blocks), ctypes.addressof(biases)
+
+
+program = lru_cache(maxsize=256)(Program)
+"""The program of a plan, cached."""
+
+
+def fits(plan: Plan) -> bool:
+    """Whether kernels have room for so many axes and node sets."""
+    trees = plan.source, plan.target
+    return len(plan.spec.node_sets) <= MOST_SETS and all(
+        len(bundle.axis_sets) <= MOST_AXES for tree in trees for bundle in tree.bundles
+    )
+
+
+def _array(kind: type[ctypes.Structure], several: Sequence[ctypes.Structure]) -> Any:
+    """Structs one after the other in memory."""
+    return (kind * len(several))(*several)
+
+
+def _duplicate(struct: Any) -> Any:
+    return type(struct).from_buffer_copy(struct)
+
+
+def _side(
+    tree: Tree, channels: Sequence[int], lengths: tuple[int, ...], factors: dict[int, int]
+) -> tuple[list[structs.Bundle], list[structs.Branch], int]:
+    """All bundles, all branches, and how much memory bundles take but for whole tensors."""
+    children: list[list[tuple[int, Branch]]] = [[] for _ in tree.bundles]
+    for number, bundle in enumerate(tree.bundles):
+        for branch in bundle.branches:
+            children[branch.parent].append((number, branch))
+    bundles, branches, memory = list[structs.Bundle](), list[structs.Branch](), 0
+    for number, bundle in enumerate(tree.bundles):
+        axis_lengths = [lengths[one] for one in bundle.axis_sets]
+        n_rows, width = prod(axis_lengths), bundle.width(channels)
+        is_root = number < len(tree.roots)
+        bundles.append(
+            structs.Bundle(
+                rank=len(axis_lengths),
+                width=width,
+                rows=n_rows,
+                place=-1 - number if is_root else memory,
+                factors=factors.get(number, -1),
+                first_branch=len(branches),
+                n_branches=len(children[number]),
+                level=tree.levels.index(number) if number in tree.levels else -1,
+                length=axis_lengths,
+                set=bundle.axis_sets,
+                stride=_strides(bundle.axis_sets, lengths),
+            )
+        )
+        memory += 0 if is_root else n_rows * width
+        branches += [_branch(tree, number, child, branch, channels, lengths) for child, branch in children[number]]
+    return bundles, branches, memory
+
+
+def _branch(
+    tree: Tree, parent: int, child: int, branch: Branch, channels: Sequence[int], lengths: tuple[int, ...]
+) -> structs.Branch:
+    above, below = tree.bundles[parent], tree.bundles[child]
+    goes = branch.axes[-1] if branch.axes else -1
+    kept = [axis for axis in range(len(above.axis_sets)) if axis != goes]
+    steps = dict(zip(kept, _strides(below.axis_sets, lengths), strict=True))
+    return structs.Branch(
+        child=child,
+        kind=KINDS[branch.kind],
+        stays=branch.axes[0] if branch.kind == "diagonal" else 0,
+        goes=max(goes, 0),
+        column=above.width(channels, 0, branch.parent_start),
+        child_column=below.width(channels, 0, branch.start),
+        width=above.width(channels, branch.parent_start, branch.parent_start + branch.n_columns),
+        step=_on_axes(steps),
+    )
+
+
+def _swaps(level: Level, lengths: tuple[int, ...]) -> list[structs.Swap]:
+    """By how many rows the axes of a level move, for every swap: the ways back, then the ways there."""
+    strides = _strides(level.axis_sets, lengths)
+    back = [_on_axes(dict(zip(permutation, strides, strict=True))) for permutation in level.permutations]
+    there = [
+        _on_axes({axis: strides[one] for axis, one in enumerate(permutation)}) for permutation in level.permutations
+    ]
+    return [structs.Swap(n_axes=one) for one in (*back, *there)]
+
+
+def _biases(left: Present, widths: Sequence[int]) -> list[structs.Bias]:
+    """All biases: the target, where it begins among the values of that, and how many it has."""
+    numbered = left.whole.numbered_biases
+    firsts = {target: number for number, (target, _) in reversed(list(enumerate(numbered)))}
+    found = []
+    for number in left.biases:
+        target = numbered[number][0]
+        place = (number - firsts[target]) * widths[target]
+        found.append(structs.Bias(target=target, place=place, width=widths[target]))
+    return found
+
+
+def _blocks(
+    left: Present,
+    level: Level,
+    plane: Sequence[Sequence[int | None]],
+    channels: Channels,
+    lengths: tuple[int, ...],
+    at: int,
+) -> list[structs.Block]:
+    """All maps with one swap, whose matrix begins at a place."""
+    heights = [channels[0][contraction.tensor] for contraction in level.reads]
+    widths = [channels[1][contraction.tensor] for contraction in level.writes]
+    found, step, n_targets = list[structs.Block](), sum(widths), len(left.plan.target.roots)
+    for read, row, height, numbers in zip(level.reads, accumulate(heights, initial=0), heights, plane, strict=False):
+        n_terms = prod(max(lengths[one], 1) for one in read.dropped_sets)
+        columns = accumulate(widths, initial=0)
+        for write, column, width, number in zip(level.writes, columns, widths, numbers, strict=False):
+            if number is not None:
+                pair = read.tensor * n_targets + write.tensor
+                own = left.maps[number] - left.whole.pairs[pair].start
+                found.append(
+                    structs.Block(
+                        weight=pair,
+                        map=own,
+                        rows=height,
+                        columns=width,
+                        place=at + row * step + column,
+                        step=step,
+                        n_terms=n_terms,
+                    )
+                )
+    return found
+
+
+def _strides(axis_sets: Sequence[int], lengths: tuple[int, ...]) -> list[int]:
+    """By how many rows every axis moves."""
+    return [prod(lengths[one] for one in axis_sets[axis + 1 :]) for axis in range(len(axis_sets))]
+
+
+def _on_axes(strides: dict[int, int]) -> list[int]:
+    return [strides.get(axis, 0) for axis in range(MOST_AXES)]

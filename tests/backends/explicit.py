@@ -1,0 +1,92 @@
+"""A layout in one file: dense tensors again, every move of which is the oracle's matrix of zeros and ones.
+
+It shows what a layout is made of, and that plans, trees and the engine need nothing else. Slow: each move multiplies by
+a matrix with a row for every tuple.
+"""
+
+from math import prod
+
+import torch
+
+from bellnet.backends.means import Means
+from bellnet.backends.reference import indicator
+
+
+class Explicit:
+    """Tensors (batch, *axes, channels) over so many nodes of every set, axes grouped by node set."""
+
+    has_axes = True
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    def key(self, values):
+        return None
+
+    def present(self, plan):
+        return None
+
+    def compiled(self, left, channels, values, *, mean):
+        return None
+
+    def moves(self, plan, values, *, mean, in_place):
+        if not mean:
+            return ExplicitMoves(plan, self.lengths), Means()
+        return ExplicitMoves(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.bundles)))
+
+    def _factors(self, bundle):
+        terms = [prod(max(self.lengths[one], 1) for one in summed) for summed in bundle.dropped_sets]
+        return (1 / torch.tensor(terms, dtype=torch.float64)).reshape(*[1] * (len(bundle.axis_sets) + 1), -1, 1)
+
+
+class ExplicitMoves:
+    def __init__(self, plan, lengths):
+        self.plan, self.lengths, self.trees = plan, lengths, (plan.source, plan.target)
+
+    def _matrix(self, tree, branch):
+        """(parent axes, child axes): one where a tuple of the child is what the step leaves of one of the parent."""
+        parent = tree.bundles[branch.parent].axis_sets
+        gone = branch.axes[-1]
+        blocks = list(range(len(parent)))
+        if branch.kind == "diagonal":
+            blocks[gone] = blocks[branch.axes[0]]
+        child = [block for axis, block in enumerate(blocks) if axis != gone]
+        numbers = list(dict.fromkeys(blocks))
+        partition = tuple(numbers.index(block) for block in [*blocks, *child])
+        sets = (*parent, *[node_set for axis, node_set in enumerate(parent) if axis != gone])
+        lengths = tuple(self.lengths[node_set] for node_set in sets)
+        return indicator(partition, lengths, sets, exact=False)
+
+    def contraction(self, side, number, branch, parent):
+        if branch.kind == "copy":
+            return parent
+        matrix = self._matrix(self.trees[side], branch)
+        axes = parent.ndim - 2
+        return torch.tensordot(matrix, parent, (list(range(axes)), list(range(1, axes + 1)))).movedim(-2, 0)
+
+    def spread(self, side, number, branch, child, onto):
+        term = child if branch.kind == "copy" else self._spread(side, branch, child)
+        return term if onto is None else onto + term
+
+    def _spread(self, side, branch, child):
+        matrix = self._matrix(self.trees[side], branch)
+        axes = child.ndim - 2
+        return torch.tensordot(matrix, child, (list(range(axes + 1, 2 * axes + 1)), list(range(1, axes + 1)))).movedim(
+            -2, 0
+        )
+
+    def permuted(self, level, number, rows, *, back):
+        """Axis j of what is written is axis swap[j] of what was read."""
+        axis_sets, permutation = self.plan.levels[level].axis_sets, self.plan.levels[level].permutations[number]
+        if back:
+            permutation = tuple(map(permutation.index, range(len(permutation))))
+        rank = len(permutation)
+        lengths = tuple(self.lengths[node_set] for node_set in axis_sets)
+        matrix = indicator((*range(rank), *permutation), lengths * 2, axis_sets * 2, exact=False)
+        return torch.tensordot(matrix, rows, (list(range(rank)), list(range(1, rank + 1)))).movedim(-2, 0)
+
+    def zeros(self, side, root, like, width):
+        return like.new_zeros(len(like), *[self.lengths[one] for one in self.trees[side].roots[root].axes], width)
+
+    def clean(self, side, root, whole):
+        return whole

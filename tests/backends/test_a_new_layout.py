@@ -1,0 +1,42 @@
+"""A layout is one file: `tests/backends/explicit.py` is one, and a layer runs on it like on any other."""
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+from torch.testing import assert_close
+
+from bellnet import plan
+from bellnet.backends import DenseLayout, Executor, Nodes
+from tests.backends.explicit import Explicit
+
+SPECS = ["n n -> n n", "n n n -> n n", "u i -> i u", "u u i -> u i", "n ->", "-> n n", "n n -> n n n", "i u -> u i u"]
+
+
+def _given(spec, sizes):
+    made = plan(spec)
+    lengths = tuple(sizes[name] for name in made.spec.node_sets)
+    x = torch.randn(2, *[sizes[name] for name in made.spec.source], 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(made.n_maps, 2, 3, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(made.n_biases, 3, dtype=torch.float64, requires_grad=True)
+    return made, lengths, (x, weight, bias)
+
+
+@pytest.mark.parametrize("mean", [True, False])
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_layer_gives_on_it_what_it_gives_on_dense_tensors(spec, mean):
+    made, lengths, inputs = _given(spec, {"n": 3, "u": 2, "i": 4})
+    engine = Executor(made, 2, 3, mean=mean)
+    wanted, came = engine(DenseLayout(Nodes(lengths)), *inputs), engine(Explicit(lengths), *inputs)
+    assert_close(came, wanted)
+    pulled = torch.randn_like(wanted)
+    pairs = [torch.autograd.grad(one, inputs, pulled, allow_unused=True) for one in (came, wanted)]
+    for one, other in zip(*pairs, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert_close(one, other)
+
+
+def test_it_can_be_differentiated_although_it_says_nothing_of_gradients():
+    made, lengths, inputs = _given("n n -> n", {"n": 2})
+    engine = Executor(made, 2, 3, mean=True)
+    assert gradcheck(lambda *given: engine(Explicit(lengths), *given), inputs)
