@@ -170,13 +170,13 @@ def _epilog(examples: tuple[str, ...]) -> str:
 
 COLUMNS = """\
 columns of the table, a row for each rank:
-  rank    how many nodes a map carries from source to target; of every node set
-  reads   what is taken of the source: a letter for each slot, equal letters for
-          one node; letters behind the arrow are carried, others summed over
-  swaps   in how many orders that which is carried can arrive
-  writes  where it is put in the target: letters before the arrow are carried
-          (they are named anew), others repeated along
-  maps    reads times swaps times writes
+  rank       number of nodes that a map carries from input to output, for each node set
+  contract   contractions of the input: a letter for each axis, equal letters for
+             one node; letters after the arrow are carried, the others summed over
+  permute    number of orders in which the carried nodes can arrive
+  broadcast  broadcasts to the output: letters before the arrow are carried
+             (they are named anew), the values are repeated along the others
+  maps       contractions times permutations times broadcasts
 """
 
 

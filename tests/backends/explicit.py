@@ -32,11 +32,11 @@ class Explicit:
     def moves(self, plan, values, *, mean, in_place):
         if not mean:
             return ExplicitMoves(plan, self.lengths), Means()
-        return ExplicitMoves(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.bundles)))
+        return ExplicitMoves(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.stacks)))
 
-    def _factors(self, bundle):
-        terms = [prod(max(self.lengths[one], 1) for one in summed) for summed in bundle.dropped_sets]
-        return (1 / torch.tensor(terms, dtype=torch.float64)).reshape(*[1] * (len(bundle.axis_sets) + 1), -1, 1)
+    def _factors(self, stack):
+        terms = [prod(max(self.lengths[one], 1) for one in summed) for summed in stack.dropped_sets]
+        return (1 / torch.tensor(terms, dtype=torch.float64)).reshape(*[1] * (len(stack.axis_sets) + 1), -1, 1)
 
 
 class ExplicitMoves:
@@ -45,7 +45,7 @@ class ExplicitMoves:
 
     def _matrix(self, tree, branch):
         """(parent axes, child axes): one where a tuple of the child is what the step leaves of one of the parent."""
-        parent = tree.bundles[branch.parent].axis_sets
+        parent = tree.stacks[branch.parent].axis_sets
         gone = branch.axes[-1]
         blocks = list(range(len(parent)))
         if branch.kind == "diagonal":

@@ -163,7 +163,7 @@ def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_bare_product_is_the_largest_of_the_plan(case):
     def multiplications(level):
-        return len(level.reads) * len(level.permutations) * len(level.writes) * case.n ** sum(level.rank)
+        return len(level.contractions) * len(level.permutations) * len(level.broadcasts) * case.n ** sum(level.rank)
 
     bare = BareProduct(case.order, case.in_channels, case.out_channels)
     largest = max(map(multiplications, plan(case.spec).levels))

@@ -56,7 +56,7 @@ def test_there_is_one_panel_for_each_diagram_highest_rank_first(spec):
     the_plan = plan(spec)
     named = list(panels(spec))
     assert sorted(named) == sorted(diagram.name for diagram in the_plan.diagrams)
-    rank = {diagram.name: diagram.read.rank for diagram in the_plan.diagrams}
+    rank = {diagram.name: diagram.contraction.rank for diagram in the_plan.diagrams}
     assert [rank[name] for name in named] == sorted(rank.values(), reverse=True)
 
 

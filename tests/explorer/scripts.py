@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 from bellnet import plan
 from bellnet.errors import SpecError
-from bellnet.plan.fold import letters
+from bellnet.plan.contraction import letters
 from bellnet.spec import doubts, parse_spec
 from docs.explorer.build_page import library_script
 

@@ -93,7 +93,7 @@ def test_the_shares_of_one_orbit_sum_to_the_number_of_components_that_fit(spec: 
     for diagram, share in zip(plan.diagrams, variance_shares(plan), strict=True):
         assert share > 0
         if not diagram.crossing:  # the mean over everything: one placing for each diagonal
-            sums[diagram.write.blocks] = sums.get(diagram.write.blocks, 0) + share
+            sums[diagram.broadcast.blocks] = sums.get(diagram.broadcast.blocks, 0) + share
     assert all(total == pytest.approx(1) for total in sums.values())
 
 
@@ -132,16 +132,16 @@ def shares_by_definition(plan: bn.Plan) -> list[float]:
     source, target = plan.spec.set_numbers
     small = Counter(source) <= Counter(target)
     found: Counter[tuple[int, ...] | None] = Counter()
-    for orbit in {diagram.write.blocks for diagram in everything}:
+    for orbit in {diagram.broadcast.blocks for diagram in everything}:
         portions = {
             read: 0.1 if small and not n_blocks(read, source) <= n_blocks(orbit, target) else 1.0
-            for read in {diagram.read.blocks for diagram in everything}
+            for read in {diagram.contraction.blocks for diagram in everything}
         }
-        onto = [diagram for diagram in everything if diagram.write.blocks == orbit]
-        placings = Counter(diagram.read for diagram in onto)
+        onto = [diagram for diagram in everything if diagram.broadcast.blocks == orbit]
+        placings = Counter(diagram.contraction for diagram in onto)
         for diagram in onto:
-            share = portions[diagram.read.blocks] / sum(portions.values())
-            found[plan.declared.representative(diagram.partition)] += share / placings[diagram.read]  # type: ignore[assignment]
+            share = portions[diagram.contraction.blocks] / sum(portions.values())
+            found[plan.declared.representative(diagram.partition)] += share / placings[diagram.contraction]  # type: ignore[assignment]
     return [found[diagram.partition] for diagram in plan.diagrams]
 
 

@@ -1,4 +1,4 @@
-"""How many maps, biases, levels, reads, swaps and writes a plan has."""
+"""How many maps, biases, levels, contractions, permutations and broadcasts a plan has."""
 
 from collections import Counter
 from itertools import permutations, product
@@ -74,9 +74,9 @@ def test_each_rank_is_one_level_with_all_reads_swaps_and_writes(spec):
     assert plan(spec).n_products == len(levels) == min(k, l) + 1
     for r, level in enumerate(levels):
         assert level.rank == ((r,) if k + l else ())
-        assert (len(level.reads), len(level.writes)) == (n_folds(k, r), n_folds(l, r))
+        assert (len(level.contractions), len(level.broadcasts)) == (n_folds(k, r), n_folds(l, r))
         assert level.permutations == tuple(permutations(range(r)))
-        assert level.n_maps == len(level.reads) * len(level.permutations) * len(level.writes)
+        assert level.n_maps == len(level.contractions) * len(level.permutations) * len(level.broadcasts)
 
 
 @pytest.mark.parametrize("spec", TWO_SETS + MORE)
@@ -88,8 +88,8 @@ def test_with_several_node_sets_the_rank_is_a_vector_and_counts_multiply(spec):
     assert [sum(level.rank) for level in levels] == sorted(sum(level.rank) for level in levels)
     for level in levels:
         ranked = list(zip(orders, level.rank, strict=True))
-        assert len(level.reads) == prod(n_folds(k, r) for (k, _), r in ranked)
-        assert len(level.writes) == prod(n_folds(l, r) for (_, l), r in ranked)
+        assert len(level.contractions) == prod(n_folds(k, r) for (k, _), r in ranked)
+        assert len(level.broadcasts) == prod(n_folds(l, r) for (_, l), r in ranked)
         assert len(level.permutations) == prod(factorial(r) for _, r in ranked)
 
 

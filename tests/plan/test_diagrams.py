@@ -31,13 +31,13 @@ def _put_together(read, permutation, write):
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_diagram_is_put_together_again_from_its_three_parts(spec):
     for diagram in plan(spec).diagrams:
-        assert _put_together(diagram.read, diagram.permutation, diagram.write) == diagram.partition
+        assert _put_together(diagram.contraction, diagram.permutation, diagram.broadcast) == diagram.partition
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_no_two_diagrams_have_the_same_three_parts(spec):
     diagrams = plan(spec).diagrams
-    assert len({(diagram.read, diagram.permutation, diagram.write) for diagram in diagrams}) == len(diagrams)
+    assert len({(diagram.contraction, diagram.permutation, diagram.broadcast) for diagram in diagrams}) == len(diagrams)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -45,8 +45,8 @@ def test_the_index_of_a_level_numbers_the_diagram_of_every_read_swap_and_write(s
     seen = []
     for level in plan(spec).levels:
         for permutation, plane in zip(level.permutations, level.index, strict=True):
-            for read, row in zip(level.reads, plane, strict=True):
-                for write, number in zip(level.writes, row, strict=True):
+            for read, row in zip(level.contractions, plane, strict=True):
+                for write, number in zip(level.broadcasts, row, strict=True):
                     assert _put_together(read, permutation, write) == plan(spec).diagrams[number].partition
                     seen.append(number)
     assert sorted(seen) == list(range(plan(spec).n_maps))
@@ -63,7 +63,7 @@ def test_with_a_declared_symmetry_the_index_still_numbers_every_diagram_once(spe
 @pytest.mark.parametrize("spec", SPECS)
 def test_swaps_keep_every_axis_in_its_node_set(spec):
     for diagram in plan(spec).diagrams:
-        read_sets, write_sets = diagram.read.axis_sets, diagram.write.axis_sets
+        read_sets, write_sets = diagram.contraction.axis_sets, diagram.broadcast.axis_sets
         assert tuple(read_sets[axis] for axis in diagram.permutation) == write_sets
         assert list(read_sets) == sorted(read_sets)
 
@@ -75,7 +75,7 @@ def test_the_rank_is_the_number_of_blocks_with_slots_on_both_sides(spec):
         source, target = diagram.partition[:k], diagram.partition[k:]
         both = sorted(block for block in set(diagram.partition) if block in source and block in target)
         assert list(diagram.crossing) == both
-        assert diagram.read.rank == diagram.write.rank == len(diagram.permutation) == len(both)
+        assert diagram.contraction.rank == diagram.broadcast.rank == len(diagram.permutation) == len(both)
 
 
 @pytest.mark.parametrize("spec", SPECS)

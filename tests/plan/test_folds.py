@@ -13,7 +13,7 @@ def _folds(spec):
     """All reads of a plan and all that they are computed from."""
     found = {}
     for level in plan(spec).levels:
-        for contraction in level.reads:
+        for contraction in level.contractions:
             while contraction not in found:
                 found[contraction] = None
                 if contraction.step is not None:
@@ -74,7 +74,7 @@ def test_no_more_sums_than_slots_run_over_the_whole_tensor(spec):
 def test_the_sums_of_rows_are_shared_with_the_total():
     total = Contraction((0, 1), (0, 0), ())
     assert total.step.parent.step.parent == Contraction.identity((0, 0))
-    assert total.step.parent in plan("n n -> n n").levels[1].reads
+    assert total.step.parent in plan("n n -> n n").levels[1].contractions
 
 
 def test_axes_are_grouped_by_node_set_and_then_by_first_appearance():

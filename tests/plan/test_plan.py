@@ -12,23 +12,23 @@ from bellnet import Plan, Spec, plan
 TABLES = {
     "n n -> n n": """\
 n n -> n n    15 maps, 2 biases
-  rank  reads                swaps  writes               maps
-     2  ab->ab                   2  ab->ab                  2
-     1  aa->a  ab->a  ab->b      1  a->aa  a->ab  b->ab     9
-     0  aa->  ab->               1  ->aa  ->ab              4""",
+  rank  contract             permute  broadcast            maps
+     2  ab->ab                     2  ab->ab                  2
+     1  aa->a  ab->a  ab->b        1  a->aa  a->ab  b->ab     9
+     0  aa->  ab->                 1  ->aa  ->ab              4""",
     "n n ->": """\
 n n ->    2 maps, 1 bias
-  rank  reads       swaps  writes  maps
-     0  aa->  ab->      1  ->         2""",
+  rank  contract    permute  broadcast  maps
+     0  aa->  ab->        1  ->            2""",
     "-> n": """\
 -> n    1 map, 1 bias
-  rank  reads  swaps  writes  maps
-     0  ->         1  ->a        1""",
+  rank  contract  permute  broadcast  maps
+     0  ->              1  ->a           1""",
     "u i -> u": """\
 u i -> u    2 maps, 1 bias    ranks: u i
-  rank  reads  swaps  writes  maps
-   1 0  ab->a      1  a->a       1
-   0 0  ab->       1  ->a        1""",
+  rank  contract  permute  broadcast  maps
+   1 0  ab->a           1  a->a          1
+   0 0  ab->            1  ->a           1""",
 }
 
 
@@ -40,10 +40,10 @@ def test_a_plan_prints_as_the_documentation_shows_it(spec):
 def test_the_table_says_what_was_declared():
     assert str(plan("n n -> n n", symmetric=True, hollow=True)).split("\n") == [
         "n n -> n n    6 maps, 2 biases    on symmetric and hollow inputs",
-        "  rank  reads   swaps  writes               maps",
-        "     2  ab->ab      1  ab->ab                  1",
-        "     1  ab->a       1  a->aa  a->ab  b->ab     3",
-        "     0  ab->        1  ->aa  ->ab              2",
+        "  rank  contract  permute  broadcast            maps",
+        "     2  ab->ab          1  ab->ab                  1",
+        "     1  ab->a           1  a->aa  a->ab  b->ab     3",
+        "     0  ab->            1  ->aa  ->ab              2",
     ]
 
 
@@ -77,11 +77,11 @@ def test_a_plan_cannot_be_changed():
     with pytest.raises(FrozenInstanceError):
         plan("n n -> n n").diagrams = ()
     with pytest.raises(FrozenInstanceError):
-        plan("n n -> n n").levels[0].reads = ()
+        plan("n n -> n n").levels[0].contractions = ()
     with pytest.raises(FrozenInstanceError):
         plan("n n -> n n").diagrams[0].partition = (0, 1, 2, 3)
     with pytest.raises(FrozenInstanceError):
-        plan("n n -> n n").diagrams[0].read.kept = ()
+        plan("n n -> n n").diagrams[0].contraction.kept = ()
 
 
 @pytest.mark.parametrize("options", [{}, {"symmetric": True}, {"hollow": True}])
@@ -93,14 +93,14 @@ def test_copies_and_pickles_of_a_plan_are_the_plan(options):
     assert len(pickle.dumps(original)) < 500
 
 
-def test_diagrams_and_folds_survive_a_pickle():
+def test_diagrams_and_contractions_survive_a_pickle():
     for diagram in plan("n n -> n").diagrams:
         again = pickle.loads(pickle.dumps(diagram))
-        assert (again, again.read, again.permutation, again.write) == (
+        assert (again, again.contraction, again.permutation, again.broadcast) == (
             diagram,
-            diagram.read,
+            diagram.contraction,
             diagram.permutation,
-            diagram.write,
+            diagram.broadcast,
         )
 
 

@@ -36,8 +36,8 @@ def test_only_maps_with_an_absent_pattern_are_left_out():
     whole = plan("n n n -> n n")
     left, maps, biases, _ = present(whole, (frozenset({(0, 0, 0), (0, 0, 1)}),), NOTHING)
     gone = [diagram for number, diagram in enumerate(whole.diagrams) if number not in maps]
-    assert {diagram.read.blocks for diagram in gone} == {(0, 0, 0), (0, 0, 1)}
-    assert {diagram.read.blocks for diagram in left.diagrams} == {(0, 1, 0), (0, 1, 1), (0, 1, 2)}
+    assert {diagram.contraction.blocks for diagram in gone} == {(0, 0, 0), (0, 0, 1)}
+    assert {diagram.contraction.blocks for diagram in left.diagrams} == {(0, 1, 0), (0, 1, 1), (0, 1, 2)}
     assert biases == (0, 1)
 
 

@@ -1,16 +1,16 @@
 // The table of a plan, and the text that `print(plan)` shows in Python.
 
 const MAX_NAMES = 8;
-const COLUMNS = ["rank", "reads", "swaps", "writes", "maps"];
+const COLUMNS = ["rank", "contract", "permute", "broadcast", "maps"];
 
 // One row for each rank, highest first; cells with the names of contractions or broadcasts are lists.
 function tableRows(plan) {
   const several = nodeSetsOf(plan.spec).length > 1;
   return [...plan.levels].reverse().map((level) => ({
     rank: several ? level.rank.join(" ") : String(level.rank.reduce((sum, one) => sum + one, 0)),
-    reads: contractionNames(level.contractions, "contractionName", plan.spec.sources.length),
-    swaps: String(level.nPermutations),
-    writes: contractionNames(level.broadcasts, "broadcastName", plan.spec.targets.length),
+    contract: contractionNames(level.contractions, "contractionName", plan.spec.sources.length),
+    permute: String(level.nPermutations),
+    broadcast: contractionNames(level.broadcasts, "broadcastName", plan.spec.targets.length),
     maps: String(level.diagrams.length),
   }));
 }

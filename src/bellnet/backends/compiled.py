@@ -44,7 +44,7 @@ class KernelBackend:
         mean: Whether the weights divide every sum by the number of its terms.
         n_graphs: How many there are, each walked through by itself.
         counts: (node sets, graphs): how many nodes of every set each has, if they differ.
-        factors: (graphs, numbers): what every number of a row of the bundles that are means is multiplied by.
+        factors: (graphs, numbers): what every number of a row of the stacks that are means is multiplied by.
         memory: For large sources and targets, if there is some.
     """
 

@@ -69,9 +69,9 @@ class DenseLayout:
     ) -> tuple[DensePrimitives, Means]:
         """The moves, perhaps in place, and how the sums of these values become means if they are wanted."""
         like, are_equal = values[0], self.nodes.counts is None
-        folds_means = mean and are_equal and not in_place
-        moves = DensePrimitives(plan, self.nodes, folds_means=folds_means, in_place=in_place)
-        if not mean or folds_means:
+        takes_means = mean and are_equal and not in_place
+        moves = DensePrimitives(plan, self.nodes, takes_means=takes_means, in_place=in_place)
+        if not mean or takes_means:
             return moves, NO_MEANS
         if are_equal and like.dtype in (torch.float32, torch.float64):
             return moves, Means(self.nodes.lengths)
@@ -79,7 +79,7 @@ class DenseLayout:
 
 
 def _factors(kernel_program: Program, plan: Plan, nodes: Nodes, like: Tensor) -> Tensor:
-    """(graphs, numbers): what every number of a row of the bundles that are means is multiplied by."""
+    """(graphs, numbers): what every number of a row of the stacks that are means is multiplied by."""
     key = kernel_program, like.dtype
     if key not in nodes.kept:
         with making_constants():

@@ -14,30 +14,30 @@ class DensePrimitives:
     Args:
         plan: The plan.
         nodes: How many nodes there are.
-        folds_means: Whether folds are means already, not sums: a tracer may not know the number of nodes, but torch can
-            take means over it.
+        takes_means: Whether contractions are means already, not sums: a tracer may not know the number of nodes, but
+            torch can take means over it.
         in_place: Whether to write in place.
     """
 
-    def __init__(self, plan: Plan, nodes: Nodes, *, folds_means: bool = False, in_place: bool = False) -> None:
+    def __init__(self, plan: Plan, nodes: Nodes, *, takes_means: bool = False, in_place: bool = False) -> None:
         self.plan, self.nodes = plan, nodes
         self.trees = plan.source, plan.target
-        self.folds_means, self.in_place = folds_means, in_place
+        self.takes_means, self.in_place = takes_means, in_place
 
     def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
-        """The folds of a branch of a bundle, from those of its parent."""
+        """The contractions of a branch of a stack, from those of its parent."""
         if branch.kind == "copy":
             return parent
         if branch.kind == "diagonal":
             first, second = (axis + 1 for axis in branch.axes)
             return parent.diagonal(0, first, second).movedim(-1, first)
         axis, wide = branch.axes[0] + 1, torch.promote_types(parent.dtype, torch.float32)
-        if self.folds_means and self.nodes.lengths[branch.node_set] > 0:
+        if self.takes_means and self.nodes.lengths[branch.node_set] > 0:
             return parent.mean(axis, dtype=wide)
         return parent.sum(axis, dtype=wide)
 
     def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
-        """What the parent of a fold gets from it, and what that has already."""
+        """What the parent of a contraction gets from it, and what that has already."""
         if onto is not None and self.in_place:
             if branch.kind == "copy":
                 return onto.add_(child)
@@ -56,14 +56,14 @@ class DensePrimitives:
         if branch.kind == "copy":
             return child
         if branch.kind == "sum":
-            sets = self.trees[side].bundles[branch.parent].axis_sets
+            sets = self.trees[side].stacks[branch.parent].axis_sets
             lengths = [self.nodes.lengths[node_set] for node_set in sets]
             return child.unsqueeze(branch.axes[0] + 1).expand(child.shape[0], *lengths, child.shape[-1])
         first, second = (axis + 1 for axis in branch.axes)
         return torch.diag_embed(child.movedim(first, -1), 0, first, second)
 
     def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
-        """What was read on a level, for one of its swaps."""
+        """What was read on a level, for one of its permutations."""
         permutation = self.plan.levels[level].permutations[number]
         return in_order(rows, inverse(permutation) if back else permutation) if number else rows
 

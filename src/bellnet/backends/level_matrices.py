@@ -44,14 +44,14 @@ class LevelMatrices:
         rows: list[int] = []  # of the weight in pieces; the one after the last is zero
         self._places: list[list[Place]] = []
         for level in plan.levels:
-            height = sum(inside[contraction.tensor] for contraction in level.reads)
-            width = sum(outside[contraction.tensor] for contraction in level.writes)
+            height = sum(inside[contraction.tensor] for contraction in level.contractions)
+            width = sum(outside[contraction.tensor] for contraction in level.broadcasts)
             self._places.append([])
             for plane in level.index:
                 self._places[-1].append(((height, width), (width, 1), len(rows) * piece))
-                for read, numbers in zip(level.reads, plane, strict=True):
+                for read, numbers in zip(level.contractions, plane, strict=True):
                     firsts = [None if number is None else starts[maps[number]] for number in numbers]
-                    several = [pieces[write.tensor] for write in level.writes]
+                    several = [pieces[write.tensor] for write in level.broadcasts]
                     rows += _rows(firsts, several, inside[read.tensor], n_pieces)
         self._n_rows = len(rows)
         bias_starts = list(accumulate((pieces[target] for target, _ in whole.numbered_biases), initial=0))
@@ -121,9 +121,9 @@ class LevelMatrices:
         if found is None:
             factors: list[float] = []
             for level in self._plan.levels:
-                each = sum(self._pieces[write.tensor] for write in level.writes)
+                each = sum(self._pieces[write.tensor] for write in level.broadcasts)
                 for _ in level.permutations:
-                    for read in level.reads:
+                    for read in level.contractions:
                         terms = prod(max(lengths[node_set], 1) for node_set in read.dropped_sets)
                         factors += [1 / terms] * (self._channels[0][read.tensor] * each)
             with making_constants():

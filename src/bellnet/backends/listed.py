@@ -81,7 +81,7 @@ class Listed:
 
     def lookup(self, level: int, number: int, *, back: bool) -> Incidence | None:
         """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""
-        source, target = (side.bundles[side.tree.levels[level]] for side in self.sides)
+        source, target = (side.stacks[side.tree.levels[level]] for side in self.sides)
         permutation = self.plan.levels[level].permutations[number]
         with making_constants():
             return target.lookup(inverse(permutation), source) if back else source.lookup(permutation, target)
@@ -112,7 +112,7 @@ class Listed:
             for number in range(len(one.permutations))
         ]
         sources, targets = (
-            [(side.bundles[root].n_rows, width) for root, width in enumerate(widths)]
+            [(side.stacks[root].n_rows, width) for root, width in enumerate(widths)]
             for side, widths in zip(self.sides, channels, strict=True)
         )
         return KernelBackend(

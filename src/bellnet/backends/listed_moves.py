@@ -18,7 +18,7 @@ class Lookup(Protocol):
     """Where the tuples of one side are found on the other."""
 
     def __call__(self, level: int, number: int, *, back: bool) -> Incidence | None:
-        """For a swap of a level; None if the rows are the same."""
+        """For a permutation of a level; None if the rows are the same."""
 
 
 class SparsePrimitives:
@@ -34,13 +34,13 @@ class SparsePrimitives:
         self.sides, self.lookup, self.in_place = sides, lookup, in_place
 
     def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
-        """The folds of a branch of a bundle, from those of its parent."""
+        """The contractions of a branch of a stack, from those of its parent."""
         incidence = self.sides[side].moves[number, branch.start]
         wide = parent.to(torch.promote_types(parent.dtype, torch.float32))
         return incidence.add_up(wide) if self.in_place else incidence.add_up_plainly(wide)
 
     def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
-        """What the parent of a fold gets from it, and what that has already."""
+        """What the parent of a contraction gets from it, and what that has already."""
         incidence = self.sides[side].moves[number, branch.start]
         if onto is None:
             return child.clone() if incidence.is_same and self.in_place else incidence.hand_out(child)
@@ -50,13 +50,13 @@ class SparsePrimitives:
         return onto
 
     def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
-        """What was read on a level, for one of its swaps, at the tuples of the other side."""
+        """What was read on a level, for one of its permutations, at the tuples of the other side."""
         found = self.lookup(level, number, back=back)
         return rows if found is None else found.hand_out(rows)
 
     def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
         """A whole tensor without values."""
-        return like.new_zeros(self.sides[side].bundles[root].n_rows, width)
+        return like.new_zeros(self.sides[side].stacks[root].n_rows, width)
 
     def clean(self, side: int, root: int, whole: Tensor) -> Tensor:
         """The tensor as it is: nothing is listed that is no tuple of nodes."""

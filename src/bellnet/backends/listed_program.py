@@ -24,7 +24,7 @@ class ListedProgram:
         left: The plan, and what of the weights belongs to it.
         channels: Those of every source and of every target.
         sides: Where the tuples of source and target stand.
-        found: For every level where the swaps find tuples, back and then there; None for rows that are the same.
+        found: For every level where the permutations find tuples, back and then there; None for rows that are the same.
         means: What makes means of sums.
         dtype: Of the numbers.
 
@@ -58,33 +58,33 @@ class ListedProgram:
                 permutation.found = self._address(incidence.table, incidence.n_parts, incidence.n_wholes)
         for number, factors in enumerate(means.over_columns(plan.source, channels[0]).factors or ()):
             if factors is not None:
-                width = plan.source.bundles[number].width(channels[0])
+                width = plan.source.stacks[number].width(channels[0])
                 self._enter_factors(self._program.sides[0][0][number], factors, width, dtype)
         self.n_multiplications = sum(
-            sides[1].bundles[target].n_rows
+            sides[1].stacks[target].n_rows
             * len(level.permutations)
-            * plan.source.bundles[source].width(channels[0])
-            * plan.target.bundles[target].width(channels[1])
+            * plan.source.stacks[source].width(channels[0])
+            * plan.target.stacks[target].width(channels[1])
             for source, target, level in zip(plan.source.levels, plan.target.levels, plan.levels, strict=True)
         )
 
     def _lay_out(self, number: int, side: Projections, channels: Sequence[int]) -> int:
-        """How many rows bundles have, and where they begin; how many values all have but the whole tensors."""
-        rows, n_roots = [projection.n_rows for projection in side.bundles], len(side.tree.roots)
+        """How many rows stacks have, and where they begin; how many values all have but the whole tensors."""
+        rows, n_roots = [projection.n_rows for projection in side.stacks], len(side.tree.roots)
         sizes = [
-            0 if one < n_roots else rows[one] * bundle.width(channels) for one, bundle in enumerate(side.tree.bundles)
+            0 if one < n_roots else rows[one] * stack.width(channels) for one, stack in enumerate(side.tree.stacks)
         ]
         *places, memory = accumulate(sizes, initial=0)
-        for one, bundle in enumerate(self._program.sides[number][0]):
-            bundle.rows = rows[one]
+        for one, stack in enumerate(self._program.sides[number][0]):
+            stack.rows = rows[one]
             if one >= n_roots:
-                bundle.place = places[one]
+                stack.place = places[one]
         self.head.side[number].memory = memory
         return memory
 
     def _enter_moves(self, number: int, side: Projections) -> None:
         """The tables of all branches, in the order of their parents."""
-        branches = [(child, one) for child, bundle in enumerate(side.tree.bundles) for one in bundle.branches]
+        branches = [(child, one) for child, stack in enumerate(side.tree.stacks) for one in stack.branches]
         ordered = sorted(branches, key=lambda pair: pair[1].parent)
         for entry, (child, branch) in zip(self._program.sides[number][1], ordered, strict=True):
             incidence = side.moves[child, branch.start]
@@ -96,12 +96,12 @@ class ListedProgram:
             entry.order = None if order is None else self._address(order, n_ordered, incidence.n_parts)
             entry.bounds = self._address(bounds, incidence.n_wholes + 1, n_ordered + 1)
 
-    def _enter_factors(self, bundle: Bundle, factors: Tensor, width: int, dtype: torch.dtype) -> None:
-        """What the rows of a bundle are multiplied by, (rows, columns, 1), or (rows, width) for columns that differ."""
+    def _enter_factors(self, stack: Bundle, factors: Tensor, width: int, dtype: torch.dtype) -> None:
+        """What the rows of a stack are multiplied by, (rows, columns, 1), or (rows, width) for columns that differ."""
         with making_constants():
             table = factors.flatten(1).to(dtype).contiguous()
-        bundle.row_factors = pointer("the factors of means", table, (bundle.rows, table.shape[1]), dtype, self._tables)
-        bundle.n_row_factors, bundle.factor_width = table.shape[1], width // table.shape[1]
+        stack.row_factors = pointer("the factors of means", table, (stack.rows, table.shape[1]), dtype, self._tables)
+        stack.n_row_factors, stack.factor_width = table.shape[1], width // table.shape[1]
 
     def _address(self, table: Tensor, length: int, limit: int) -> int | None:
         return table_pointer("a table of a support", table, length, limit, self._tables)

@@ -1,4 +1,4 @@
-"""The loop by which every layout is run: the folds of one side are read, and what levels make of them is written."""
+"""The loop that runs every layout: contract the inputs, mix the levels, broadcast to the outputs."""
 
 from collections.abc import Sequence
 
@@ -10,29 +10,29 @@ from bellnet.plan import Tree
 
 
 def read(tree: Tree, side: int, moves: Primitives, wholes: Sequence[Tensor]) -> list[Tensor]:
-    """All bundles, the whole tensors first; sums are not divided."""
-    widths, bundles = [one.shape[-1] for one in wholes], list(wholes)
-    for number, bundle in enumerate(tree.bundles[len(wholes) :], len(wholes)):
+    """All stacks, the whole tensors first; sums are not divided."""
+    widths, stacks = [one.shape[-1] for one in wholes], list(wholes)
+    for number, stack in enumerate(tree.stacks[len(wholes) :], len(wholes)):
         parts = []
-        for branch in bundle.branches:
-            above, stop = tree.bundles[branch.parent], branch.parent_start + branch.n_columns
+        for branch in stack.branches:
+            above, stop = tree.stacks[branch.parent], branch.parent_start + branch.n_columns
             start, width = above.width(widths, 0, branch.parent_start), above.width(widths, branch.parent_start, stop)
-            parts.append(moves.contraction(side, number, branch, bundles[branch.parent].narrow(-1, start, width)))
-        bundles.append(parts[0] if len(parts) == 1 else torch.cat(parts, -1))
-    return bundles
+            parts.append(moves.contraction(side, number, branch, stacks[branch.parent].narrow(-1, start, width)))
+        stacks.append(parts[0] if len(parts) == 1 else torch.cat(parts, -1))
+    return stacks
 
 
 def write(
-    tree: Tree, side: int, moves: Primitives, bundles: dict[int, Tensor], widths: Sequence[int], like: Tensor
+    tree: Tree, side: int, moves: Primitives, stacks: dict[int, Tensor], widths: Sequence[int], like: Tensor
 ) -> list[Tensor]:
-    """The whole tensors of such widths, from what levels gave to bundles."""
+    """The whole tensors of such widths, from what levels gave to stacks."""
     contractions: dict[tuple[int, int], Tensor] = {}
-    for number, bundle in bundles.items():
-        columns = [widths[tensor] for tensor in tree.bundles[number].tensors]
-        parts = [bundle] if len(columns) == 1 else torch.split(bundle, columns, -1)
+    for number, stack in stacks.items():
+        columns = [widths[tensor] for tensor in tree.stacks[number].tensors]
+        parts = [stack] if len(columns) == 1 else torch.split(stack, columns, -1)
         contractions |= {(number, column): part for column, part in enumerate(parts)}
-    for number in range(len(tree.bundles) - 1, len(widths) - 1, -1):
-        for branch in tree.bundles[number].branches:
+    for number in range(len(tree.stacks) - 1, len(widths) - 1, -1):
+        for branch in tree.stacks[number].branches:
             for offset in range(branch.n_columns):
                 child = contractions.get((number, branch.start + offset))
                 if child is not None:

@@ -15,13 +15,13 @@ class Primitives(Protocol):
     """The moves of a layout. They may write in place, unless they are to be differentiated and traced."""
 
     def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
-        """The folds of a branch of a bundle, side by side, from those of its parent; sums of half precision widened."""
+        """The contractions of a branch of a stack, from those of its parent; half precision sums are widened."""
 
     def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
-        """The transpose for one fold: what its parent gets from it, and what that has already, if anything."""
+        """The transpose for one contraction: what its parent gets from it, and what that has already, if anything."""
 
     def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
-        """What was read on a level, for one of its swaps, where the other side has it."""
+        """What was read on a level, for one of its permutations, where the other side has it."""
 
     def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
         """A whole tensor without values."""

@@ -10,7 +10,7 @@ from bellnet.backends.means import Means
 from bellnet.backends.transforms import wants_plain
 from bellnet.backends.weights import constant
 from bellnet.backends.zeros import BITS, cleaned
-from bellnet.plan import Bundle, Plan
+from bellnet.plan import ContractionStack, Plan
 from bellnet.tensors.keeping import is_transformed, making_constants
 
 
@@ -83,29 +83,29 @@ class Nodes:
 
     def factors(self, plan: Plan, like: Tensor) -> Means:
         """What turns the sums of a plan into means."""
-        return Means(None, tuple([self._factors(bundle, like) for bundle in plan.source.bundles]))
+        return Means(None, tuple([self._factors(stack, like) for stack in plan.source.stacks]))
 
-    def _factors(self, bundle: Bundle, like: Tensor) -> Tensor | None:
-        """What turns the sums of a bundle into means, (batch or 1, ones, columns, 1); None if nothing is summed."""
-        summed = bundle.dropped_sets
+    def _factors(self, stack: ContractionStack, like: Tensor) -> Tensor | None:
+        """What turns the sums of a stack into means, (batch or 1, ones, columns, 1); None if nothing is summed."""
+        summed = stack.dropped_sets
         if not any(summed):
             return None
         dtype = torch.promote_types(like.dtype, torch.float32)
         if is_transformed():
-            return self._find_factors(bundle, dtype, like.device)
-        key = summed, len(bundle.axis_sets), dtype
+            return self._find_factors(stack, dtype, like.device)
+        key = summed, len(stack.axis_sets), dtype
         found = self._kept_factors.get(key)
         if found is None:
             with making_constants():
-                found = self._kept_factors[key] = self._find_factors(bundle, dtype, like.device)
+                found = self._kept_factors[key] = self._find_factors(stack, dtype, like.device)
         return found
 
-    def _find_factors(self, bundle: Bundle, dtype: torch.dtype, device: torch.device) -> Tensor:
+    def _find_factors(self, stack: ContractionStack, dtype: torch.dtype, device: torch.device) -> Tensor:
         if self.counts is None:
-            numbers = [prod(max(self.lengths[one], 1) for one in summed) for summed in bundle.dropped_sets]
+            numbers = [prod(max(self.lengths[one], 1) for one in summed) for summed in stack.dropped_sets]
             factors = torch.tensor([1 / number for number in numbers], dtype=dtype, device=device).unsqueeze(0)
         else:
-            dropped, n_sets = bundle.dropped_sets, len(self.lengths)
+            dropped, n_sets = stack.dropped_sets, len(self.lengths)
             several = constant(
                 ("dropped", dropped, n_sets, dtype),
                 self.counts,
@@ -117,4 +117,4 @@ class Nodes:
             factors = inverses[0].unsqueeze(-1) ** several[0]
             for inverse, times in zip(inverses[1:], several[1:], strict=True):
                 factors = factors * inverse.unsqueeze(-1) ** times
-        return factors.reshape(len(factors), *[1] * len(bundle.axis_sets), len(bundle.contractions), 1)
+        return factors.reshape(len(factors), *[1] * len(stack.axis_sets), len(stack.contractions), 1)

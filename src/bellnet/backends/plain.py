@@ -34,7 +34,7 @@ def run_plain(
         For every target.
     """
     read = means.scaled(loop.read(plan.source, 0, moves, values), values[0].dtype)
-    if plan.has_gaps:  # swaps that a symmetry makes equal are missing from some reads of a level
+    if plan.has_gaps:  # permutations that a symmetry makes equal are missing from some reads of a level
         weights = [torch.cat([weight, torch.zeros_like(weight[:1])]) for weight in weights]
     widths = [weight.shape[-1] for weight in weights[: len(plan.target.roots)]]
     written: dict[int, Tensor] = {}
@@ -58,7 +58,7 @@ def _mix(plan: Plan, level: int, moves: Primitives, read: Tensor, weights: Seque
 
 def _matrix(plan: Plan, level: int, number: int, weights: Sequence[Tensor]) -> Tensor:
     """The matrix of a level and swap, put together from a block for every pair of a source and a target."""
-    reads, writes = _runs(plan.levels[level].reads), _runs(plan.levels[level].writes)
+    reads, writes = _runs(plan.levels[level].contractions), _runs(plan.levels[level].broadcasts)
     plane, n_targets = plan.levels[level].index[number], len(plan.target.roots)
     rows = []
     for source, (start, stop) in reads.items():
@@ -76,7 +76,7 @@ def _matrix(plan: Plan, level: int, number: int, weights: Sequence[Tensor]) -> T
 
 
 def _runs(contractions: Sequence[Contraction]) -> dict[int, tuple[int, int]]:
-    """For every tensor that has some of these folds the first of them and the end."""
+    """For every tensor that has some of these contractions the first of them and the end."""
     runs: dict[int, tuple[int, int]] = {}
     for place, contraction in enumerate(contractions):
         runs[contraction.tensor] = runs.get(contraction.tensor, (place, place))[0], place + 1

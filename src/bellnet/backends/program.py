@@ -26,27 +26,27 @@ class Program:
 
     Attributes:
         head: The struct that kernels take, which points to all others.
-        sides: For source and target the arrays of their bundles and of their branches; those of every parent are
+        sides: For source and target the arrays of their stacks and of their branches; those of every parent are
             together.
-        swaps: For every level one after the other: the ways back, then the ways there.
+        permutations: For every level one after the other: the ways back, then the ways there.
         n_read: How many values are read for each graph, but for the source itself.
         n_multiplications: How many there are for each graph.
-        factored: The numbers of the bundles of the source that are means, and how wide each of their columns is.
+        factored: The numbers of the stacks of the source that are means, and how wide each of their columns is.
     """
 
     def __init__(self, left: Present, channels: Channels, lengths: tuple[int, ...]) -> None:
         plan = left.plan
         trees = plan.source, plan.target
         self.factored = [
-            (number, [channels[0][tensor] for tensor in bundle.tensors])
-            for number, bundle in enumerate(plan.source.bundles)
-            if any(bundle.dropped_sets)
+            (number, [channels[0][tensor] for tensor in stack.tensors])
+            for number, stack in enumerate(plan.source.stacks)
+            if any(stack.dropped_sets)
         ]
         widths = [sum(several) for _, several in self.factored]
         starts = dict(zip((number for number, _ in self.factored), accumulate(widths, initial=0), strict=False))
         found = [_side(tree, channels[side], lengths, {} if side else starts) for side, tree in enumerate(trees)]
         self.sides = tuple(
-            (_array(structs.Bundle, bundles), _array(structs.Branch, branches)) for bundles, branches, _ in found
+            (_array(structs.Bundle, stacks), _array(structs.Branch, branches)) for stacks, branches, _ in found
         )
         self.n_read = found[0][2]
         levels, permutations, blocks, at = list[structs.Level](), list[structs.Swap](), list[structs.Block](), 0
@@ -54,7 +54,7 @@ class Program:
         for number, level in enumerate(plan.levels):
             both = [tree.levels[number] for tree in trees]
             height, width = (
-                tree.bundles[one].width(several) for tree, one, several in zip(trees, both, channels, strict=True)
+                tree.stacks[one].width(several) for tree, one, several in zip(trees, both, channels, strict=True)
             )
             levels.append(
                 structs.Level(bundle=both, n_swaps=len(level.permutations), first_swap=len(permutations), matrices=at)
@@ -81,14 +81,14 @@ class Program:
             n_biases=len(left.biases),
         )
         for side, (tree, (_, _, memory)) in enumerate(zip(trees, found, strict=True)):
-            self.head.side[side].n_roots, self.head.side[side].n_bundles = len(tree.roots), len(tree.bundles)
+            self.head.side[side].n_roots, self.head.side[side].n_bundles = len(tree.roots), len(tree.stacks)
             self.head.side[side].memory = memory
         self._point()
 
     def copied(self) -> "Program":
-        """A program whose bundles, branches and swaps can be changed; levels and blocks are shared."""
+        """A program whose stacks, branches and permutations can be changed; levels and blocks are shared."""
         program = copy(self)
-        program.sides = tuple((_duplicate(bundles), _duplicate(branches)) for bundles, branches in self.sides)
+        program.sides = tuple((_duplicate(stacks), _duplicate(branches)) for stacks, branches in self.sides)
         program.permutations, program.head = _duplicate(self.permutations), _duplicate(self.head)
         program._point()
         return program
@@ -96,8 +96,8 @@ class Program:
     def _point(self) -> None:
         """Write the addresses of all arrays into the head."""
         levels, blocks, biases = self._others
-        for side, (bundles, branches) in zip(self.head.side, self.sides, strict=True):
-            side.bundles, side.branches = ctypes.addressof(bundles), ctypes.addressof(branches)
+        for side, (stacks, branches) in zip(self.head.side, self.sides, strict=True):
+            side.bundles, side.branches = ctypes.addressof(stacks), ctypes.addressof(branches)
         self.head.levels, self.head.swaps = ctypes.addressof(levels), ctypes.addressof(self.permutations)
         self.head.blocks, self.head.biases = ctypes.addressof(blocks), ctypes.addressof(biases)
 
@@ -110,7 +110,7 @@ def fits(plan: Plan) -> bool:
     """Whether kernels have room for so many axes and node sets."""
     trees = plan.source, plan.target
     return len(plan.spec.node_sets) <= MOST_SETS and all(
-        len(bundle.axis_sets) <= MOST_AXES for tree in trees for bundle in tree.bundles
+        len(stack.axis_sets) <= MOST_AXES for tree in trees for stack in tree.stacks
     )
 
 
@@ -126,17 +126,17 @@ def _duplicate(struct: Any) -> Any:
 def _side(
     tree: Tree, channels: Sequence[int], lengths: tuple[int, ...], factors: dict[int, int]
 ) -> tuple[list[structs.Bundle], list[structs.Branch], int]:
-    """All bundles, all branches, and how much memory bundles take but for whole tensors."""
-    children: list[list[tuple[int, Branch]]] = [[] for _ in tree.bundles]
-    for number, bundle in enumerate(tree.bundles):
-        for branch in bundle.branches:
+    """All stacks, all branches, and how much memory stacks take but for whole tensors."""
+    children: list[list[tuple[int, Branch]]] = [[] for _ in tree.stacks]
+    for number, stack in enumerate(tree.stacks):
+        for branch in stack.branches:
             children[branch.parent].append((number, branch))
-    bundles, branches, memory = list[structs.Bundle](), list[structs.Branch](), 0
-    for number, bundle in enumerate(tree.bundles):
-        axis_lengths = [lengths[one] for one in bundle.axis_sets]
-        n_rows, width = prod(axis_lengths), bundle.width(channels)
+    stacks, branches, memory = list[structs.Bundle](), list[structs.Branch](), 0
+    for number, stack in enumerate(tree.stacks):
+        axis_lengths = [lengths[one] for one in stack.axis_sets]
+        n_rows, width = prod(axis_lengths), stack.width(channels)
         is_root = number < len(tree.roots)
-        bundles.append(
+        stacks.append(
             structs.Bundle(
                 rank=len(axis_lengths),
                 width=width,
@@ -147,19 +147,19 @@ def _side(
                 n_branches=len(children[number]),
                 level=tree.levels.index(number) if number in tree.levels else -1,
                 length=axis_lengths,
-                set=bundle.axis_sets,
-                stride=_strides(bundle.axis_sets, lengths),
+                set=stack.axis_sets,
+                stride=_strides(stack.axis_sets, lengths),
             )
         )
         memory += 0 if is_root else n_rows * width
         branches += [_branch(tree, number, child, branch, channels, lengths) for child, branch in children[number]]
-    return bundles, branches, memory
+    return stacks, branches, memory
 
 
 def _branch(
     tree: Tree, parent: int, child: int, branch: Branch, channels: Sequence[int], lengths: tuple[int, ...]
 ) -> structs.Branch:
-    above, below = tree.bundles[parent], tree.bundles[child]
+    above, below = tree.stacks[parent], tree.stacks[child]
     goes = branch.axes[-1] if branch.axes else -1
     kept = [axis for axis in range(len(above.axis_sets)) if axis != goes]
     steps = dict(zip(kept, _strides(below.axis_sets, lengths), strict=True))
@@ -206,13 +206,15 @@ def _blocks(
     at: int,
 ) -> list[structs.Block]:
     """All maps with one swap, whose matrix begins at a place."""
-    heights = [channels[0][contraction.tensor] for contraction in level.reads]
-    widths = [channels[1][contraction.tensor] for contraction in level.writes]
+    heights = [channels[0][contraction.tensor] for contraction in level.contractions]
+    widths = [channels[1][contraction.tensor] for contraction in level.broadcasts]
     found, step, n_targets = list[structs.Block](), sum(widths), len(left.plan.target.roots)
-    for read, row, height, numbers in zip(level.reads, accumulate(heights, initial=0), heights, plane, strict=False):
+    for read, row, height, numbers in zip(
+        level.contractions, accumulate(heights, initial=0), heights, plane, strict=False
+    ):
         n_terms = prod(max(lengths[one], 1) for one in read.dropped_sets)
         columns = accumulate(widths, initial=0)
-        for write, column, width, number in zip(level.writes, columns, widths, numbers, strict=False):
+        for write, column, width, number in zip(level.broadcasts, columns, widths, numbers, strict=False):
             if number is not None:
                 pair = read.tensor * n_targets + write.tensor
                 own = left.maps[number] - left.whole.pairs[pair].start

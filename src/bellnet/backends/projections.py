@@ -1,9 +1,9 @@
-"""The tuples that the folds of a support live on, or those of several supports.
+"""The tuples that the contractions of a support live on, or those of several supports.
 
-The fold of a sparse tensor is sparse as well: it lives on what is left of the listed tuples when slots are dropped or
-made to agree. All folds of one rank share one list of tuples, their *shadow*, so that they can be put side by side.
-At rank 1 that is every node and at rank 0 every graph, because those are few; at higher rank it is the union of what
-the folds reach, never all tuples.
+The contraction of a sparse tensor is sparse as well: it lives on what is left of the listed tuples when slots are
+dropped or made to agree. All contractions of one rank share one list of tuples, their *projection*, so that they can be
+put side by side. At rank 1 that is every node and at rank 0 every graph, because those are few; at higher rank it is
+the union of what the contractions reach, never all tuples.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ class Projection:
         return [row[agree] for row in left], agree
 
     def move(self, move: Move, onto: "Projection") -> Incidence:
-        """Which tuples here belong to which tuple of the shadow that the move leads to."""
+        """Which tuples here belong to which tuple of the projection that the move leads to."""
         moves = self._moves.setdefault(onto, {})
         if move not in moves:
             moves[move] = self._move(move, onto)
@@ -92,7 +92,7 @@ class Projection:
         return other is self or (self.is_every and other.is_every)
 
     def lookup(self, permutation: Permutation, wanted: "Projection") -> Incidence | None:
-        """Where the tuples of another shadow are found here, axes reordered; None if the rows are the same.
+        """Where the tuples of another projection are found here, axes reordered; None if the rows are the same.
 
         Axis j of a wanted tuple is axis swap[j] of the tuple here.
         """
@@ -105,7 +105,7 @@ class Projection:
         straight = permutation == tuple(range(len(permutation)))
         if straight and self.is_like(wanted):
             return None
-        assert self.totals  # every shadow of rank 0 is every graph
+        assert self.totals  # every projection of rank 0 is every graph
         permuted = [wanted.nodes[permutation.index(axis)] for axis in range(len(permutation))]
         found = self.find(permuted, wanted.by_last_axis if permutation == (1, 0) else None)
         if straight and len(found) == self.n_rows and torch.equal(found, torch.arange(len(found), device=found.device)):
@@ -132,28 +132,28 @@ class Projection:
 
 
 class Projections:
-    """The shadows of all bundles of a tree over a support, and how to get from one to the next.
+    """The projections of all stacks of a tree over a support, and how to get from one to the next.
 
     Attributes:
         tree: The tree.
-        bundles: For every bundle the shadow that its folds live on.
-        moves: For every bundle and column which tuples of its parent belong to which of its own.
+        stacks: For every stack the projection that its contractions live on.
+        moves: For every stack and column which tuples of its parent belong to which of its own.
     """
 
     def __init__(self, supports: Sequence[Support], tree: Tree) -> None:
         self.tree, self._n_listed = tree, [support.n_tuples for support in supports]
         roots = list(zip(supports, tree.roots, strict=True))
-        self.bundles: list[Projection] = [_top(support, root.order) for support, root in roots]
+        self.stacks: list[Projection] = [_top(support, root.order) for support, root in roots]
         by_sets: dict[tuple[int, ...], Projection] = {}
         self.moves: dict[tuple[int, int], Incidence] = {}
-        for number, bundle in enumerate(tree.bundles[len(roots) :], len(roots)):
-            sets = bundle.axis_sets
-            if sets not in by_sets:  # parents come first, so all shadows of higher rank are there
-                alike = [branch for other in tree.bundles if other.axis_sets == sets for branch in other.branches]
-                by_sets[sets] = _shadow(roots, sets, [(self.bundles[b.parent], _move(b)) for b in alike])
-            self.bundles.append(by_sets[sets])
-            for branch in bundle.branches:
-                incidence = self.bundles[branch.parent].move(_move(branch), self.bundles[-1])
+        for number, stack in enumerate(tree.stacks[len(roots) :], len(roots)):
+            sets = stack.axis_sets
+            if sets not in by_sets:  # parents come first, so all projections of higher rank are there
+                alike = [branch for other in tree.stacks if other.axis_sets == sets for branch in other.branches]
+                by_sets[sets] = _shadow(roots, sets, [(self.stacks[b.parent], _move(b)) for b in alike])
+            self.stacks.append(by_sets[sets])
+            for branch in stack.branches:
+                incidence = self.stacks[branch.parent].move(_move(branch), self.stacks[-1])
                 for column in range(branch.start, branch.start + branch.n_columns):
                     self.moves[number, column] = incidence
         self._counts = {
@@ -171,25 +171,25 @@ class Projections:
 
     def memory(self) -> list[Share]:
         """For every whole tensor, if it is large."""
-        return [projection.memory for projection in self.bundles[: len(self._n_listed)]]
+        return [projection.memory for projection in self.stacks[: len(self._n_listed)]]
 
     def factors(self, dtype: torch.dtype, *, listed: bool) -> tuple[Tensor | None, ...]:
-        """For every bundle (rows, columns, 1) what makes means of its sums: of all tuples, or of listed ones."""
+        """For every stack (rows, columns, 1) what makes means of its sums: of all tuples, or of listed ones."""
         if (listed, dtype) not in self._factors:
             make = self.listed_factors if listed else self.dense_factors
             with making_constants():
-                found = [make(number) for number in range(len(self.bundles))]
+                found = [make(number) for number in range(len(self.stacks))]
                 self._factors[listed, dtype] = tuple(
                     one if one is None else one.to(dtype).unsqueeze(-1) for one in found
                 )
         return self._factors[listed, dtype]
 
     def dense_factors(self, number: int) -> Tensor | None:
-        """(rows, columns): one over the number of tuples of nodes that each fold sums; None for one everywhere."""
-        contractions = self.tree.bundles[number].contractions
+        """(rows, columns): one over the number of tuples of nodes that each column sums; None for one everywhere."""
+        contractions = self.tree.stacks[number].contractions
         if not any(contraction.dropped for contraction in contractions):
             return None
-        graphs, columns = self.bundles[number].graphs, []
+        graphs, columns = self.stacks[number].graphs, []
         for contraction in contractions:
             column = torch.ones(len(graphs), dtype=torch.float64, device=graphs.device)
             for node_set in contraction.dropped_sets:
@@ -198,19 +198,19 @@ class Projections:
         return torch.stack(columns, 1)
 
     def listed_factors(self, number: int) -> Tensor | None:
-        """(rows, columns): one over the number of listed tuples that each fold sums, or over one where it sums none."""
-        if not any(contraction.dropped for contraction in self.tree.bundles[number].contractions):
+        """(rows, columns): one over the number of stored entries that each column sums; one where it sums none."""
+        if not any(contraction.dropped for contraction in self.tree.stacks[number].contractions):
             return None
         return 1 / self._listed_counts[number].clamp(min=1)
 
     @cached_property
     def _listed_counts(self) -> list[Tensor]:
-        """For every bundle (rows, columns): how many listed tuples each fold sums."""
-        device, n_roots = self.bundles[0].nodes.device, len(self._n_listed)
+        """For every stack (rows, columns): how many listed tuples each contraction sums."""
+        device, n_roots = self.stacks[0].nodes.device, len(self._n_listed)
         counts = [torch.ones(n_listed, 1, dtype=torch.float64, device=device) for n_listed in self._n_listed]
-        for number, bundle in enumerate(self.tree.bundles[n_roots:], n_roots):
+        for number, stack in enumerate(self.tree.stacks[n_roots:], n_roots):
             columns = []
-            for branch in bundle.branches:
+            for branch in stack.branches:
                 for column in range(branch.n_columns):
                     above = counts[branch.parent][:, branch.parent_start + column]
                     columns.append(self.moves[number, branch.start + column].count(above))

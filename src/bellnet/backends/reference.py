@@ -68,8 +68,8 @@ def n_terms(plan: Plan, sizes: Mapping[str, int]) -> list[int]:
     counts = []
     for diagram in plan.diagrams:
         terms = 1
-        for block in diagram.read.dropped:
-            terms *= max(by_number[diagram.read.set_of_block[block]], 1)
+        for block in diagram.contraction.dropped:
+            terms *= max(by_number[diagram.contraction.set_of_block[block]], 1)
         counts.append(terms)
     return counts
 

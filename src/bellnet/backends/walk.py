@@ -1,8 +1,8 @@
 """Plans in torch's operations with a gradient of their own: on a GPU, in half precision, or where kernels are missing.
 
 Left to itself, autograd would keep the rows of every product and add up full-size gradients one by one. Forwards the
-folds of the source are read, mixed and written to the target; backwards it is the same loop with both exchanged, and
-what was read on both sides is paired for the gradient of the matrices.
+contractions of the source are read, mixed and written to the target; backwards it is the same loop with both exchanged,
+and what was read on both sides is paired for the gradient of the matrices.
 """
 
 from collections.abc import Sequence
@@ -91,12 +91,12 @@ class TorchBackend:
             transposed = [[matrix.mT for matrix in of_level] for of_level in matrices.apart(gathered)]
             written = self._mix(pulled, transposed, back=True)
             if self.means.factors is not None:
-                written = {one: scale(bundle, self.means.factors[one]).to(dtype) for one, bundle in written.items()}
+                written = {one: scale(stack, self.means.factors[one]).to(dtype) for one, stack in written.items()}
             of_values = loop.write(plan.source, 0, self.moves, written, self.channels[0], values[0])
         return Gradients(of_weights, of_biases, of_values)
 
     def _mix(self, read: Sequence[Tensor], matrices: Matrices, *, back: bool) -> dict[int, Tensor]:
-        """What levels make of what was read, for every bundle of the other side that is on one."""
+        """What levels make of what was read, for every stack of the other side that is on one."""
         found = {}
         ends = self.plan.source.levels, self.plan.target.levels
         for level, (source, target) in enumerate(zip(*(reversed(ends) if back else ends), strict=True)):

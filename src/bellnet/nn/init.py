@@ -92,9 +92,9 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
         diagonal, orbit, rank = (
             _count_sets(plan, sets)
             for sets in (
-                diagram.read.set_of_block.values(),
-                diagram.write.set_of_block.values(),
-                diagram.read.axis_sets,
+                diagram.contraction.set_of_block.values(),
+                diagram.broadcast.set_of_block.values(),
+                diagram.contraction.axis_sets,
             )
         )
         if (diagonal, orbit) not in shares:

@@ -1,4 +1,4 @@
-"""How a map will be computed: folds, diagrams, levels and costs, in integers and tuples, without tensors."""
+"""How a map will be computed: contractions, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
 from bellnet.plan.contraction import Contraction, Step
@@ -9,14 +9,14 @@ from bellnet.plan.level import Level
 from bellnet.plan.plan import Absent, Pair, Plan, plan
 from bellnet.plan.present import Present, present
 from bellnet.plan.product_plan import ProductPlan, plan_product, split_letters
-from bellnet.plan.tree import Branch, Bundle, Root, Tree
+from bellnet.plan.tree import Branch, ContractionStack, Root, Tree
 
 __all__ = [
     "MOST_MAPS",
     "Absent",
     "Branch",
-    "Bundle",
     "Contraction",
+    "ContractionStack",
     "Cost",
     "Diagram",
     "Entries",

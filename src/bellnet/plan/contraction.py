@@ -1,8 +1,8 @@
-"""Folds: the ways to see a tensor over k nodes as a tensor over r nodes.
+"""Contractions: the ways to see a tensor over k nodes as a tensor over r nodes.
 
-A fold groups the k slots into blocks and keeps r of them. Forwards, it takes the entries whose slots agree inside
-each block and sums over the blocks it drops. Backwards, it is the transpose: it repeats along the dropped blocks and
-writes on that same diagonal. Nothing here touches a tensor.
+A contraction groups the k slots into blocks and keeps r of them. Forwards, it takes the entries whose slots agree
+inside each block and sums over the blocks it drops. Backwards, it is the transpose: it repeats along the dropped blocks
+and writes on that same diagonal. Nothing here touches a tensor.
 """
 
 from collections.abc import Iterable
@@ -35,13 +35,13 @@ class Contraction:
     def keeping(
         cls, blocks: Partition, sets: tuple[int, ...], kept: Iterable[int], *, tensor: int = 0
     ) -> "Contraction":
-        """The fold that keeps these blocks, its axes put in order."""
+        """The contraction that keeps these blocks, its axes put in order."""
         set_of = dict(zip(blocks, sets, strict=True))
         return cls(blocks, sets, tuple(sorted(kept, key=lambda block: (set_of[block], block))), tensor)
 
     @classmethod
     def identity(cls, sets: tuple[int, ...], *, tensor: int = 0) -> "Contraction":
-        """The fold that changes nothing: every slot its own block, all of them kept."""
+        """The contraction that changes nothing: every slot its own block, all of them kept."""
         blocks = tuple(range(len(sets)))
         return cls.keeping(blocks, sets, blocks, tensor=tensor)
 
@@ -82,10 +82,10 @@ class Contraction:
 
     @cached_property
     def step(self) -> "Step | None":
-        """The one step that computes this fold from one of higher rank; none for the identity.
+        """The one step that computes this contraction from one of higher rank; none for the identity.
 
-        A dropped block is summed over last; where none is dropped, two blocks of a finer fold are made to agree.
-        Folds that begin alike so share their beginnings.
+        A dropped block is summed over last; where none is dropped, two blocks of a finer contraction are made to agree.
+        Contractions that begin alike so share their beginnings.
         """
         if self.dropped:
             block = self.dropped[0]
@@ -103,7 +103,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Step:
-    """How a fold comes from its parent: by a sum over one axis, or by the diagonal of two (kept at the first)."""
+    """How it comes from its parent: by a sum over one axis, or by the diagonal of two (kept at the first)."""
 
     kind: Literal["sum", "diagonal"]
     parent: Contraction

@@ -54,13 +54,13 @@ def count_cost(
     multiplications = stacked = 0
     for level in levels:
         rows = batch * prod(by_number[node_set] for node_set in level.axis_sets)
-        read = sum(inside[contraction.tensor] for contraction in level.reads)
+        read = sum(inside[contraction.tensor] for contraction in level.contractions)
         multiplications += (
-            rows * len(level.permutations) * read * sum(outside[contraction.tensor] for contraction in level.writes)
+            rows * len(level.permutations) * read * sum(outside[contraction.tensor] for contraction in level.broadcasts)
         )
         for plane in level.index:
-            for contraction, numbers in zip(level.reads, plane, strict=True):
-                pairs = zip(numbers, level.writes, strict=True)
+            for contraction, numbers in zip(level.contractions, plane, strict=True):
+                pairs = zip(numbers, level.broadcasts, strict=True)
                 onto = sum(n_target[write.tensor] for number, write in pairs if number is not None)
                 stacked += batch * inside[contraction.tensor] * onto
     return Cost(
@@ -97,20 +97,20 @@ def _extra_numbers(
     inside: tuple[int, ...],
     outside: tuple[int, ...],
 ) -> int:
-    """The numbers held beside input and output for one graph: bundles, and one swapped copy at a time."""
+    """The numbers held beside input and output for one graph: stacks, and one swapped copy at a time."""
 
     def size(sets: tuple[int, ...]) -> int:
         return prod(lengths[node_set] for node_set in sets)
 
     source, target = trees
-    # A bundle and the parts that it is put together from exist side by side for a moment.
-    read = [size(bundle.axis_sets) * bundle.width(inside) for bundle in source.bundles[len(inside) :]]
-    written = [size(bundle.axis_sets) * bundle.width(outside) for bundle in target.bundles[len(outside) :]]
+    # A stack and the parts that it is put together from exist side by side for a moment.
+    read = [size(stack.axis_sets) * stack.width(inside) for stack in source.stacks[len(inside) :]]
+    written = [size(stack.axis_sets) * stack.width(outside) for stack in target.stacks[len(outside) :]]
     permuted = [0]
     for number, level in enumerate(levels):
         if len(level.permutations) > 1:
-            read_width = source.bundles[source.levels[number]].width(inside)
-            written_width = target.bundles[target.levels[number]].width(outside)
+            read_width = source.stacks[source.levels[number]].width(inside)
+            written_width = target.stacks[target.levels[number]].width(outside)
             permuted.append(size(level.axis_sets) * min(read_width, written_width))
     # Axes that are not grouped by node set are copied into that order.
     ordered = sum(

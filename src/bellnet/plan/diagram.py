@@ -1,7 +1,7 @@
 """Diagrams: the equivariant maps themselves, each a partition of source slots and target slots.
 
-A diagram is a read, a swap and a write: a fold of the source, a reordering of the blocks that cross from source to
-target, and a fold of the target used backwards.
+A diagram is a read, a permutation and a write: a contraction of the source, a reordering of the blocks that cross from
+source to target, and a contraction of the target used backwards.
 """
 
 from dataclasses import dataclass
@@ -48,13 +48,13 @@ class Diagram:
         return tuple(sorted(set(self.partition[:order]) & set(self.partition[order:])))
 
     @cached_property
-    def read(self) -> Contraction:
-        """The fold of the source that keeps the crossing blocks."""
+    def contraction(self) -> Contraction:
+        """The contraction of the source that keeps the crossing blocks."""
         return self._fold(self.partition[: len(self.source_sets)], self.source_sets, self.source)
 
     @cached_property
-    def write(self) -> Contraction:
-        """The fold of the target that keeps the crossing blocks."""
+    def broadcast(self) -> Contraction:
+        """The contraction of the target that keeps the crossing blocks."""
         return self._fold(self.partition[len(self.source_sets) :], self.target_sets, self.target)
 
     @cached_property
@@ -62,10 +62,10 @@ class Diagram:
         """Where each axis of `write` is found among the axes of `read`."""
         order = len(self.source_sets)
         source, target = self.partition[:order], self.partition[order:]
-        block_of_read = dict(zip(self.read.blocks, source, strict=True))
-        block_of_write = dict(zip(self.write.blocks, target, strict=True))
-        axes = [block_of_read[block] for block in self.read.kept]
-        return tuple(axes.index(block_of_write[block]) for block in self.write.kept)
+        block_of_read = dict(zip(self.contraction.blocks, source, strict=True))
+        block_of_write = dict(zip(self.broadcast.blocks, target, strict=True))
+        axes = [block_of_read[block] for block in self.contraction.kept]
+        return tuple(axes.index(block_of_write[block]) for block in self.broadcast.kept)
 
     def describe(self) -> str:
         """What the map does step by step, in words that no other map of the spec has."""

@@ -37,8 +37,8 @@ class Plan:
     come first, then those of the first source to the second target; `pairs` says which are whose.
     `written` are the equality patterns of every target, in the same order, each of which has a bias, and
     `read_patterns` those equality patterns of every source that some diagram reads.
-    `levels` group the diagrams by rank; `source` and `target` are the folds that levels read and write, and how each
-    comes from another. Everything is made at once, because `torch.compile` cannot trace the making of it.
+    `levels` group the diagrams by rank; `source` and `target` are the contractions that levels read and write, and how
+    each comes from another. Everything is made at once, because `torch.compile` cannot trace the making of it.
 
     A plan may leave out maps for inputs or results that have nothing on some diagonals: `absent_reads` and
     `absent_writes` are the equality patterns that no tuple has.
@@ -144,18 +144,18 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max
 
     >>> print(plan("n n -> n n"))
     n n -> n n    15 maps, 2 biases
-      rank  reads                swaps  writes               maps
-         2  ab->ab                   2  ab->ab                  2
-         1  aa->a  ab->a  ab->b      1  a->aa  a->ab  b->ab     9
-         0  aa->  ab->               1  ->aa  ->ab              4
+      rank  contract             permute  broadcast            maps
+         2  ab->ab                     2  ab->ab                  2
+         1  aa->a  ab->a  ab->b        1  a->aa  a->ab  b->ab     9
+         0  aa->  ab->                 1  ->aa  ->ab              4
 
     With several tensors numbers in brackets say of which one the reads are, and to which one the writes go.
 
     >>> print(plan("n n, n -> n"))
     n n, n -> n    7 maps, 1 bias
-      rank  reads                              swaps  writes  maps
-         1  [0] aa->a  ab->a  ab->b  [1] a->a      1  a->a       4
-         0  [0] aa->  ab->  [1] a->                1  ->a        3
+      rank  contract                           permute  broadcast  maps
+         1  [0] aa->a  ab->a  ab->b  [1] a->a        1  a->a          4
+         0  [0] aa->  ab->  [1] a->                  1  ->a           3
     """
     spec, symmetric, hollow = parse_spec(spec), bool(symmetric), bool(hollow)
     refuse_giants(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
@@ -175,14 +175,15 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_reads: Absent, absen
             left = [
                 diagram
                 for diagram in (Diagram(partition, reads, writes, source, target) for partition in chosen)
-                if diagram.read.blocks not in absent_reads[source] and diagram.write.blocks not in absent_writes[target]
+                if diagram.contraction.blocks not in absent_reads[source]
+                and diagram.broadcast.blocks not in absent_writes[target]
             ]
             pairs.append(Pair(source, target, len(diagrams), len(left)))
             diagrams += left
     levels = group_by_rank(diagrams, len(spec.node_sets))
     patterns: list[dict[Partition, None]] = [{} for _ in sources]
     for diagram in diagrams:
-        patterns[diagram.source][diagram.read.blocks] = None
+        patterns[diagram.source][diagram.contraction.blocks] = None
     return Plan(
         spec,
         symmetric,
@@ -197,8 +198,8 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_reads: Absent, absen
         ),
         read_patterns=tuple(map(tuple, patterns)),
         levels=levels,
-        source=Tree.of(sources, tuple(level.reads for level in levels)),
-        target=Tree.of(targets, tuple(level.writes for level in levels)),
+        source=Tree.of(sources, tuple(level.contractions for level in levels)),
+        target=Tree.of(targets, tuple(level.broadcasts for level in levels)),
     )
 
 

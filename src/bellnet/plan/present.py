@@ -39,10 +39,10 @@ def present(plan: Plan, absent_reads: Absent, absent_writes: Absent) -> Present:
     >>> from bellnet.plan import plan
     >>> print(present(plan("n n -> n n"), (frozenset({(0, 0)}),), (frozenset({(0, 0)}),)).plan)
     n n -> n n    7 maps, 1 bias
-      rank  reads         swaps  writes        maps
-         2  ab->ab            2  ab->ab           2
-         1  ab->a  ab->b      1  a->ab  b->ab     4
-         0  ab->              1  ->ab             1
+      rank  contract      permute  broadcast     maps
+         2  ab->ab              2  ab->ab           2
+         1  ab->a  ab->b        1  a->ab  b->ab     4
+         0  ab->                1  ->ab             1
     """
     left = build(plan.spec, plan.symmetric, plan.hollow, absent_reads, absent_writes)
     here, constants = set(left.diagrams), set(left.numbered_biases)

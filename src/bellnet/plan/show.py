@@ -12,11 +12,15 @@ MOST_SHOWN = 8
 def show_plan(spec: Spec, levels: Iterable[Level], n_maps: int, n_biases: int, declared: tuple[str, ...]) -> str:
     """One row a rank, highest first: what is read, in how many orders it is swapped, what is written."""
     several_sets = len(spec.node_sets) > 1
-    rows = [("rank", "reads", "swaps", "writes", "maps")]
+    rows = [("rank", "contract", "permute", "broadcast", "maps")]
     for level in reversed(list(levels)):
         rank = " ".join(map(str, level.rank)) if several_sets else str(sum(level.rank))
-        reads = _some(level.reads, [contraction.contraction_name for contraction in level.reads], len(spec.sources))
-        writes = _some(level.writes, [contraction.broadcast_name for contraction in level.writes], len(spec.targets))
+        reads = _some(
+            level.contractions, [contraction.contraction_name for contraction in level.contractions], len(spec.sources)
+        )
+        writes = _some(
+            level.broadcasts, [contraction.broadcast_name for contraction in level.broadcasts], len(spec.targets)
+        )
         rows.append((rank, reads, str(len(level.permutations)), writes, str(level.n_maps)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = [f"{spec}    {_count(n_maps, 'map')}, {_count(n_biases, 'bias', 'biases')}"]

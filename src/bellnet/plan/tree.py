@@ -1,11 +1,11 @@
-"""Trees: all folds that a plan uses of the tensors on one side, each one step away from another.
+"""Trees: all contractions that a plan uses of the tensors on one side, each one step away from another.
 
-Folds that a level mixes together lie side by side, as the columns of one bundle. Walked downwards, from the whole
+Contractions that a level mixes together lie side by side, as the columns of one stack. Walked downwards, from the whole
 tensor to its total, a tree reads: every step sums over an axis, or takes a diagonal. Walked upwards it writes: every
 step repeats, or puts on a diagonal. The two are transposes of each other.
 
-Several tensors are several roots. Folds of one rank lie in one bundle, whichever tensor they are of; a whole tensor
-is a column like others there, a copy of its root.
+Several tensors are several roots. Contractions of one rank lie in one stack, whichever tensor they are of; a whole
+tensor is a column like others there, a copy of its root.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ from bellnet.plan.contraction import Contraction
 
 
 class Branch(NamedTuple):
-    """Neighbouring columns of a bundle that come by the same step from neighbouring columns of its parent.
+    """Neighbouring columns of a stack that come by the same step from neighbouring columns of its parent.
 
     Attributes:
         kind: Whether an axis is summed over, or two are made to agree, or a whole tensor is copied.
         axes: The axis that goes; or the one that stays and the one that goes; none for a copy.
         node_set: The node set of the axis that goes; -1 for a copy.
-        parent: The number of the parent bundle.
+        parent: The number of the parent stack.
         parent_start: The first of its columns.
         start: The first column here.
         n_columns: How many there are.
@@ -39,15 +39,15 @@ class Branch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """Folds of one rank, side by side.
+class ContractionStack:
+    """Contractions of one rank, side by side.
 
     Attributes:
-        folds: One for each column.
+        contractions: One for each column.
         branches: Where they come from, in the order of the columns; none for the whole tensor.
         axis_sets: The node set of every axis.
         dropped_sets: For every column the node sets that are summed over.
-        tensors: For every column which of the tensors it is a fold of.
+        tensors: For every column which of the tensors it is a contraction of.
     """
 
     contractions: tuple[Contraction, ...]
@@ -59,8 +59,8 @@ class Bundle:
     @classmethod
     def of(
         cls, contractions: tuple[Contraction, ...], place: dict[Contraction, tuple[int, int]], *, is_root: bool = False
-    ) -> "Bundle":
-        """From its folds; `place` has the bundle and column of every fold."""
+    ) -> "ContractionStack":
+        """From its contractions; `place` has the stack and column of every contraction."""
         dropped = tuple(contraction.dropped_sets for contraction in contractions)
         branches = () if is_root else _branches(contractions, place)
         return cls(
@@ -92,28 +92,28 @@ class Root(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The bundles of one tensor or of several, parents first; the first ones are the whole tensors.
+    """The stacks of one tensor or of several, parents first; the first ones are the whole tensors.
 
     Attributes:
         roots: The tensors.
-        bundles: All of them.
-        levels: For every level of the plan the number of its bundle.
+        stacks: All of them.
+        levels: For every level of the plan the number of its stack.
     """
 
     roots: tuple[Root, ...]
-    bundles: tuple[Bundle, ...]
+    stacks: tuple[ContractionStack, ...]
     levels: tuple[int, ...]
 
     @classmethod
     @lru_cache(maxsize=512)
     def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Contraction, ...], ...]) -> "Tree":
-        """The tree that has the folds of every level as a bundle, and whatever lies above them.
+        """The tree that has the contractions of every level as a stack, and whatever lies above them.
 
         The same for the same: what is found for a tree, of a support for instance, then serves both sides of a layer.
 
         Args:
             shapes: For every tensor the node set of every slot.
-            levels: For every level its folds.
+            levels: For every level its contractions.
         """
         wholes = [(Contraction.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
         on_levels = [contractions for contractions in levels if contractions not in wholes]
@@ -130,15 +130,16 @@ class Tree:
             for column, contraction in enumerate(contractions)
         }
         place.update({whole: (number, 0) for number, (whole,) in enumerate(wholes)})
-        bundles = tuple(
-            Bundle.of(contractions, place, is_root=number < len(wholes)) for number, contractions in enumerate(columns)
+        stacks = tuple(
+            ContractionStack.of(contractions, place, is_root=number < len(wholes))
+            for number, contractions in enumerate(columns)
         )
         roots = tuple(Root(whole.sets, whole.axis_sets, whole.kept) for (whole,) in wholes)
-        return cls(roots, bundles, tuple(columns.index(contractions) for contractions in levels))
+        return cls(roots, stacks, tuple(columns.index(contractions) for contractions in levels))
 
 
 def _with_ancestors(contractions: Iterable[Contraction]) -> list[Contraction]:
-    """The folds and all they are computed from, but for whole tensors."""
+    """The contractions and all they are computed from, but for whole tensors."""
     found: dict[Contraction, None] = {}
     for contraction in contractions:
         while contraction.step is not None and contraction not in found:
