@@ -5,7 +5,7 @@ from unittest.mock import patch
 import torch
 
 from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse
-from bellnet.backends import Dropped, Moments, go_between
+from bellnet.backends import DropoutMask, Moments, fused_norm_relu
 from bellnet.errors import DeclarationError, OptionError, ShapeError, SizesError, SupportError, TensorError
 from tests.messages.case import Case
 
@@ -27,8 +27,8 @@ def _ratings():
 def _after_a_layer(graphs):
     """What follows a layer, on four tuples of three graphs."""
     scale, moments = (torch.ones(2), torch.zeros(2)), Moments(torch.zeros(2), torch.ones(2))
-    dropped = Dropped(torch.ones(3, 2), torch.tensor(graphs))
-    return go_between(torch.ones(4, 2), scale, moments, eps=1e-5, learned=True, dropped=dropped, before=None)
+    dropped = DropoutMask(torch.ones(3, 2), torch.tensor(graphs))
+    return fused_norm_relu(torch.ones(4, 2), scale, moments, eps=1e-5, training=True, dropout=dropped, residual=None)
 
 
 def _with_memory(n_bytes, call):
