@@ -133,7 +133,11 @@ def _key_error():
     raise KeyError("planted")
 
 
-@pytest.mark.parametrize(("call", "message"), [(dict, "nothing was raised"), (_key_error, "KeyError: 'planted'")])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [(lambda: None, "nothing was raised"), (_key_error, "KeyError: 'planted'")],
+    ids=["no error", "KeyError"],
+)
 def test_a_case_without_an_error_of_the_library_is_found(call, message, tmp_path):
     outcome = outcome_of(call, tmp_path / "folder")
     assert outcome.error is None
