@@ -24,6 +24,10 @@ if not list(PLACE.glob("built/*.so")):
     os.environ[WITHOUT] = "1"  # no compiler was found: then that is how it is, also in processes that tests start
 
 
+def pytest_addoption(parser):
+    parser.addoption("--update-messages", action="store_true", help="rewrite the snapshots of tests/messages")
+
+
 def pytest_collection_modifyitems(items):
     """What takes long comes first, so that at the end no worker waits for another one."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

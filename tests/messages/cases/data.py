@@ -1,11 +1,9 @@
-"""Bad objects and bad files: one case for every way in which `bellnet.data` refuses something.
+"""Mistakes in objects and files that `bellnet.data` reads."""
 
-The words of every case are in `bad_words.txt`, under its name; the folder of the test is written there as PLACE.
-"""
-
+import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -64,7 +62,7 @@ def _batch():
     return Batch.from_data_list([_pyg(), _pyg()])
 
 
-OBJECTS: dict[str, Callable[[], object]] = {
+OBJECTS = {
     "half a node": lambda: Graph(2.5, EDGES),
     "less than no nodes": lambda: Graph(-1, EDGES),
     "edges that are no tensor": lambda: Graph(2, "edges"),
@@ -265,6 +263,11 @@ def _load(place: Path, **changes):
     return tu.load(data=write_folder(place, **changes), cache=False)
 
 
+def _with_environment(name: str, place: Path):
+    with patch.dict(os.environ, BELLNET_DATA=str(place)):
+        return tu.load(name)
+
+
 def _with_splits(place: Path, text: str):
     write_folder(place)
     (place / "splits").mkdir()
@@ -319,7 +322,8 @@ def _graphml(place: Path, labels: str | bytes | None = None, graph: str | None =
 
 PARTLY = nx.MultiGraph([(0, 1), (0, 1)])
 
-TABLES: dict[str, Callable[[Path], object]] = {
+TABLES = {
+    "an environment variable of no folder": lambda place: _with_environment("MUTAG", place / "nowhere"),
     "no name and no place": lambda place: tu.load(),
     "a place that is not there": lambda place: tu.load("SMALL", place / "nowhere"),
     "a folder without the set": lambda place: tu.load("OTHER", write_zip(place / "SMALL.zip").parent),
@@ -438,26 +442,4 @@ TABLES: dict[str, Callable[[Path], object]] = {
     "a table with another file": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1\nc.graphml,2\n"),
 }
 
-CASES: dict[str, Callable[[Path], object]] = {
-    **{name: (lambda place, call=call: call()) for name, call in OBJECTS.items()},
-    **TABLES,
-}
-
-OF_OPTIONS = {
-    *("an adjacency of another name", "another fate of unknown labels", "less than no features", "half a feature"),
-    *("labels to know in a list", "labels to know that are not sorted", "labels of edges to know in a list"),
-    *("a column without labels to know", "columns that are none", "texts that are none", "a name for two features"),
-    *("a number for yes or no", "degrees without deviation", "degrees of another kind", "a single knot"),
-    *("room for a single knot", "a layout nobody knows", "a place for nodes nobody knows", "nothing to stand apart"),
-    *("pairs in the labels of nodes apart", "names for a loader that has an encoding"),
-    *("names for problems with an encoding", "half a batch", "no entries", "more than all is waste"),
-    *("a layout nobody knows for a loader", "a place for nodes nobody knows for a loader", "a bound that is none"),
-    "a ratio that is no number",
-}
-"""The cases that are an `OptionError`; all others are a `DataError`."""
-
-
-def words_of_cases() -> dict[str, str]:
-    """What each case must say."""
-    text = (Path(__file__).parent / "bad_words.txt").read_text(encoding="utf-8")
-    return {name: words.strip("\n") for name, _, words in (part.partition("\n") for part in text.split("== ")[1:])}
+CASES = OBJECTS | TABLES
