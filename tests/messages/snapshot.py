@@ -21,7 +21,7 @@ from tests.messages.sites import Site, site_of
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 AREAS = {
     name: import_module(f"tests.messages.cases.{name}").CASES
-    for name in ("specs", "layers", "tensors", "several", "data")
+    for name in ("specs", "layers", "tensors", "several", "data", "estimator")
 }
 
 
@@ -38,13 +38,13 @@ class Outcome:
 
 
 def outcome_of(call: Callable[..., object], folder: Path, sites: Sequence[Site] = ()) -> Outcome:
-    """Runs a case; one that takes an argument gets an empty folder, which messages show as FOLDER."""
+    """Runs a case; one with the argument `folder` gets an empty one, which messages show as FOLDER."""
     folder.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "BELLNET_DATA"}
     torch.manual_seed(0)
     with patch.dict(os.environ, {**environment, "BELLNET_CACHE": str(folder / "cache")}, clear=True):
         try:
-            call(folder) if inspect.signature(call).parameters else call()
+            call(folder) if "folder" in inspect.signature(call).parameters else call()
         except BellnetError as error:
             return Outcome(type(error), str(error).replace(str(folder), "FOLDER"), site_of(error.__traceback__, sites))
         except Exception as error:

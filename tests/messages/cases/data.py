@@ -259,20 +259,20 @@ def _data_with_features_of_other_nodes():
     return Data(edge_index=torch.tensor(EDGES), x=torch.zeros(3, 1), num_nodes=2)
 
 
-def _load(place: Path, **changes):
-    return tu.load(data=write_folder(place, **changes), cache=False)
+def _load(folder: Path, **changes):
+    return tu.load(data=write_folder(folder, **changes), cache=False)
 
 
-def _with_environment(name: str, place: Path):
-    with patch.dict(os.environ, BELLNET_DATA=str(place)):
+def _with_environment(name: str, folder: Path):
+    with patch.dict(os.environ, BELLNET_DATA=str(folder)):
         return tu.load(name)
 
 
-def _with_splits(place: Path, text: str):
-    write_folder(place)
-    (place / "splits").mkdir()
-    (place / "splits" / "SMALL.json").write_text(text)
-    return tu.load(data=place, cache=False)
+def _with_splits(folder: Path, text: str):
+    write_folder(folder)
+    (folder / "splits").mkdir()
+    (folder / "splits" / "SMALL.json").write_text(text)
+    return tu.load(data=folder, cache=False)
 
 
 def _cut(file: Path, keep: float) -> Path:
@@ -310,136 +310,144 @@ def _deep_drawing() -> str:
     return f"<graphml>{key}{graph}</graphml>"
 
 
-def _graphml(place: Path, labels: str | bytes | None = None, graph: str | None = None):
-    nx.write_graphml(nx.path_graph(2), place / "a.graphml")
-    nx.write_graphml(nx.path_graph(3), place / "b.graphml")
+def _graphml(folder: Path, labels: str | bytes | None = None, graph: str | None = None):
+    nx.write_graphml(nx.path_graph(2), folder / "a.graphml")
+    nx.write_graphml(nx.path_graph(3), folder / "b.graphml")
     if graph is not None:
-        (place / "b.graphml").write_text(graph, encoding="utf-8")
+        (folder / "b.graphml").write_text(graph, encoding="utf-8")
     if labels is not None:
-        (place / "labels.csv").write_bytes(labels if isinstance(labels, bytes) else labels.encode())
-    return graphml.load(place)
+        (folder / "labels.csv").write_bytes(labels if isinstance(labels, bytes) else labels.encode())
+    return graphml.load(folder)
 
 
 PARTLY = nx.MultiGraph([(0, 1), (0, 1)])
 
 TABLES = {
-    "an environment variable of no folder": lambda place: _with_environment("MUTAG", place / "nowhere"),
-    "no name and no place": lambda place: tu.load(),
-    "a place that is not there": lambda place: tu.load("SMALL", place / "nowhere"),
-    "a folder without the set": lambda place: tu.load("OTHER", write_zip(place / "SMALL.zip").parent),
-    "an empty folder": lambda place: tu.load("SMALL", place),
-    "a folder of no set, without a name": lambda place: tu.load(data=place),
-    "a folder of two sets, without a name": lambda place: tu.load(data=write_folder(write_folder(place), "OTHER")),
-    "no edges file": lambda place: tu.load("SMALL", write_zip(place / "SMALL.zip", A=None)),
-    "no graph indicator": lambda place: _load(place, graph_indicator=None),
-    "no labels and no targets": lambda place: _load(place, graph_labels=None, graph_attributes=None),
-    "an empty graph indicator": lambda place: _load(place, graph_indicator=""),
-    "a graph indicator that is not sorted": lambda place: _load(place, graph_indicator="1\n1\n2\n1\n3\n3\n"),
-    "a graph indicator with a gap": lambda place: _load(place, graph_indicator="1\n1\n1\n2\n4\n4\n"),
-    "a graph indicator from zero": lambda place: _load(place, graph_indicator="0\n0\n0\n1\n2\n2\n"),
-    "an indicator that is too short": lambda place: _load(place, graph_indicator="1\n1\n1\n2\n3\n"),
-    "too many graph labels": lambda place: _load(place, graph_labels="7\n-1\n7\n7\n"),
-    "too few graph labels": lambda place: _load(place, graph_labels="7\n-1\n"),
-    "too few node labels": lambda place: _load(place, node_labels="5\n6\n"),
-    "too few edge labels": lambda place: _load(place, edge_labels="5\n6\n"),
-    "a node that is out of range": lambda place: _load(place, A="1, 2\n2, 1\n2, 7\n7, 2\n4, 4\n5, 6\n6, 5\n"),
-    "a node with number zero": lambda place: _load(place, A="0, 1\n1, 0\n", **BARE),
-    "a number beyond all": lambda place: _load(place, A="1, 99999999999999999999\n", **BARE),
-    "an edge between graphs": lambda place: _load(place, A="1, 2\n2, 1\n3, 4\n4, 3\n4, 4\n5, 6\n6, 5\n"),
-    "an edge file that was cut at a line": lambda place: _load(place, A="1, 2\n2, 1\n2, 3\n3, 2\n4, 4\n5, 6\n", **BARE),
-    "an edge file that was cut in a line": lambda place: _load(place, A="1, 2\n2, 1\n2,", **BARE),
-    "text for a number": lambda place: _load(place, graph_labels="7\nactive\n7\n"),
-    "a fraction for a label": lambda place: _load(place, node_labels="5\n6\n5.5\n9\n6\n6\n"),
-    "two labels for a graph": lambda place: _load(place, graph_labels="7, 1\n-1, 1\n7, 1\n"),
-    "a line of another width": lambda place: _load(place, node_attributes="1, 2\n1, 2\n1\n1, 2\n1, 2\n1, 2\n"),
-    "a line with a hole": lambda place: _load(place, A="1, 2\n2,, 1\n", **BARE),
-    "an underscore in a number": lambda place: _load(place, graph_labels="7\n1_0\n7\n"),
-    "a very long line": lambda place: _load(place, graph_labels="7\n" + "8, " * 99 + "\n7\n"),
-    "an empty line": lambda place: _load(place, graph_labels="7\n\n7\n"),
-    "a number of signs": lambda place: _load(place, graph_labels="7\n--1\n7\n"),
-    "bytes that are no text": lambda place: _load(place, graph_labels=b"7\n\xff\xfe\n7\n"),
-    "attributes that are not a number": lambda place: _load(place, node_attributes="1\n2\nnan\n4\n5\n6\n"),
-    "a zip that is cut": lambda place: tu.load(data=_cut(write_zip(place / "SMALL.zip"), 0.6)),
-    "a zip that is none": lambda place: tu.load(data=write_folder(place) / "SMALL_A.txt"),
-    "a zip with a damaged member": lambda place: tu.load(data=_damaged(write_zip(place / "SMALL.zip"))),
-    "a zip that climbs out": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["../../evil.txt"])),
-    "a zip that climbs out backwards": lambda place: tu.load(
-        data=write_zip(place / "SMALL.zip", extra=["x\\..\\..\\evil.txt"])
+    "an environment variable of no folder": lambda folder: _with_environment("MUTAG", folder / "nowhere"),
+    "no name and no place": lambda folder: tu.load(),
+    "a place that is not there": lambda folder: tu.load("SMALL", folder / "nowhere"),
+    "a folder without the set": lambda folder: tu.load("OTHER", write_zip(folder / "SMALL.zip").parent),
+    "an empty folder": lambda folder: tu.load("SMALL", folder),
+    "a folder of no set, without a name": lambda folder: tu.load(data=folder),
+    "a folder of two sets, without a name": lambda folder: tu.load(data=write_folder(write_folder(folder), "OTHER")),
+    "no edges file": lambda folder: tu.load("SMALL", write_zip(folder / "SMALL.zip", A=None)),
+    "no graph indicator": lambda folder: _load(folder, graph_indicator=None),
+    "no labels and no targets": lambda folder: _load(folder, graph_labels=None, graph_attributes=None),
+    "an empty graph indicator": lambda folder: _load(folder, graph_indicator=""),
+    "a graph indicator that is not sorted": lambda folder: _load(folder, graph_indicator="1\n1\n2\n1\n3\n3\n"),
+    "a graph indicator with a gap": lambda folder: _load(folder, graph_indicator="1\n1\n1\n2\n4\n4\n"),
+    "a graph indicator from zero": lambda folder: _load(folder, graph_indicator="0\n0\n0\n1\n2\n2\n"),
+    "an indicator that is too short": lambda folder: _load(folder, graph_indicator="1\n1\n1\n2\n3\n"),
+    "too many graph labels": lambda folder: _load(folder, graph_labels="7\n-1\n7\n7\n"),
+    "too few graph labels": lambda folder: _load(folder, graph_labels="7\n-1\n"),
+    "too few node labels": lambda folder: _load(folder, node_labels="5\n6\n"),
+    "too few edge labels": lambda folder: _load(folder, edge_labels="5\n6\n"),
+    "a node that is out of range": lambda folder: _load(folder, A="1, 2\n2, 1\n2, 7\n7, 2\n4, 4\n5, 6\n6, 5\n"),
+    "a node with number zero": lambda folder: _load(folder, A="0, 1\n1, 0\n", **BARE),
+    "a number beyond all": lambda folder: _load(folder, A="1, 99999999999999999999\n", **BARE),
+    "an edge between graphs": lambda folder: _load(folder, A="1, 2\n2, 1\n3, 4\n4, 3\n4, 4\n5, 6\n6, 5\n"),
+    "an edge file that was cut at a line": lambda folder: _load(
+        folder, A="1, 2\n2, 1\n2, 3\n3, 2\n4, 4\n5, 6\n", **BARE
     ),
-    "a zip with an absolute path": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["/etc/evil.txt"])),
-    "a zip with a drive": lambda place: tu.load(data=write_zip(place / "SMALL.zip", extra=["C:/evil.txt"])),
-    "a zip that unpacks to too much": lambda place: tu.load(data=write_zip(place / "SMALL.zip"), max_unpacked=20),
-    "a zip that unpacks to too much for its size": lambda place: tu.load(
-        data=write_zip(place / "SMALL.zip", graph_indicator="1\n" * 2**25), max_ratio=1
+    "an edge file that was cut in a line": lambda folder: _load(folder, A="1, 2\n2, 1\n2,", **BARE),
+    "text for a number": lambda folder: _load(folder, graph_labels="7\nactive\n7\n"),
+    "a fraction for a label": lambda folder: _load(folder, node_labels="5\n6\n5.5\n9\n6\n6\n"),
+    "two labels for a graph": lambda folder: _load(folder, graph_labels="7, 1\n-1, 1\n7, 1\n"),
+    "a line of another width": lambda folder: _load(folder, node_attributes="1, 2\n1, 2\n1\n1, 2\n1, 2\n1, 2\n"),
+    "a line with a hole": lambda folder: _load(folder, A="1, 2\n2,, 1\n", **BARE),
+    "an underscore in a number": lambda folder: _load(folder, graph_labels="7\n1_0\n7\n"),
+    "a very long line": lambda folder: _load(folder, graph_labels="7\n" + "8, " * 99 + "\n7\n"),
+    "an empty line": lambda folder: _load(folder, graph_labels="7\n\n7\n"),
+    "a number of signs": lambda folder: _load(folder, graph_labels="7\n--1\n7\n"),
+    "bytes that are no text": lambda folder: _load(folder, graph_labels=b"7\n\xff\xfe\n7\n"),
+    "attributes that are not a number": lambda folder: _load(folder, node_attributes="1\n2\nnan\n4\n5\n6\n"),
+    "a zip that is cut": lambda folder: tu.load(data=_cut(write_zip(folder / "SMALL.zip"), 0.6)),
+    "a zip that is none": lambda folder: tu.load(data=write_folder(folder) / "SMALL_A.txt"),
+    "a zip with a damaged member": lambda folder: tu.load(data=_damaged(write_zip(folder / "SMALL.zip"))),
+    "a zip that climbs out": lambda folder: tu.load(data=write_zip(folder / "SMALL.zip", extra=["../../evil.txt"])),
+    "a zip that climbs out backwards": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", extra=["x\\..\\..\\evil.txt"])
     ),
-    "a zip that unpacks to more than it claims": lambda place: tu.load(
-        data=claim(write_zip(place / "SMALL.zip"), unpacked=5)
+    "a zip with an absolute path": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", extra=["/etc/evil.txt"])
     ),
-    "a zip with a member less": lambda place: tu.load(data=_one_less(write_zip(place / "SMALL.zip"))),
-    "a zip with a file twice": lambda place: tu.load(
-        data=write_zip(place / "SMALL.zip", extra=["more/SMALL_A.txt"]), name="SMALL"
+    "a zip with a drive": lambda folder: tu.load(data=write_zip(folder / "SMALL.zip", extra=["C:/evil.txt"])),
+    "a zip that unpacks to too much": lambda folder: tu.load(data=write_zip(folder / "SMALL.zip"), max_unpacked=20),
+    "a zip that unpacks to too much for its size": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", graph_indicator="1\n" * 2**25), max_ratio=1
     ),
-    "a zip with a path twice": lambda place: tu.load(
-        data=write_zip(place / "SMALL.zip", extra=["more/x.txt", "more//x.txt"]), name="SMALL"
+    "a zip that unpacks to more than it claims": lambda folder: tu.load(
+        data=claim(write_zip(folder / "SMALL.zip"), unpacked=5)
     ),
-    "a bound that is none": lambda place: tu.load(data=place, max_unpacked=0),
-    "a ratio that is no number": lambda place: tu.load(data=place, max_ratio="much"),
-    "a line without end": lambda place: _load(place, graph_labels="7" * 2**24),
-    "an attribute beyond all numbers": lambda place: _load(place, node_attributes="1\n2\n1e999\n4\n5\n6\n"),
-    "a label for every edge": lambda place: _load(
-        place, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
+    "a zip with a member less": lambda folder: tu.load(data=_one_less(write_zip(folder / "SMALL.zip"))),
+    "a zip with a file twice": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", extra=["more/SMALL_A.txt"]), name="SMALL"
     ),
-    "splits that are no JSON": lambda place: _with_splits(place, "[1, 2"),
-    "splits of brackets": lambda place: _with_splits(place, "[" * 200_000),
-    "splits of another form": lambda place: _with_splits(place, '{"splits": []}'),
-    "splits with text": lambda place: _with_splits(place, '{"folds": [{"train": ["a"], "test": [1]}]}'),
-    "splits of more graphs": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
-    "splits that overlap": lambda place: _with_splits(place, '{"folds": [{"train": [0, 1], "test": [1]}]}'),
-    "GraphML nested beyond measure": lambda place: _graphml(place, graph=_deep_drawing()),
-    "no GraphML": lambda place: graphml.load(place),
-    "no folder of GraphML": lambda place: graphml.load(place / "nowhere"),
-    "GraphML that is cut": lambda place: _graphml(place, graph="<graphml><graph>"),
-    "XML that is no GraphML": lambda place: _graphml(place, graph="<html></html>"),
-    "GraphML with parallel edges": lambda place: _graphml(place, graph="\n".join(nx.generate_graphml(PARTLY))),
-    "GraphML in an unknown encoding": lambda place: _graphml(
-        place, graph='<?xml version="1.0" encoding="klingon"?><g/>'
+    "a zip with a path twice": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", extra=["more/x.txt", "more//x.txt"]), name="SMALL"
     ),
-    "GraphML in another encoding than it says": lambda place: _graphml(
-        place, graph='<?xml version="1.0" encoding="ascii"?><!-- é --><g/>'
+    "a bound that is none": lambda folder: tu.load(data=folder, max_unpacked=0),
+    "a ratio that is no number": lambda folder: tu.load(data=folder, max_ratio="much"),
+    "a line without end": lambda folder: _load(folder, graph_labels="7" * 2**24),
+    "an attribute beyond all numbers": lambda folder: _load(folder, node_attributes="1\n2\n1e999\n4\n5\n6\n"),
+    "a label for every edge": lambda folder: _load(
+        folder, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
     ),
-    "GraphML with a document type": lambda place: _graphml(place, graph="<!DOCTYPE graphml><graphml/>"),
-    "two graphs in a GraphML file": lambda place: _graphml(place, graph="<graphml><graph/><graph/></graphml>"),
-    "GraphML without a direction": lambda place: _graphml(place, graph="<graphml><graph/></graphml>"),
-    "GraphML with a node without name": lambda place: _graphml(place, graph=_document("<node/>")),
-    "GraphML with a node twice": lambda place: _graphml(place, graph=_document('<node id="a"/><node id="a"/>')),
-    "GraphML with an edge to nowhere": lambda place: _graphml(
-        place, graph=_document('<node id="a"/><edge source="a" target="b"/>')
+    "splits that are no JSON": lambda folder: _with_splits(folder, "[1, 2"),
+    "splits of brackets": lambda folder: _with_splits(folder, "[" * 200_000),
+    "splits of another form": lambda folder: _with_splits(folder, '{"splits": []}'),
+    "splits with text": lambda folder: _with_splits(folder, '{"folds": [{"train": ["a"], "test": [1]}]}'),
+    "splits of more graphs": lambda folder: _with_splits(folder, '{"folds": [{"train": [0, 1], "test": [3]}]}'),
+    "splits that overlap": lambda folder: _with_splits(folder, '{"folds": [{"train": [0, 1], "test": [1]}]}'),
+    "GraphML nested beyond measure": lambda folder: _graphml(folder, graph=_deep_drawing()),
+    "no GraphML": lambda folder: graphml.load(folder),
+    "no folder of GraphML": lambda folder: graphml.load(folder / "nowhere"),
+    "GraphML that is cut": lambda folder: _graphml(folder, graph="<graphml><graph>"),
+    "XML that is no GraphML": lambda folder: _graphml(folder, graph="<html></html>"),
+    "GraphML with parallel edges": lambda folder: _graphml(folder, graph="\n".join(nx.generate_graphml(PARTLY))),
+    "GraphML in an unknown encoding": lambda folder: _graphml(
+        folder, graph='<?xml version="1.0" encoding="klingon"?><g/>'
     ),
-    "GraphML with an edge to a port": lambda place: _graphml(
-        place, graph=_document('<node id="a"/><edge source="a" target="a" targetport="p"/>')
+    "GraphML in another encoding than it says": lambda folder: _graphml(
+        folder, graph='<?xml version="1.0" encoding="ascii"?><!-- é --><g/>'
     ),
-    "GraphML with a hyperedge": lambda place: _graphml(place, graph=_document("<hyperedge/>")),
-    "GraphML with nested graphs": lambda place: _graphml(place, graph=_document('<node id="a"><graph/></node>')),
-    "GraphML with text between nodes": lambda place: _graphml(place, graph=_document('<node id="a"/>and')),
-    "GraphML with two defaults": lambda place: _graphml(
-        place, graph='<graphml><key id="k" attr.name="w"><default>1</default><default>2</default></key></graphml>'
+    "GraphML with a document type": lambda folder: _graphml(folder, graph="<!DOCTYPE graphml><graphml/>"),
+    "two graphs in a GraphML file": lambda folder: _graphml(folder, graph="<graphml><graph/><graph/></graphml>"),
+    "GraphML without a direction": lambda folder: _graphml(folder, graph="<graphml><graph/></graphml>"),
+    "GraphML with a node without name": lambda folder: _graphml(folder, graph=_document("<node/>")),
+    "GraphML with a node twice": lambda folder: _graphml(folder, graph=_document('<node id="a"/><node id="a"/>')),
+    "GraphML with an edge to nowhere": lambda folder: _graphml(
+        folder, graph=_document('<node id="a"/><edge source="a" target="b"/>')
     ),
-    "GraphML with two keys of one name": lambda place: _graphml(
-        place, graph='<graphml><key id="k" attr.name="w"/><key id="l" for="edge" attr.name="w"/></graphml>'
+    "GraphML with an edge to a port": lambda folder: _graphml(
+        folder, graph=_document('<node id="a"/><edge source="a" target="a" targetport="p"/>')
     ),
-    "a table that is not there": lambda place: [_graphml(place), graphml.load(place, place / "x.csv")],
-    "a table that is no text": lambda place: _graphml(place, b"\xff\xfe\x00file"),
-    "a table without headings": lambda place: _graphml(place, "a.graphml,1\nb.graphml,2\n"),
-    "a table with a heading twice": lambda place: _graphml(place, "file,label,label\na.graphml,1,2\nb.graphml,2,1\n"),
-    "a table with a label beyond 64 bits": lambda place: _graphml(
-        place, f"file,label\na.graphml,1\nb.graphml,{'9' * 99}\n"
+    "GraphML with a hyperedge": lambda folder: _graphml(folder, graph=_document("<hyperedge/>")),
+    "GraphML with nested graphs": lambda folder: _graphml(folder, graph=_document('<node id="a"><graph/></node>')),
+    "GraphML with text between nodes": lambda folder: _graphml(folder, graph=_document('<node id="a"/>and')),
+    "GraphML with two defaults": lambda folder: _graphml(
+        folder, graph='<graphml><key id="k" attr.name="w"><default>1</default><default>2</default></key></graphml>'
     ),
-    "a table with a label that is no number": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,nan\n"),
-    "a table with a label beyond 32 bits": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1e300\n"),
-    "a table with a gap": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,\n"),
-    "a table with a file twice": lambda place: _graphml(place, "file,label\na.graphml,1\na.graphml,2\n"),
-    "a table without a file": lambda place: _graphml(place, "file,label\na.graphml,1\n"),
-    "a table with another file": lambda place: _graphml(place, "file,label\na.graphml,1\nb.graphml,1\nc.graphml,2\n"),
+    "GraphML with two keys of one name": lambda folder: _graphml(
+        folder, graph='<graphml><key id="k" attr.name="w"/><key id="l" for="edge" attr.name="w"/></graphml>'
+    ),
+    "a table that is not there": lambda folder: [_graphml(folder), graphml.load(folder, folder / "x.csv")],
+    "a table that is no text": lambda folder: _graphml(folder, b"\xff\xfe\x00file"),
+    "a table without headings": lambda folder: _graphml(folder, "a.graphml,1\nb.graphml,2\n"),
+    "a table with a heading twice": lambda folder: _graphml(folder, "file,label,label\na.graphml,1,2\nb.graphml,2,1\n"),
+    "a table with a label beyond 64 bits": lambda folder: _graphml(
+        folder, f"file,label\na.graphml,1\nb.graphml,{'9' * 99}\n"
+    ),
+    "a table with a label that is no number": lambda folder: _graphml(
+        folder, "file,label\na.graphml,1\nb.graphml,nan\n"
+    ),
+    "a table with a label beyond 32 bits": lambda folder: _graphml(
+        folder, "file,label\na.graphml,1\nb.graphml,1e300\n"
+    ),
+    "a table with a gap": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,\n"),
+    "a table with a file twice": lambda folder: _graphml(folder, "file,label\na.graphml,1\na.graphml,2\n"),
+    "a table without a file": lambda folder: _graphml(folder, "file,label\na.graphml,1\n"),
+    "a table with another file": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,1\nc.graphml,2\n"),
 }
 
 CASES = OBJECTS | TABLES

@@ -10,7 +10,7 @@ from bellnet import (
     Padded,
     Sparse,
 )
-from bellnet.backends import Dropped, Moments, go_between
+from bellnet.backends import DropoutMask, Moments, fused_norm_relu
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
 
@@ -34,8 +34,8 @@ def _ratings():
 def _after_a_layer(graphs):
     """What follows a layer, on four tuples of three graphs."""
     scale, moments = (torch.ones(2), torch.zeros(2)), Moments(torch.zeros(2), torch.ones(2))
-    dropped = Dropped(torch.ones(3, 2), torch.tensor(graphs))
-    return go_between(torch.ones(4, 2), scale, moments, eps=1e-5, learned=True, dropped=dropped, before=None)
+    dropout = DropoutMask(torch.ones(3, 2), torch.tensor(graphs))
+    return fused_norm_relu(torch.ones(4, 2), scale, moments, eps=1e-5, training=True, dropout=dropout, residual=None)
 
 
 def _with_memory(n_bytes, call):

@@ -1,10 +1,10 @@
 """The product of two numbers by a ReLU network, with a proven bound on its error.
 
-A model of equivariant linear layers and pointwise activations cannot multiply two channels. It can come as close as
-one likes: the square is approached by sawtooth refinement (Yarotsky, 2017), the product by polarisation.
+A model of equivariant linear layers and pointwise activations cannot multiply two channels. It can approximate the
+product to any precision: the square by sawtooth refinement (Yarotsky, 2017), the product by polarisation.
 
-**The square.** Let g be the tooth on [0, 1] that rises to 1 at 1/2 and falls back to 0, g(t) = 2t - 4 relu(t - 1/2).
-Applied s times it has 2^(s-1) teeth. Then
+**The square.** Let g be the hat function on [0, 1], which rises to 1 at 1/2 and falls back to 0,
+g(t) = 2t - 4 relu(t - 1/2). Applied s times it is a sawtooth with 2^(s-1) teeth. Then
 
     f(t) = t - g(t) / 4 - g(g(t)) / 4^2 - ... - g^m(t) / 4^m
 
@@ -12,14 +12,14 @@ is the chord of t^2 between neighbouring multiples of 2^-m. A chord of t^2 over 
 (w/2)^2 in the middle at most. So 0 <= f(t) - t^2 <= 4^-(m+1).
 
 **The product.** For x, y in [-1, 1] both |x + y| / 2 and |x - y| / 2 lie in [0, 1], and xy is the difference of their
-squares. Each square is too large by at most 4^-(m+1), so the difference is wrong by at most 4^-(m+1), in either
+squares. Each square is too large by at most 4^-(m+1), so the error of the difference is at most 4^-(m+1) in either
 direction. For |x| <= R and |y| <= S the network computes R S f(...) of x/R and y/S: the error is at most
 R S 4^-(m+1).
 
-**Where it is exact.** If x or y is zero the two squares are one and the same number, so the result is zero: nodes
-that are not neighbours contribute nothing. If |x| = R or |y| = S the two arguments add up to 1, where the teeth cancel
-(g(t) = g(1 - t), so f(t) - f(1 - t) = 2t - 1). So for an adjacency of zeros and ones, and R = 1, nothing is lost at any
-depth; the error is one of other multiplicities and weights.
+**Where it is exact.** If x or y is zero, the two squares are equal and the result is zero: nodes that are not
+neighbours contribute nothing. If |x| = R or |y| = S, the two arguments add up to 1, where the teeth cancel
+(g(t) = g(1 - t), so f(t) - f(1 - t) = 2t - 1). For an adjacency of zeros and ones, and R = 1, the product is therefore
+exact at any depth; errors occur for other multiplicities and weights only.
 """
 
 import torch
@@ -32,11 +32,11 @@ from bellnet.nn.options import check_channels
 class ReluProduct(nn.Module):
     """The product x * y for |x| <= left and |y| <= right, by ReLU and linear maps of the pair (x, y) alone.
 
-    The error is at most `bound` = left * right * 4^-(depth + 1), and zero where x or y is zero or as large as it may
-    be. The network has depth + 1 hidden layers. Its weights are constants in closed form: training does not move them.
+    The error is at most `bound` = left * right * 4^-(depth + 1), and zero where x or y is zero or as large as allowed.
+    The network has depth + 1 hidden layers. Its weights are constants in closed form and are not trained.
 
     Args:
-        depth: How often the sawtooth is refined; every level divides the error by four.
+        depth: The number of refinements of the sawtooth; each divides the error by four.
         left: The largest |x|, a number or a tensor that broadcasts with x.
         right: The largest |y|, likewise.
 
@@ -53,19 +53,19 @@ class ReluProduct(nn.Module):
         super().__init__()
         self.depth = check_channels(f"ReluProduct({as_written(depth)})", "depth", depth)
         for name, largest in (("left", left), ("right", right)):
-            # A number keeps its digits, and does not change the type of what it is multiplied with.
+            # A 0-dimensional tensor has the precision of the number and does not promote the tensors it multiplies.
             largest = largest.clone() if isinstance(largest, Tensor) else torch.tensor(largest, dtype=torch.float64)
-            # Numbers that are never anything but zero need no range, and their products are exact.
+            # A factor that is always zero needs no range, and its products are exact.
             self.register_buffer(name, largest.masked_fill(largest == 0, 1))
 
     @property
     def bound(self) -> Tensor:
-        """The largest error there can be, for each pair of ranges, in float64."""
+        """The largest possible error, for each pair of ranges, in float64."""
         largest: Tensor = self.left.double() * self.right.double() / 4 ** (self.depth + 1)
         return largest
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Multiply approximately, entry by entry."""
+        """Multiply entry by entry, approximately."""
         x, y = x * (1 / self.left), y * (1 / self.right)
         return (self.left * self.right) * (square((x + y) / 2, self.depth) - square((x - y) / 2, self.depth))
 
@@ -75,14 +75,14 @@ class ReluProduct(nn.Module):
 
 
 class ExactProduct(nn.Module):
-    """The product itself, which is not part of the model: for comparison."""
+    """The exact product, which is not part of the model; for comparison."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Multiply entry by entry."""
         return x * y
 
 
-Product = ReluProduct | ExactProduct
+EntryProduct = ReluProduct | ExactProduct
 
 
 def square(t: Tensor, depth: int) -> Tensor:
