@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import RandomNodeLoader
 
 import bellnet as bn
-from bellnet.data import sparse
+from bellnet.data import sparse_inputs
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--nodes", type=int, default=8_000)
@@ -42,7 +42,7 @@ loader = RandomNodeLoader(graph, num_parts=4, shuffle=True)  # a part is a quart
 for epoch in range(1, options.epochs + 1):
     right = total = 0
     for part in loader:
-        scores = net(sparse.from_pyg(part)).values  # one row for each node
+        scores = net(sparse_inputs.from_pyg(part)).values  # one row for each node
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(scores[~part.test], part.y[~part.test]).backward()
         optimizer.step()

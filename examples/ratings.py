@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 import bellnet as bn
-from bellnet.data import sparse
+from bellnet.data import sparse_inputs
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--file", type=Path, help="user, item, rating, time; separated by tabs, '::' or commas")
@@ -26,7 +26,7 @@ else:
     tastes, kinds = torch.rand(200, 2), torch.rand(120, 2)
     ratings = 1 + 2 * (tastes @ kinds.T)[user, item] + 0.1 * torch.randn(len(user))
     side = tastes + 0.1 * torch.randn(200, 2), kinds + 0.1 * torch.randn(120, 2)
-table = sparse.from_ratings(user, item, ratings)
+table = sparse_inputs.from_ratings(user, item, ratings)
 truth, (user, item), known = table.values[:, 0], table.index, torch.rand(len(ratings)) < 0.8
 middle, spread = truth[known].mean(), truth[known].std()
 

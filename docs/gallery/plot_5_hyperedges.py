@@ -13,7 +13,7 @@ import torch
 from matplotlib.patches import Polygon
 
 import bellnet as bn
-from bellnet.data import sparse
+from bellnet.data import sparse_inputs
 
 # %%
 # Six nodes, four hyperedges each. Every pair of nodes that is in a hyperedge of the one is in a hyperedge of the other.
@@ -41,7 +41,7 @@ for axes, title, hyperedges in zip(panels, ("first", "second", "the pairs of bot
 
 # %%
 # As tensors of order three they list each hyperedge in all six orders of its nodes.
-tensors = [sparse.from_hyperedges(hyperedges, n_nodes=6) for hyperedges in (first, second)]
+tensors = [sparse_inputs.from_hyperedges(hyperedges, n_nodes=6) for hyperedges in (first, second)]
 print(tensors[0])
 print(bn.plan("{n n n} -> n"))
 
@@ -54,7 +54,7 @@ marks[0] = 1
 
 def over_triples(hyperedges):
     x = torch.zeros(6, 6, 6, 2, dtype=torch.float64)
-    x[..., 0] = sparse.from_hyperedges(hyperedges, n_nodes=6).to_dense()[..., 0]
+    x[..., 0] = sparse_inputs.from_hyperedges(hyperedges, n_nodes=6).to_dense()[..., 0]
     x[range(6), range(6), range(6), 1] = marks
     return x
 

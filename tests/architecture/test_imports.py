@@ -28,7 +28,7 @@ def test_experiments_use_public_names_and_optional_packages_late():
     ("code", "n_found"),
     [
         ("from bellnet.backends import run", 1),
-        ("from bellnet.data.encode import Encoding", 1),
+        ("from bellnet.data.encoding import Encoding", 1),
         ("import lightning", 1),
         ("def f():\n    import scipy", 1),
         ("from bellnet import plan, data\nfrom bellnet.data import Graph\nfrom experiments.run import run_cells", 0),

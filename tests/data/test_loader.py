@@ -65,7 +65,7 @@ def test_no_batch_is_more_wasteful_or_larger_than_asked_for(sizes, options):
 @given(SIZES, LOADERS)
 def test_the_waste_it_tells_is_the_waste_there_is(sizes, options):
     loader = Loader(sized(*sizes), **options)
-    told = loader.waste()
+    told = loader.padding_fraction()
     padded = sum(batch.values[..., 0].numel() for batch, _, _ in loader)
     if options["layout"] == "sparse":
         assert told == 0
@@ -107,7 +107,7 @@ def test_asking_for_length_or_waste_does_not_change_the_order():
     loader = Loader(sized(*range(3, 30)), batch_size=4)
     expected = order(Loader(sized(*range(3, 30)), batch_size=4))
     assert len(loader) == len(expected)
-    assert loader.waste() > 0
+    assert loader.padding_fraction() > 0
     assert order(loader) == expected
 
 
@@ -154,7 +154,7 @@ def test_buckets_waste_less_than_batches_as_they_come():
         10 * max(g.n for g in graphs[start : start + 10]) ** 2 for start in range(0, 200, 10)
     )
     assert as_they_come > 0.5
-    assert loader.waste() < 0.15
+    assert loader.padding_fraction() < 0.15
 
 
 def test_labels_may_be_numbers_or_anything():

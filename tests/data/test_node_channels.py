@@ -21,9 +21,9 @@ def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout)
     encoding = Encoding.fit(several, **{**options, "adjacency_in_labels": False, "size_feature": True})
     whole = encoding.encode(several, layout=layout)
     pairs, nodes = encoding.encode(several, layout=layout, node_channels="separate")
-    of_pairs = encoding.n_of_pairs
+    of_pairs = encoding.n_pair_channels
     assert type(pairs) is type(nodes) is type(whole)
-    assert encoding.channels == of_pairs + encoding.n_of_nodes
+    assert encoding.channels == of_pairs + encoding.n_node_channels
     assert torch.equal(said(pairs), said(whole)[..., :of_pairs])
     assert torch.equal(said(nodes), said(whole)[..., of_pairs:].diagonal(0, 1, 2).movedim(-1, 1))
     if layout == "sparse":
@@ -46,7 +46,7 @@ def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
             for one, other in zip((pairs, nodes), expected, strict=True):
                 assert torch.equal(one.values, other.values)
                 assert torch.equal(one.sizes, other.sizes)
-    layer = bn.EquivariantLinear("n n, n -> n", (encoding.n_of_pairs, encoding.n_of_nodes), 3)
+    layer = bn.EquivariantLinear("n n, n -> n", (encoding.n_pair_channels, encoding.n_node_channels), 3)
     assert layer((pairs, nodes)).values.shape[-1] == 3
 
 

@@ -14,7 +14,7 @@ PUBLIC = (
     "bellnet.data",
     "bellnet.data.generated",
     "bellnet.data.graphml",
-    "bellnet.data.sparse",
+    "bellnet.data.sparse_inputs",
     "bellnet.data.tu",
     "bellnet.draw",
     "bellnet.errors",

@@ -10,7 +10,7 @@ import bellnet
 
 LIBRARY = Path(bellnet.__file__).parent
 CHECKED = ("combinatorics", "spec", "plan", "tensors", "backends", "nn", "data", "_utils/optional.py")
-TESTED_ELSEWHERE = ("data/generated.py", "data/tu/fetch.py", "data/tu/parcel.py")  # each in the test of its own name
+TESTED_ELSEWHERE = ("data/generated.py", "data/tu/download.py")  # each in the test of its own name
 
 
 class Site(NamedTuple):

@@ -1,16 +1,11 @@
-"""Data to learn from: graphs of many kinds in, padded or sparse batches out, and sets that need no download."""
+"""Graphs of many kinds, padded and sparse batches of them, and data sets."""
 
-from bellnet.data import generated, graphml, sparse, tu
-from bellnet.data.batches import to_padded, to_sparse
-from bellnet.data.convert import as_graph, as_graphs
-from bellnet.data.encode import Encoding
-from bellnet.data.graph import Graph, undirected
-from bellnet.data.kinds import to_dense, to_networkx, to_pyg, to_scipy
-from bellnet.data.loader import Loader
-from bellnet.data.per_graph import at_edges, in_order
-from bellnet.data.sets import GraphSet
+from bellnet.data import generated, graphml, sparse_inputs, tu
+from bellnet.data.converters import as_graph, as_graphs, to_dense, to_networkx, to_pyg, to_scipy
+from bellnet.data.encoding import Encoding, problems
+from bellnet.data.graph import Graph, GraphSet, undirected
+from bellnet.data.loader import Loader, at_edges, in_order, to_padded, to_sparse
 from bellnet.data.tables import from_tables
-from bellnet.data.unusable import problems
 
 __all__ = [
     "Encoding",
@@ -25,7 +20,7 @@ __all__ = [
     "graphml",
     "in_order",
     "problems",
-    "sparse",
+    "sparse_inputs",
     "to_dense",
     "to_networkx",
     "to_padded",

@@ -1,10 +1,10 @@
-"""Graphs to learn from that need no download, made from a seed.
+"""Generated graphs for classification, without a download.
 
-`citations` is one graph whose nodes have labels, `random_graphs` have none. The others are sets of graphs with a label
-each: classes take turns, sizes are drawn alike for all classes, and the nodes are renumbered at random, so nothing but
-the structure tells the classes apart. What it takes to do so:
+`citations` is one graph with node labels, `random_graphs` have no labels. The others are sets of graphs with a label
+each: classes alternate, all classes have the same distribution of sizes, and nodes are permuted at random, so only the
+structure distinguishes the classes. The classes that are distinguished:
 
-| set | classes | degrees alone | colour refinement, and networks of order 2 | order 3 |
+| set | classes | by degrees | by 1-WL (colour refinement), and networks of order 2 | by order 3 |
 |---|---|---|---|---|
 | `leaf_pairs` | 2 | none | all | all |
 | `cycles_and_pairs` | 4 | cycles from pairs | all but the two kinds of cycles | all |
@@ -23,20 +23,20 @@ from bellnet.errors import OptionError
 Edges = list[tuple[int, int]]
 
 WITHIN, ACROSS = 5, 1
-"""With how many papers of its own subject, and of others, a paper of `citations` is linked, on average."""
+"""The mean number of links of a paper of `citations` to papers of its own subject, and of others."""
 OFTEN, SELDOM = 0.2, 0.08
-"""How probable a word is in a paper of the subject that it belongs to, and in any other."""
+"""The probability of a word in a paper of its subject, and in any other paper."""
 
 
 def leaf_pairs(count: int = 200, *, nodes: tuple[int, int] = (8, 16), seed: int = 0) -> tuple[list[Graph], Tensor]:
     """A cycle with two leaves: side by side (label 0) or apart (label 1).
 
-    All graphs of one size have the same degrees. Colour refinement tells the classes apart.
+    All graphs of one size have the same degrees. 1-WL distinguishes the classes.
 
     Args:
         count: The number of graphs.
         nodes: The least and the largest number of nodes, at least 6.
-        seed: Where the random numbers come from.
+        seed: The seed of the random numbers.
 
     >>> graphs, labels = leaf_pairs(4)
     >>> labels.tolist(), [graph.n_edges == 2 * graph.n for graph in graphs]
@@ -50,13 +50,13 @@ def cycles_and_pairs(
 ) -> tuple[list[Graph], Tensor]:
     """Four classes with as many edges as nodes: one cycle, two cycles, leaves side by side, leaves apart.
 
-    Degrees tell cycles (labels 0 and 1) from cycles with leaves (2 and 3), colour refinement also 2 from 3, and it
-    takes order 3 to tell one cycle from two.
+    Degrees distinguish cycles (labels 0 and 1) from cycles with leaves (2 and 3), 1-WL also 2 from 3, and only order 3
+    distinguishes one cycle from two.
 
     Args:
         count: The number of graphs.
         nodes: The least and the largest number of nodes, at least 6.
-        seed: Where the random numbers come from.
+        seed: The seed of the random numbers.
     """
     kinds = [_one_cycle, _two_cycles, _leaves_side_by_side, _leaves_apart]
     return _make("cycles_and_pairs", kinds, count, nodes, seed)
@@ -65,16 +65,16 @@ def cycles_and_pairs(
 def skip_links(
     count: int = 150, *, n: int = 41, skips: Sequence[int] = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16), seed: int = 0
 ) -> tuple[list[Graph], Tensor]:
-    """Circular skip link graphs: a cycle of n nodes, and every node linked with the one `skip` steps further.
+    """Circular skip link graphs: a cycle of n nodes with links between nodes at distance `skip`.
 
-    The label is the place of the skip among `skips`. All nodes have degree 4, so colour refinement tells nothing
-    apart; the default classes of 41 nodes are pairwise not isomorphic.
+    The label is the index of the skip in `skips`. All nodes have degree 4, so 1-WL distinguishes no classes; the
+    default classes of 41 nodes are pairwise not isomorphic.
 
     Args:
         count: The number of graphs.
         n: The number of nodes.
-        skips: The skip of every class, from 2 up and less than n / 2.
-        seed: Where the random numbers come from.
+        skips: The skip of each class, from 2 up and less than n / 2.
+        seed: The seed of the random numbers.
     """
     for skip in skips:
         if type(skip) is not int or not 2 <= skip < n / 2:
@@ -92,15 +92,15 @@ def skip_links(
 def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0) -> tuple[Graph, Tensor]:
     """One graph of papers that cite each other, with words as features and subjects as labels of its nodes.
 
-    A paper is linked with five others of its subject and with one of another, on average, and every subject has words
-    of its own, which are a little more frequent in its papers. So the words of a paper say little, and those of the
-    papers around it more: a stochastic block model with noisy features. Subjects have equally many papers.
+    A stochastic block model with noisy features: a paper is linked with five others of its subject and with one of
+    another, on average, and the words of its subject are slightly more frequent in it. Subjects have equally many
+    papers.
 
     Args:
         n: The number of papers, at least as many as subjects.
         classes: The number of subjects, at least 2.
         words: The number of words; feature k is 1 in papers with word k, which belongs to subject k modulo `classes`.
-        seed: Where the random numbers come from.
+        seed: The seed of the random numbers.
 
     >>> graph, labels = citations(100)
     >>> graph.node_features.shape, labels.bincount().tolist()
@@ -111,7 +111,7 @@ def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0)
             raise OptionError(f"generated.citations: {name} must be a whole number from {least} up, not {value!r}.")
     generator = torch.Generator().manual_seed(seed)
     labels = (torch.arange(n) % classes)[torch.randperm(n, generator=generator)]
-    # Any two papers are drawn alike; of pairs of one subject all are kept, of others so many that the averages hold.
+    # Pairs are uniform; all pairs of one subject are kept, and the fraction of the others that gives the mean number.
     pairs = torch.randint(n, (n * WITHIN * classes // 2, 2), generator=generator).sort(1).values
     is_within = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     is_kept = is_within | (torch.rand(len(pairs), generator=generator) < ACROSS / (WITHIN * (classes - 1)))
@@ -123,13 +123,13 @@ def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0)
 def random_graphs(
     count: int = 100, *, nodes: tuple[int, int] = (12, 20), degree: float = 4, seed: int = 0
 ) -> list[Graph]:
-    """Graphs of different sizes in which every pair of nodes is linked with the same chance.
+    """Graphs of different sizes in which each pair of nodes is linked with the same probability.
 
     Args:
         count: The number of graphs.
         nodes: The least and the largest number of nodes, at least 2.
-        degree: How many neighbours a node has on average.
-        seed: Where the random numbers come from.
+        degree: The mean number of neighbours of a node.
+        seed: The seed of the random numbers.
 
     >>> random_graphs(2, nodes=(12, 12))
     [Graph(n=12, edges=58), Graph(n=12, edges=46)]
@@ -173,7 +173,7 @@ def _make(
 
 
 def _cycle(nodes: Sequence[int]) -> Edges:
-    return [(node, nodes[(place + 1) % len(nodes)]) for place, node in enumerate(nodes)]
+    return [(node, nodes[(index + 1) % len(nodes)]) for index, node in enumerate(nodes)]
 
 
 def _one_cycle(n: int, generator: torch.Generator) -> Edges:

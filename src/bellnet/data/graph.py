@@ -1,38 +1,36 @@
-"""A graph in the neutral form that everything else is converted to and from.
+"""`Graph`, the neutral form that graphs of all kinds are converted to and from, and sets of graphs with labels.
 
-Nodes are numbered from 0. Edges are listed, with direction and with self-loops; an undirected graph lists both
-directions of every edge. A graph checks itself when it is made, so whatever holds a `Graph` holds a sound one.
+Nodes are numbered from 0. Edges are directed pairs, possibly self-loops; an undirected graph has both directions of
+each edge. The constructor validates its arguments, so that every `Graph` is consistent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from bellnet.data.columns import NO_COLUMNS, Columns
+from bellnet.data.attributes import NO_COLUMNS, Columns
 from bellnet.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph with numbers on its nodes and edges.
+    """A graph with features and labels of its nodes and edges.
 
-    Two graphs are equal if they have the same nodes and the same edges with the same numbers on them, in whatever
-    order the edges are listed and whatever the numbers are called. What a graph is made from is taken to the CPU and
-    cut off from gradients.
+    Two graphs are equal if they have the same nodes and edges with the same features and labels; neither the order of
+    edges nor the names of columns matter. Tensors are moved to the CPU and detached.
 
     Args:
         n: The number of nodes.
-        edge_index: (2, edges) int64, one column for each edge: from, to. No edge is listed twice.
+        edge_index: (2, edges) int64, one column for each edge: source, target. No edge occurs twice.
         edge_features: (edges, features) floating point, or None.
         node_features: (n, features) floating point, or None.
-        node_labels: (n,) int64, the kind of every node, or (n, columns) if nodes are of a kind in several ways; or
-            None.
-        directed: Whether edges have a direction. If not, both directions of every edge must be listed, with the same
-            features and labels; a self-loop is listed once.
-        edge_labels: (edges,) int64, the kind of every edge, or (edges, columns); or None.
-        columns: What features and labels are called where they come from.
+        node_labels: (n,) int64, the label of each node, or (n, columns) if nodes have several; or None.
+        directed: Whether edges have a direction. If not, both directions of each edge are required, with the same
+            features and labels; a self-loop occurs once.
+        edge_labels: (edges,) int64, the label of each edge, or (edges, columns); or None.
+        columns: The names of features and labels.
 
     >>> path = Graph(3, [[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> path
@@ -65,7 +63,7 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
-        """The number of listed edges: both directions count, a self-loop counts once."""
+        """The number of edges: both directions count, a self-loop counts once."""
         return int(self.edge_index.shape[1])
 
     def __eq__(self, other: object) -> bool:
@@ -96,12 +94,12 @@ class Graph:
 
 
 def is_symmetric(graph: Graph) -> bool:
-    """Whether with every edge the opposite one is listed, with the same features and labels."""
+    """Whether each edge has its opposite, with the same features and labels."""
     return _symmetric(graph, *_keys(graph).sort())
 
 
 def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
-    """Whether edges are symmetric whose keys, sorted, are these."""
+    """Whether edges with these sorted keys are symmetric."""
     opposite, other = _keys(graph, backwards=True).sort()
     return torch.equal(keys, opposite) and all(
         values is None or torch.equal(values[order], values[other])
@@ -110,7 +108,7 @@ def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
 
 
 def _keys(graph: Graph, *, backwards: bool = False) -> Tensor:
-    """One number for each edge, different for different edges."""
+    """A distinct integer for each edge."""
     source, target = (1, 0) if backwards else (0, 1)
     return graph.edge_index[source] * graph.n + graph.edge_index[target]
 
@@ -245,3 +243,54 @@ def undirected(n: int, pairs: Sequence[Sequence[int]] | Tensor) -> Graph:
     pairs = torch.as_tensor(pairs, dtype=torch.int64).reshape(-1, 2)
     loops = pairs[:, 0] == pairs[:, 1]
     return Graph(n, torch.cat([pairs, pairs[~loops].flip(1)]).T.contiguous())
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSet:
+    """A set of graphs with labels or targets.
+
+    Attributes:
+        name: The name of the set.
+        graphs: The graphs.
+        labels: (graphs,) int64, the class of each graph, numbered from 0; None if there are no classes.
+        classes: The original value of each class.
+        targets: (graphs, targets) floating point, numbers to predict; None if there are none.
+    """
+
+    name: str
+    graphs: list[Graph]
+    labels: Tensor | None
+    classes: tuple[int | str, ...] = ()
+    targets: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "targets"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.graphs):
+                raise DataError(f"{self.name}: there are {len(self.graphs)} graphs, but {len(values)} {name}.")
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def part(self, indices: Iterable[int]) -> tuple[list[Graph], Tensor | None]:
+        """The graphs at these indices and their labels, for instance one side of a split."""
+        chosen = [int(index) for index in indices]
+        graphs = [self.graphs[index] for index in chosen]
+        return graphs, None if self.labels is None else self.labels[torch.tensor(chosen, dtype=torch.int64)]
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), f"{len(self.graphs)} graphs"]
+        parts += [] if self.labels is None else [f"{len(self.classes)} classes"]
+        parts += [] if self.targets is None else [f"{self.targets.shape[1]} targets"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def number_classes(values: list[int] | list[str]) -> tuple[Tensor, tuple[int | str, ...]]:
+    """The class of each value, numbered from 0 in the order of the values, and the value of each class.
+
+    >>> number_classes([1, -1, 1])
+    (tensor([1, 0, 1]), (-1, 1))
+    """
+    classes: tuple[int | str, ...] = tuple(sorted(set(values)))
+    number = {value: index for index, value in enumerate(classes)}
+    return torch.tensor([number[value] for value in values], dtype=torch.int64), classes

@@ -1,36 +1,72 @@
-"""A folder of GraphML files, one graph each, with a CSV of labels."""
+"""A folder of GraphML files, one graph each, with a CSV of labels.
 
+Readers of GraphML ignore unknown elements, and XML entities can expand a small file without bound. Here both are
+errors. A document type, which alone can define entities, is found in the text before any parser reads it.
+"""
+
+import codecs
+import copy
 import csv
 import io
 import os
 import re
 import xml.etree.ElementTree
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import torch
 
 from bellnet._utils.optional import require
-from bellnet.data.convert import read
-from bellnet.data.graphml_text import graphml_text
-from bellnet.data.kinds import Given, Names
-from bellnet.data.numerals import REAL_FORM, WHOLE_FORM, is_finite, shown, whole
-from bellnet.data.sets import GraphSet, number_classes
+from bellnet.data.attributes import Given, Names
+from bellnet.data.converters.conversion import read
+from bellnet.data.graph import GraphSet, number_classes
+from bellnet.data.text_numbers import INTEGER_FORM, REAL_FORM, integer, is_finite, shown
 from bellnet.errors import DataError
 
-_NO_TEXT = re.compile("[\udc80-\udcff]")
-"""What stands for a byte that is not UTF-8."""
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Surrogates, which represent bytes that are not UTF-8."""
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+_SPACE = "{http://graphml.graphdrawing.org/xmlns}"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)
+_DECLARED = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
+_BEFORE_TYPE = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
+_PARTS: dict[str, set[str]] = {
+    "graphml": {"desc", "key", "data", "graph"},
+    "key": {"desc", "default"},
+    "graph": {"desc", "data", "node", "edge"},
+    "node": {"desc", "data"},
+    "edge": {"desc", "data"},
+    "data": set(),
+    "default": set(),
+}
+_ONLY_TEXT = ("data", "default")
+_EVERY = "all"
+_KEYS_FOR = (_EVERY, "graphml", "graph", "node", "edge", "hyperedge", "port", "endpoint")
+_DRAWING = "yfiles.type"  # an attribute of keys whose values are drawings by yEd, of which the label text is read
+_WHY = {
+    "graph": "nodes and edges hold no graphs",
+    "hyperedge": "an edge joins two nodes",
+    "port": "edges join nodes, not ports",
+    "locator": "nothing is fetched from elsewhere",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphMLSet(GraphSet):
-    """A folder of GraphML files: a `GraphSet`, and the file that every graph comes from.
+    """A folder of GraphML files: a `GraphSet` with the names of the files.
 
     Attributes:
-        files: The names of the files, in the order of the graphs.
+        files: The name of the file of each graph.
     """
 
     files: tuple[str, ...] = ()
@@ -47,12 +83,12 @@ def load(
 ) -> GraphMLSet:
     """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
 
-    The CSV has a line of headings with at least `file` and `label`, and one line for each file. Labels that are all
-    whole numbers become such classes, others classes of text; labels that are all numbers are targets as well. Such
-    whole numbers must fit into 64 bits, and such numbers be finite in torch's default type.
+    The CSV has a header with at least `file` and `label`, and one line for each file. If all labels are integers, which
+    must fit int64, these are the classes, otherwise texts are. If all labels are numbers, which must be finite in
+    torch's default dtype, they are targets as well.
 
-    A file holds one graph, and what a `Graph` has no place for is an error: nested graphs, hyperedges, ports, parallel
-    edges, edges to nodes that are not there. So is a document type. A value that is left out is the default of its key.
+    A file contains one graph, and whatever a `Graph` cannot represent is an error: nested graphs, hyperedges, ports,
+    parallel edges, edges to undefined nodes. So is a document type. A missing value is the default of its key.
 
     Args:
         folder: The folder.
@@ -63,23 +99,21 @@ def load(
         edge_labels: The names of the attributes that are edge labels.
     """
     require("networkx", extra="graphs", call="graphml.load")
-    place = Path(folder)
-    files = sorted(place.glob("*.graphml"))
+    path = Path(folder)
+    files = sorted(path.glob("*.graphml"))
     if not files:
-        problem = "has no file *.graphml" if place.is_dir() else "is not a folder"
-        raise DataError(
-            f"graphml.load(folder): {place} {problem}.\nGive a folder with one GraphML file for each graph."
-        )
+        problem = "has no file *.graphml" if path.is_dir() else "is not a folder"
+        raise DataError(f"graphml.load(folder): {path} {problem}.\nGive a folder with one GraphML file for each graph.")
     names_of = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     graphs = read("graphml.load(folder)", [_read(file) for file in files], names_of, [str(file) for file in files])
     names = tuple(file.name for file in files)
-    table = Path(labels) if labels is not None else place / "labels.csv"
+    table = Path(labels) if labels is not None else path / "labels.csv"
     if labels is None and not table.is_file():
-        return GraphMLSet(place.name, graphs, None, files=names)
-    answers = _labels(table, names)
-    numbers, classes = number_classes(_whole(table, answers) or [*answers.values()])
-    targets = _real(table, answers)
-    return GraphMLSet(place.name, graphs, numbers, classes, targets, names)
+        return GraphMLSet(path.name, graphs, None, files=names)
+    values = _labels(table, names)
+    numbers, classes = number_classes(_integers(table, values) or [*values.values()])
+    targets = _real(table, values)
+    return GraphMLSet(path.name, graphs, numbers, classes, targets, names)
 
 
 def _read(file: Path) -> Any:
@@ -96,7 +130,7 @@ def _read(file: Path) -> Any:
         AttributeError,
     )
     try:
-        found = networkx.parse_graphml(graphml_text(file))
+        found = networkx.parse_graphml(_checked_text(file))
     except DataError:
         raise
     except RecursionError as reason:
@@ -109,7 +143,7 @@ def _read(file: Path) -> Any:
         for owner in owners:
             owners[owner].update({**found.graph[name], **owners[owner]})
     for edge in found.edges.values():
-        edge.pop("id", None)  # how the file calls the edge, which networkx keeps among its attributes
+        edge.pop("id", None)  # the id of the edge, which networkx stores with its attributes
     return found
 
 
@@ -123,15 +157,15 @@ def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _rows(table: Path) -> tuple[Sequence[str], list[dict[str, str | None]]]:
-    """The headings of a CSV and its rows, with None for what a row lacks."""
+    """The header of a CSV and its rows, with None for missing cells."""
     try:
         content = table.read_bytes()
-        # The name of a file may be any bytes; all else is text.
+        # Names of files may be any bytes; everything else is text.
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig", "surrogateescape"), newline=""))
         rows: list[dict[str, str | None]] = list(reader)
         headings = reader.fieldnames or []
-        if any(map(_NO_TEXT.search, (*headings, *(row.get("label") or "" for row in rows)))):
-            content.decode("utf-8-sig")  # which says what is wrong, and where
+        if any(map(_NOT_UTF8.search, (*headings, *(row.get("label") or "" for row in rows)))):
+            content.decode("utf-8-sig")  # raises, with the position
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
         raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
     return headings, rows
@@ -149,22 +183,22 @@ def _check_headings(table: Path, headings: Sequence[str]) -> None:
 
 
 def _by_file(table: Path, rows: list[dict[str, str | None]]) -> dict[str, str]:
-    """The labels of rows that each name another file."""
+    """The label of each file; a `DataError` if a file has two."""
     known: dict[str, str] = {}
     for line, row in enumerate(rows, 2):
-        file, answer = row["file"], row["label"]
-        if not file or answer is None or not answer.strip():
+        file, value = row["file"], row["label"]
+        if not file or value is None or not value.strip():
             raise DataError(
-                f"{table}, line {line}: expected a file and a label, came {file!r} and {answer!r}.\nFill in the line."
+                f"{table}, line {line}: expected a file and a label, came {file!r} and {value!r}.\nFill in the line."
             )
         if file in known:
             raise DataError(f"{table}, line {line}: {file} has a label already.\nRemove one of the lines.")
-        known[file] = answer.strip()
+        known[file] = value.strip()
     return known
 
 
 def _check_files(table: Path, known: dict[str, str], names: tuple[str, ...]) -> None:
-    """Refuse labels that are missing, and labels for files that are."""
+    """Raises a `DataError` if a file has no label, or a label no file."""
     if absent := [name for name in names if name not in known]:
         raise DataError(
             f"{table} has no label for {', '.join(absent[:3])}{' and others' if len(absent) > 3 else ''}.\n"
@@ -177,37 +211,188 @@ def _check_files(table: Path, known: dict[str, str], names: tuple[str, ...]) -> 
         )
 
 
-def _whole(table: Path, answers: dict[str, str]) -> list[int] | None:
-    """The labels as whole numbers; None if one of them is something else."""
-    if not all(map(WHOLE_FORM.fullmatch, answers.values())):
+def _integers(table: Path, values: dict[str, str]) -> list[int] | None:
+    """The labels as integers; None if one is something else."""
+    if not all(map(INTEGER_FORM.fullmatch, values.values())):
         return None
     found = []
-    for file, answer in answers.items():
-        number = whole(answer)
+    for file, value in values.items():
+        number = integer(value)
         if number is None:
             raise DataError(
-                f"{table}: expected a whole number of at most 64 bits for {file}, came {shown(answer)}.\n"
+                f"{table}: expected a whole number of at most 64 bits for {file}, came {shown(value)}.\n"
                 "Number the classes anew, or write them as text."
             )
         found.append(number)
     return found
 
 
-def _real(table: Path, answers: dict[str, str]) -> torch.Tensor | None:
-    """The labels as targets; None if one of them is no number."""
-    if not all(REAL_FORM.fullmatch(answer) or _NOT_FINITE.fullmatch(answer) for answer in answers.values()):
+def _real(table: Path, values: dict[str, str]) -> torch.Tensor | None:
+    """The labels as targets; None if one is not a number."""
+    if not all(REAL_FORM.fullmatch(value) or _NOT_FINITE.fullmatch(value) for value in values.values()):
         return None
-    for file, answer in answers.items():
-        if not is_finite(answer):
+    for file, value in values.items():
+        if not is_finite(value):
             raise DataError(
-                f"{table}: expected a finite number for {file}, came {shown(answer)}, but all labels are numbers.\n"
+                f"{table}: expected a finite number for {file}, came {shown(value)}, but all labels are numbers.\n"
                 "Remove the graph, or write the labels as text."
             )
-    targets = torch.tensor([[float(answer)] for answer in answers.values()])
-    for (file, answer), target in zip(answers.items(), targets, strict=True):
+    targets = torch.tensor([[float(value)] for value in values.values()])
+    for (file, value), target in zip(values.items(), targets, strict=True):
         if not target.isfinite():
             raise DataError(
-                f"{table}: expected a number for {file}, came {shown(answer)}, which is infinite in {targets.dtype}, "
+                f"{table}: expected a number for {file}, came {shown(value)}, which is infinite in {targets.dtype}, "
                 "the type of targets.\nScale the labels, or write them as text."
             )
     return targets
+
+
+def _checked_text(file: Path) -> str:
+    """The text of a GraphML file all of which networkx reads.
+
+    A key for all elements that has a default is replaced by one for nodes and one for edges.
+
+    Raises:
+        OSError: The file cannot be read at all.
+        xml.etree.ElementTree.ParseError: It is not XML.
+    """
+    text = _decode(file, file.read_bytes())
+    begin = _BEFORE_TYPE.match(text)
+    if begin and text.startswith("<!DOCTYPE", begin.end()):
+        raise DataError(
+            f"{file}: a document type (<!DOCTYPE ...>) is not read, since it can define text without end and name "
+            "other files.\nTake it out; GraphML needs none."
+        )
+    root = xml.etree.ElementTree.fromstring(text)
+    if _name(root) == "graphml":
+        _check(file, root)
+        if _split_keys(root):
+            return xml.etree.ElementTree.tostring(root, encoding="unicode")
+    return text
+
+
+def _split_keys(root: Element) -> bool:
+    """Replaces each key for all elements with a default by one for nodes and one for edges; whether there was any.
+
+    Values refer to their key by its id, so the second key, which only provides the default, has an id of its own.
+    """
+    keys = [part for part in root if _name(part) == "key"]
+    unused = "edge " + max((key.get("id", "") for key in keys), key=len, default="")  # longer than all others
+    found = [key for key in keys if key.get("for", _EVERY) == _EVERY and any(_name(part) == "default" for part in key)]
+    for number, key in enumerate(found):
+        second = copy.deepcopy(key)
+        key.set("for", "node")
+        second.set("for", "edge")
+        second.set("id", f"{unused} {number}")
+        root.insert(0, second)
+    return bool(found)
+
+
+def _decode(file: Path, content: bytes) -> str:
+    declared = _DECLARED.match(content)
+    usual = declared.group(1).decode("ascii", "replace") if declared else "utf-8"
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), usual)
+    try:
+        return content.decode(encoding)
+    except LookupError as reason:
+        raise DataError(f"{file}: the encoding {encoding!r} is not known.\nWrite the file as UTF-8.") from reason
+    except UnicodeDecodeError as reason:
+        raise DataError(
+            f"{file} is not written in {encoding} as it says: {reason}.\nWrite the file as UTF-8."
+        ) from reason
+
+
+def _check(file: Path, root: Element) -> None:
+    """Raises a `DataError` for content that networkx would ignore."""
+    graphs = _children(file, root, "graph")
+    if len(graphs) > 1:
+        raise DataError(f"{file}: expected one graph, came {len(graphs)}.\nWrite each graph into a file of its own.")
+    keys = _children(file, root, "key")
+    _refuse_twice(file, "key", (key.get("id") for key in keys))
+    for kind in ("node", "edge", "graph"):
+        named = (key for key in keys if key.get("for", _EVERY) in (kind, _EVERY) and key.get("attr.name") is not None)
+        _refuse_twice(file, "attr.name", (key.get("attr.name") for key in named), f" for {kind}s")
+    for key in keys:
+        _one_of(file, f"for of the <key> {key.get('id')!r}", key.get("for", _EVERY), _KEYS_FOR)
+        defaults = _children(file, key, "default")
+        if len(defaults) > 1:
+            raise DataError(
+                f"{file}: the key {key.get('id')!r} has {len(defaults)} defaults.\nTake all but one of them out."
+            )
+        for default in defaults:
+            _children(file, default)
+    drawings = {key.get("id") for key in keys if key.get(_DRAWING) is not None}
+    for graph in graphs:
+        _check_graph(file, graph, drawings)
+
+
+def _check_graph(file: Path, graph: Element, drawings: set[str | None]) -> None:
+    _one_of(file, "edgedefault of the <graph>", graph.get("edgedefault"), ("directed", "undirected"))
+    nodes, edges = (_children(file, graph, name) for name in ("node", "edge"))
+    names = [node.get("id") for node in nodes]
+    if None in names:
+        raise DataError(f"{file}: there is a node without id, number {names.index(None)}.\nGive every node a name.")
+    _refuse_twice(file, "node", names)
+    _refuse_twice(file, "edge", (edge.get("id") for edge in edges if edge.get("id") is not None))
+    known = set(names)
+    for edge in edges:
+        ends = edge.get("source"), edge.get("target")
+        if not known.issuperset(ends):
+            raise DataError(
+                f"{file}: an edge joins {ends[0]!r} with {ends[1]!r}, but there is no such node.\n"
+                "Every edge needs source and target, and every node a <node>."
+            )
+        for port in ("sourceport", "targetport"):
+            if edge.get(port) is not None:
+                raise DataError(f"{file}: {port} of an <edge> is not read: {_WHY['port']}.\nTake it out.")
+        if edge.get("directed") is not None:
+            _one_of(file, "directed of an <edge>", edge.get("directed"), ("true", "false"))
+    for owner in (graph, *nodes, *edges):
+        values = _children(file, owner, "data")
+        _refuse_twice(file, "data", (data.get("key") for data in values))
+        for data in values:
+            if data.get("key") not in drawings:
+                _children(file, data)
+
+
+def _children(file: Path, parent: Element, wanted: str | None = None) -> list[Element]:
+    """The children of that name; a `DataError` if there are others than those that are read."""
+    above = _name(parent)
+    found = []
+    if above not in _ONLY_TEXT:
+        _refuse_text(file, parent)
+    for part in parent:
+        name = _name(part)
+        if name not in _PARTS[above]:
+            why = _WHY.get(name, "it is no part of GraphML there")
+            raise DataError(f"{file}: <{name}> within <{above}> is not read: {why}.\nTake it out.")
+        if name == wanted:
+            found.append(part)
+    return found
+
+
+def _refuse_text(file: Path, parent: Element) -> None:
+    for text in (parent.text, *(part.tail for part in parent)):
+        if text and (came := text.strip()):
+            raise DataError(
+                f"{file}: the text {shown(came)} within <{_name(parent)}> is not read: values stand in <data>.\n"
+                "Take it out."
+            )
+
+
+def _refuse_twice(file: Path, part: str, names: Iterable[str | None], of: str = "") -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise DataError(f"{file}: the {part} {name!r}{of} is there twice.\nTake one of them out.")
+        seen.add(name)
+
+
+def _one_of(file: Path, what: str, came: str | None, known: tuple[str, ...]) -> None:
+    if came not in known:
+        *most, last = map(repr, known)
+        raise DataError(f"{file}: {what} must be {', '.join(most)} or {last}, came {came!r}.\nWrite one of them.")
+
+
+def _name(part: Element) -> str:
+    return part.tag.removeprefix(_SPACE)

@@ -1,4 +1,4 @@
-"""Graphs from tables: a row for each edge, and if wanted a row for each node and one for each graph.
+"""Graphs from tables: one of edges, and optionally one of nodes and one of graphs.
 
 A table is anything with named columns: a frame of pandas or polars, a dict of sequences, a structured array. None of
 these libraries is imported.
@@ -11,13 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.data.convert import tell
-from bellnet.data.graph import Graph
-from bellnet.data.kinds import Given, Names
-from bellnet.data.kinds.networkx_graphs import USUAL, graph_of_rows
-from bellnet.data.kinds.rows import Rows
-from bellnet.data.kinds.survey import Survey
-from bellnet.data.sets import GraphSet, number_classes
+from bellnet.data.attributes import Given, Names
+from bellnet.data.converters.attribute_rows import DEFAULTS, Rows, graph_of_rows
+from bellnet.data.converters.conversion import warn_unused
+from bellnet.data.converters.survey import Survey
+from bellnet.data.graph import Graph, GraphSet, number_classes
 from bellnet.errors import DataError
 
 CALL = "from_tables(edges, nodes)"
@@ -26,10 +24,10 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableSet(GraphSet):
-    """Graphs of a table: a `GraphSet`, and how the table calls every graph.
+    """Graphs of a table: a `GraphSet` with the ids of the graphs.
 
     Attributes:
-        ids: What stands in the column of graphs, in the order of the graphs.
+        ids: The value of each graph in the column of graphs.
     """
 
     ids: tuple[Hashable, ...] = ()
@@ -51,30 +49,30 @@ def from_tables(
     node_labels: Given = None,
     edge_labels: Given = None,
 ) -> TableSet:
-    """Graphs from a table of edges, and if wanted tables of nodes and of graphs.
+    """Graphs from a table of edges, and optionally tables of nodes and of graphs.
 
-    Graphs come in the order of the table of graphs; without one in the order in which they first occur in that of
-    nodes, and without that in that of edges. Nodes are numbered within their graph in the order of their rows, or
-    without a table of nodes in the order in which they occur in the edges, the source first.
+    The order of the graphs is that of the table of graphs; without one, that of their first rows in the table of nodes,
+    or of edges. The order of the nodes of a graph is that of their rows; without a table of nodes, that of their first
+    edges, the source first.
 
-    All other columns are attributes of edges and nodes, used as those of networkx graphs: see `as_graph`.
+    All other columns are attributes of edges and nodes, read as those of networkx graphs: see `as_graph`.
 
     Args:
         edges: A table with a row for each edge: a frame of pandas or polars, a dict of sequences, or anything else with
-            columns. Of an undirected edge one direction is enough; both may be listed if they are alike.
-        nodes: A table with a row for each node, also those without edges.
+            columns. One direction of an undirected edge is enough; both are accepted if they agree.
+        nodes: A table with a row for each node, including nodes without edges.
         graphs: A table with a row for each graph.
-        graph: The column that says which graph a row belongs to, in all tables; None if there is one graph only.
+        graph: The column with the graph of a row, in all tables; None if there is a single graph.
         source: The column of `edges` with the first node of the edge.
         target: The column of `edges` with the second node.
         node_id: The column of `nodes` with the node.
-        y: The column with what is to be learned of each graph: in `graphs`, or else in `nodes` or `edges`, where it
-            must be the same in all rows of a graph. Text and whole numbers become classes, other numbers targets.
+        y: The column with the label or target of each graph: in `graphs`, or else in `nodes` or `edges`, where all rows
+            of a graph must have the same. Texts and integers become classes, other numbers targets.
         directed: Whether edges have a direction.
         node_attrs: The column or columns that are node features, see `as_graph`.
-        edge_attrs: Likewise of edge features.
-        node_labels: Likewise of node labels.
-        edge_labels: Likewise of edge labels.
+        edge_attrs: The same for edge features.
+        node_labels: The same for node labels.
+        edge_labels: The same for edge labels.
 
     >>> table = {"graph": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "c", "b"], "bond": ["-", "=", "-"]}
     >>> from_tables(table).graphs
@@ -86,19 +84,19 @@ def from_tables(
     ids = _ids(owner)
     ends = [*zip(given["edges"].keys(source), given["edges"].keys(target), strict=True)]
     numbers = _number_nodes(owner, given, ends, node_id)
-    answers = None if y is None else _answers(y, owner, given, ids)
+    y_values = None if y is None else _targets_of(y, owner, given, ids)
     edge_rows = given["edges"].rows(without=(graph, source, target, y))
     node_rows = given["nodes"].rows(without=(graph, node_id, y)) if nodes is not None else None
-    survey = Survey(USUAL, apart=True)
-    survey.see_rows("edge", edge_rows)
-    survey.see_rows("node", node_rows or ({} for known in numbers.values() for _ in known))
+    survey = Survey(DEFAULTS, separate=True)
+    survey.add_rows("edge", edge_rows)
+    survey.add_rows("node", node_rows or ({} for known in numbers.values() for _ in known))
     names, left = survey.choose(
         Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     )
     parts = _Parts(ids, owner, ends=ends, numbers=numbers, edge_rows=edge_rows, node_rows=node_rows)
     found = [parts.graph(one, names, directed=directed) for one in ids]
-    tell(CALL, left)
-    labels, classes, targets = _labels(y, answers)
+    warn_unused(CALL, left)
+    labels, classes, targets = _labels(y, y_values)
     return TableSet("tables", found, labels, classes, targets, tuple(ids))
 
 
@@ -121,7 +119,7 @@ class _Table:
         self.length = next(iter(lengths.values()), 0)
 
     def keys(self, column: str | None) -> list[Hashable]:
-        """The values of a column that names things; without a column all are one thing."""
+        """The ids in a column; without a column all rows have the same."""
         if column is None:
             return [None] * self.length
         values = self._column(column)
@@ -144,7 +142,7 @@ class _Table:
         return self.columns[column]
 
     def rows(self, *, without: tuple[str | None, ...]) -> list[Row]:
-        """The attributes of every row, without gaps."""
+        """The attributes of each row, without missing values."""
         columns = {column: values for column, values in self.columns.items() if column not in without}
         return [
             {column: values[row] for column, values in columns.items() if values[row] is not None}
@@ -156,12 +154,12 @@ class _Parts:
     """The rows of all tables, by graph.
 
     Args:
-        ids: The place of every graph.
-        owner: For each table the graph of every row.
-        ends: The two nodes of every row of edges.
-        numbers: For each graph the number of every node.
-        edge_rows: The attributes of every edge.
-        node_rows: The attributes of every node; None without a table of nodes.
+        ids: The graphs.
+        owner: For each table the graph of each row.
+        ends: The two nodes of each row of edges.
+        numbers: For each graph the index of each node.
+        edge_rows: The attributes of each edge.
+        node_rows: The attributes of each node; None without a table of nodes.
     """
 
     def __init__(
@@ -175,19 +173,19 @@ class _Parts:
         node_rows: list[Row] | None,
     ) -> None:
         self.ends, self.numbers, self.edge_rows, self.node_rows = ends, numbers, edge_rows, node_rows
-        self.places: dict[str, dict[Hashable, list[int]]] = {}
+        self.rows_of: dict[str, dict[Hashable, list[int]]] = {}
         for name, owners in owner.items():
-            self.places[name] = {one: [] for one in ids}
+            self.rows_of[name] = {one: [] for one in ids}
             for row, one in enumerate(owners):
-                self.places[name][one].append(row)
+                self.rows_of[name][one].append(row)
 
     def graph(self, one: Hashable, names: Names, *, directed: bool) -> Graph:
-        """The graph of this name."""
-        numbers, rows = self.numbers[one], self.places["edges"][one]
+        """The graph with this id."""
+        numbers, rows = self.numbers[one], self.rows_of["edges"][one]
         if self.node_rows is None:
             nodes = Rows([{}] * len(numbers), [f"node {node!r}" for node in numbers], "node", CALL)
         else:
-            of_nodes = self.places["nodes"][one]
+            of_nodes = self.rows_of["nodes"][one]
             wheres = [f"the node in row {row} of nodes" for row in of_nodes]
             nodes = Rows([self.node_rows[row] for row in of_nodes], wheres, "node", CALL)
         listed: dict[tuple[int, int], int] = {}
@@ -223,9 +221,9 @@ class _Parts:
 
 
 def _ids(owner: dict[str, list[Hashable]]) -> dict[Hashable, int]:
-    """The place of every graph."""
+    """The index of each graph."""
     leader = next(name for name in ("graphs", "nodes", "edges") if name in owner)
-    ids = {one: place for place, one in enumerate(dict.fromkeys(owner[leader]))}
+    ids = {one: index for index, one in enumerate(dict.fromkeys(owner[leader]))}
     if leader == "graphs" and len(ids) < len(owner["graphs"]):
         twice = next(row for row, one in enumerate(owner["graphs"]) if one in owner["graphs"][:row])
         raise DataError(
@@ -245,7 +243,7 @@ def _ids(owner: dict[str, list[Hashable]]) -> dict[Hashable, int]:
 def _number_nodes(
     owner: dict[str, list[Hashable]], given: dict[str, _Table], ends: list[tuple[Hashable, Hashable]], column: str
 ) -> dict[Hashable, dict[Hashable, int]]:
-    """For every graph the number of each of its nodes."""
+    """For each graph the index of each of its nodes."""
     numbers: dict[Hashable, dict[Hashable, int]] = {one: {} for owners in owner.values() for one in owners}
     if "nodes" not in given:
         for one, pair in zip(owner["edges"], ends, strict=True):
@@ -266,10 +264,10 @@ def _number_nodes(
     return numbers
 
 
-def _answers(
+def _targets_of(
     column: str, owner: dict[str, list[Hashable]], given: dict[str, _Table], ids: dict[Hashable, int]
 ) -> list[Any]:
-    """For every graph what stands in a column."""
+    """The value of each graph in a column."""
     name = next(
         (name for name in ("graphs", "nodes", "edges") if name in given and column in given[name].columns), None
     )
@@ -290,18 +288,16 @@ def _answers(
     return [found[one] for one in ids]
 
 
-def _labels(
-    column: str | None, answers: list[Any] | None
-) -> tuple[Tensor | None, tuple[int | str, ...], Tensor | None]:
-    """Classes of text or whole numbers, or targets."""
-    if answers is None:
+def _labels(column: str | None, values: list[Any] | None) -> tuple[Tensor | None, tuple[int | str, ...], Tensor | None]:
+    """Labels and classes for texts or integers, targets for other numbers."""
+    if values is None:
         return None, (), None
-    kinds = {type(answer) for answer in answers}
+    kinds = {type(value) for value in values}
     if kinds <= {str} or kinds <= {int, bool}:
-        numbers, classes = number_classes(answers)
+        numbers, classes = number_classes(values)
         return numbers, classes, None
     if kinds <= {int, float, bool}:
-        return None, (), torch.tensor([[float(answer)] for answer in answers])
+        return None, (), torch.tensor([[float(value)] for value in values])
     raise DataError(
         f"{CALL}: column {column!r}, which y names, must be all text or all numbers, but it has "
         f"{' and '.join(sorted(kind.__name__ for kind in kinds))}."
@@ -318,17 +314,17 @@ def _column_names(table: Any) -> list[Any] | None:
 
 
 def _as_list(values: Any) -> list[Any]:
-    """A column as plain values, None where there is a gap."""
+    """A column as plain values, None where one is missing."""
     for method in ("to_list", "to_pylist", "tolist"):
         if hasattr(values, method):
             values = getattr(values, method)()
             break
-    return [None if _is_gap(value) else value for value in values]
+    return [None if _is_missing(value) else value for value in values]
 
 
-def _is_gap(value: object) -> bool:
-    """Whether there is nothing: None, NaN, or what other libraries have for it, which is not equal to itself."""
+def _is_missing(value: object) -> bool:
+    """Whether a value is missing: None, NaN, or that of another library, which is not equal to itself."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither, and arrays have many answers
+    except (TypeError, ValueError):  # pandas.NA is neither, and arrays have many values
         return type(value).__name__ == "NAType"

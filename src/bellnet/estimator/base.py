@@ -319,7 +319,7 @@ class GraphEstimator(ABC, BaseEstimator):
         is_apart = self.node_channels == "separate"
         return Blueprint(
             target=self.target,
-            given=(encoding.n_of_pairs, encoding.n_of_nodes) if is_apart else encoding.channels,
+            given=(encoding.n_pair_channels, encoding.n_node_channels) if is_apart else encoding.channels,
             channels=list(map(int, self.channels)),
             order=int(self.order),
             hidden=list(map(int, self.hidden)),

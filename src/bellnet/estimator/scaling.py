@@ -139,7 +139,7 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node
     for graph in graphs:
         encoded = encoding.encode([graph], layout="sparse", node_channels=node_channels)  # other pairs hold zeros
         pairs = encoded[0] if isinstance(encoded, tuple) else encoded
-        squares[: encoding.n_of_pairs] += pairs.values[:, : encoding.n_of_pairs].double().square().sum(0)
+        squares[: encoding.n_pair_channels] += pairs.values[:, : encoding.n_pair_channels].double().square().sum(0)
         n_pairs += graph.n**2 if layout == "padded" else len(pairs.values)
     return torch.where(squares > 0, n_pairs / squares, 1).sqrt().float()
 

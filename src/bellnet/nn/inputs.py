@@ -122,7 +122,7 @@ class Reception:
             raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
         raise TensorError(
             f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
-            "Pass x.to_dense(), or bellnet.data.sparse.from_torch(x)."
+            "Pass x.to_dense(), or bellnet.data.sparse_inputs.from_torch(x)."
         )
 
     def _refuse_axes(self, values: Tensor) -> NoReturn:
@@ -265,7 +265,7 @@ def _way_to_a_tensor(given: object) -> str:
     """What to do with something that is no tensor, by where its kind comes from; nothing where that says little."""
     homes = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}  # a Batch has a class made for it
     if "torch_geometric" in homes:
-        return "\nbellnet.data.sparse.from_pyg(data) makes a Sparse of it."
+        return "\nbellnet.data.sparse_inputs.from_pyg(data) makes a Sparse of it."
     if homes & {"networkx", "scipy"}:
         return "\nbellnet.data.to_sparse([graph]) makes a Sparse of it, and bellnet.data.to_padded([graph]) a Padded."
     if "numpy" in homes:

@@ -23,8 +23,8 @@ def refuse_more(call: str, given: tuple[object, ...], n_tensors: int | None) -> 
     said = takes.get(n_tensors, f"its {n_tensors} tensors as one tuple")
     if any(_is_edge_index(one) for one in given):
         advice = (
-            "Of edge_index and edge_attr bellnet.data.sparse.from_edge_index(edge_index, edge_attr) makes one Sparse, "
-            "and of a batch of PyTorch Geometric bellnet.data.sparse.from_pyg(batch)."
+            "Of edge_index and edge_attr bellnet.data.sparse_inputs.from_edge_index(edge_index, edge_attr) makes one "
+            "Sparse, and of a batch of PyTorch Geometric bellnet.data.sparse_inputs.from_pyg(batch)."
         )
     elif any(one is None or isinstance(one, Mapping) for one in given[1:]):
         advice = "Options have names: layer(x, sizes=..., support=...)."

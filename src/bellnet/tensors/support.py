@@ -224,7 +224,7 @@ class Support:
                     "The first row of the index of a batch is the number of the graph; "
                     "for one graph give one number, sizes=4.\n"
                     "Edges that are numbered through all graphs are for "
-                    "bellnet.data.sparse.from_edge_index(edge_index, batch=...)."
+                    "bellnet.data.sparse_inputs.from_edge_index(edge_index, batch=...)."
                 )
         first = len(self.index) - self.order
         for slot, name in enumerate(self.slots):
@@ -244,7 +244,7 @@ class Support:
         raise SupportError(
             f"{call}: the tuple {self.show(first)} is listed twice, at places {first} and {second}.\n"
             "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
-            'from_ratings of bellnet.data.sparse add up with duplicates="sum".'
+            'from_ratings of bellnet.data.sparse_inputs add up with duplicates="sum".'
         )
 
 

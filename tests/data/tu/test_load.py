@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellnet.data import Graph, tu
+from bellnet.errors import DataError
 from tests.data.strategies import graphs
 from tests.data.tu.small import FILES, write_folder, write_zip
 
@@ -53,6 +55,27 @@ def test_a_set_is_found_by_name_in(place, tmp_path):
 @pytest.mark.parametrize("place", ["a folder of its own", "a zip", "a zip by another name"])
 def test_a_set_that_is_alone_needs_no_name(place, tmp_path):
     check_small(tu.load(data=PLACES[place](tmp_path)))
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("place", ["a folder of its own", "a zip", "a zip by another name"])
+def test_a_path_may_be_the_first_argument(place, kind, tmp_path):
+    check_small(tu.load(kind(PLACES[place](tmp_path))))
+
+
+@pytest.mark.parametrize("path", [Path("SMALL"), "./SMALL", "SMALL.zip"])
+def test_what_looks_like_a_path_is_not_downloaded(path, monkeypatch):
+    monkeypatch.setattr("bellnet.data.tu.loading.fetch", None)
+    with pytest.raises(DataError, match="expected a zip or a folder, but there is no SMALL"):
+        tu.load(path)
+
+
+def test_a_name_that_is_also_a_folder_is_not_downloaded(tmp_path, monkeypatch):
+    write_folder(tmp_path / "SMALL")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r'Write a path with a separator: tu\.load\("\./SMALL"\)'):
+        tu.load("SMALL", root=tmp_path / "root")
+    check_small(tu.load("./SMALL"))
 
 
 def test_the_usual_folder_is_in_the_environment(tmp_path, monkeypatch):
@@ -152,7 +175,7 @@ def test_a_set_may_have_a_name_that_is_no_utf_8(tmp_path):
 
 
 def test_labels_are_numbered_in_the_order_of_their_values():
-    from bellnet.data.sets import number_classes
+    from bellnet.data.graph import number_classes
 
     labels, classes = number_classes([3, -2, 10, 3])
     assert (labels.tolist(), classes) == ([1, 0, 2, 1], (-2, 3, 10))

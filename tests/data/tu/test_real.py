@@ -75,7 +75,7 @@ def test_buckets_waste_little_of_real_sets(real):
     for name in ("MUTAG", "PROTEINS", "IMDB-BINARY"):
         found = tu.load(name, real)
         for batch_size in (5, 32):
-            assert Loader(found.graphs, batch_size=batch_size).waste() < 0.25
+            assert Loader(found.graphs, batch_size=batch_size).padding_fraction() < 0.25
 
 
 PROGRAM = """

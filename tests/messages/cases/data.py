@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from contextlib import chdir
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,12 +24,12 @@ from bellnet.data import (
     graphml,
     in_order,
     problems,
-    sparse,
+    sparse_inputs,
     to_scipy,
     tu,
     undirected,
 )
-from bellnet.data.columns import Columns
+from bellnet.data.attributes import Columns
 from tests.data.tu.small import claim, write_folder, write_zip
 
 PATH = undirected(3, [(0, 1), (1, 2)])
@@ -199,32 +200,32 @@ OBJECTS = {
     "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
     "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),
     "a set with too few labels": lambda: GraphSet("MINE", [PATH, PATH], torch.tensor([0])),
-    "edges in lists": lambda: sparse.from_edge_index(EDGES),
-    "edges of three nodes": lambda: sparse.from_edge_index(torch.zeros(3, 4, dtype=torch.int64)),
-    "the largest of equal edges": lambda: sparse.from_edge_index(torch.tensor(EDGES), duplicates="max"),
-    "an edge between the graphs of a batch": lambda: sparse.from_edge_index(
+    "edges in lists": lambda: sparse_inputs.from_edge_index(EDGES),
+    "edges of three nodes": lambda: sparse_inputs.from_edge_index(torch.zeros(3, 4, dtype=torch.int64)),
+    "the largest of equal edges": lambda: sparse_inputs.from_edge_index(torch.tensor(EDGES), duplicates="max"),
+    "an edge between the graphs of a batch": lambda: sparse_inputs.from_edge_index(
         torch.tensor(EDGES), batch=torch.tensor([0, 1])
     ),
-    "graphs that do not ascend": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([1, 0])),
-    "a dense tensor as a sparse one": lambda: sparse.from_torch(torch.zeros(2, 2)),
-    "a sparse tensor of two lengths": lambda: sparse.from_torch(torch.zeros(2, 3).to_sparse_coo()),
-    "hyperedges of several lengths": lambda: sparse.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
-    "a node twice in a hyperedge of any size": lambda: sparse.from_incidence([(0, 1), (2, 2)], n_nodes=3),
-    "no hyperedges": lambda: sparse.from_hyperedges([], n_nodes=3),
-    "a hyperedge with a node twice": lambda: sparse.from_hyperedges([(0, 1, 2), (0, 0, 2)], n_nodes=3),
-    "a hyperedge in two orders": lambda: sparse.from_hyperedges([(0, 1, 2), (2, 0, 1)], n_nodes=3),
-    "no graph of PyTorch Geometric": lambda: sparse.from_pyg(None),
-    "graphs that are floats": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.zeros(2)),
-    "graphs of other nodes": lambda: sparse.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([0])),
-    "graphs of another number of nodes": lambda: sparse.from_edge_index(
+    "graphs that do not ascend": lambda: sparse_inputs.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([1, 0])),
+    "a dense tensor as a sparse one": lambda: sparse_inputs.from_torch(torch.zeros(2, 2)),
+    "a sparse tensor of two lengths": lambda: sparse_inputs.from_torch(torch.zeros(2, 3).to_sparse_coo()),
+    "hyperedges of several lengths": lambda: sparse_inputs.from_hyperedges([(0, 1), (0, 1, 2)], n_nodes=3),
+    "a node twice in a hyperedge of any size": lambda: sparse_inputs.from_incidence([(0, 1), (2, 2)], n_nodes=3),
+    "no hyperedges": lambda: sparse_inputs.from_hyperedges([], n_nodes=3),
+    "a hyperedge with a node twice": lambda: sparse_inputs.from_hyperedges([(0, 1, 2), (0, 0, 2)], n_nodes=3),
+    "a hyperedge in two orders": lambda: sparse_inputs.from_hyperedges([(0, 1, 2), (2, 0, 1)], n_nodes=3),
+    "no graph of PyTorch Geometric": lambda: sparse_inputs.from_pyg(None),
+    "graphs that are floats": lambda: sparse_inputs.from_edge_index(torch.tensor(EDGES), batch=torch.zeros(2)),
+    "graphs of other nodes": lambda: sparse_inputs.from_edge_index(torch.tensor(EDGES), batch=torch.tensor([0])),
+    "graphs of another number of nodes": lambda: sparse_inputs.from_edge_index(
         torch.tensor(EDGES), n_nodes=3, batch=torch.tensor([0, 0])
     ),
-    "values of edges in a list": lambda: sparse.from_edge_index(torch.tensor(EDGES), [1.0, 2.0]),
-    "a list as a sparse tensor": lambda: sparse.from_torch([[1.0]]),
-    "hyperedges with values for others": lambda: sparse.from_hyperedges([(0, 1)], torch.ones(3), n_nodes=3),
-    "hyperedges of fractions": lambda: sparse.from_hyperedges([(0.5, 1.0)], n_nodes=3),
-    "more users than items": lambda: sparse.from_ratings([0, 1], [0], [5.0]),
-    "node features of other nodes": lambda: sparse.from_pyg(_data_with_features_of_other_nodes()),
+    "values of edges in a list": lambda: sparse_inputs.from_edge_index(torch.tensor(EDGES), [1.0, 2.0]),
+    "a list as a sparse tensor": lambda: sparse_inputs.from_torch([[1.0]]),
+    "hyperedges with values for others": lambda: sparse_inputs.from_hyperedges([(0, 1)], torch.ones(3), n_nodes=3),
+    "hyperedges of fractions": lambda: sparse_inputs.from_hyperedges([(0.5, 1.0)], n_nodes=3),
+    "more users than items": lambda: sparse_inputs.from_ratings([0, 1], [0], [5.0]),
+    "node features of other nodes": lambda: sparse_inputs.from_pyg(_data_with_features_of_other_nodes()),
 }
 
 
@@ -268,6 +269,24 @@ def _load(folder: Path, **changes):
 def _with_environment(name: str, folder: Path):
     with patch.dict(os.environ, BELLNET_DATA=str(folder)):
         return tu.load(name)
+
+
+def _by_bare_name(folder: Path):
+    write_folder(folder / "SMALL")
+    with chdir(folder):
+        tu.load("SMALL", root=folder / "root")
+
+
+def _receive(folder: Path, digest: str | None = None):
+    parcel = tu.pack("SMALL", write_folder(folder / "SMALL").parent)
+    (folder / "cache").write_text("")
+    with patch.dict(os.environ, BELLNET_CACHE=str(folder / "cache")):
+        tu.receive("SMALL", digest or parcel.digest, lambda: parcel)
+
+
+def _pack_removed(folder: Path):
+    with patch.object(Path, "read_bytes", side_effect=FileNotFoundError(2, "No such file or directory")):
+        tu.pack("SMALL", write_zip(folder / "SMALL.zip"))
 
 
 def _with_splits(folder: Path, text: str):
@@ -329,6 +348,10 @@ TABLES = {
     "no name and no place": lambda folder: tu.load(),
     "a place that is not there": lambda folder: tu.load("SMALL", folder / "nowhere"),
     "a folder without the set": lambda folder: tu.load("OTHER", write_zip(folder / "SMALL.zip").parent),
+    "a folder by its bare name": _by_bare_name,
+    "a parcel with another digest": lambda folder: _receive(folder, "0" * 64),
+    "a parcel for a cache that is a file": lambda folder: _receive(folder),
+    "a zip that is removed before it is packed": _pack_removed,
     "an empty folder": lambda folder: tu.load("SMALL", folder),
     "a folder of no set, without a name": lambda folder: tu.load(data=folder),
     "a folder of two sets, without a name": lambda folder: tu.load(data=write_folder(write_folder(folder), "OTHER")),

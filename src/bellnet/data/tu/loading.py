@@ -1,5 +1,6 @@
-"""Load a data set of the TU layout."""
+"""Data sets of the TU layout as graphs, with their published splits."""
 
+import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,63 +11,62 @@ import torch
 
 from bellnet._utils.optional import require
 from bellnet._utils.spelling import did_you_mean
-from bellnet.data.graph import Graph
-from bellnet.data.sets import GraphSet, number_classes
-from bellnet.data.tu import cache as kept
-from bellnet.data.tu.collection import NAMES
-from bellnet.data.tu.fetch import fetch
-from bellnet.data.tu.files import Files, Zipped, find, names_in
-from bellnet.data.tu.parcel import Parcel
-from bellnet.data.tu.parcel import pack as packed
+from bellnet.data.graph import Graph, GraphSet, number_classes
+from bellnet.data.tu import cache as array_cache
+from bellnet.data.tu.download import NAMES, fetch
 from bellnet.data.tu.parse import Arrays, parse
-from bellnet.data.tu.splits import read_splits
-from bellnet.data.tu.unpack import MAX_RATIO, MAX_UNPACKED, Bound
+from bellnet.data.tu.tu_files import Files, Zipped, find, names_in
+from bellnet.data.tu.unzip import MAX_RATIO, MAX_UNPACKED, Bound
 from bellnet.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
+    Split = tuple[Array, Array]
+
+PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TUSet(GraphSet):
-    """A data set of the TU layout: a `GraphSet`, and published splits where they came with it.
+    """A data set of the TU layout: a `GraphSet` with its published splits.
 
     Attributes:
-        splits: For each split the places of its training graphs and of its test graphs, or None. Some published
+        splits: For each split the indices of its training graphs and of its test graphs, or None. Some published
             splits leave a few graphs out of every test set.
     """
 
-    splits: "list[tuple[Array, Array]] | None" = None
+    splits: "list[Split] | None" = None
 
 
 def load(
-    name: str | None = None,
-    data: str | os.PathLike[str] | None = None,
-    root: str | os.PathLike[str] | None = None,
+    name: PathLike | None = None,
+    data: PathLike | None = None,
+    root: PathLike | None = None,
     *,
-    cache: str | os.PathLike[str] | bool = True,
+    cache: PathLike | bool = True,
     max_unpacked: float | None = None,
     max_ratio: float | None = None,
 ) -> TUSet:
     """A data set of the TU collection, or of the same layout. Needs the extra `graphs`.
 
-    Edges are kept as the files list them: with self-loops, directed where they are not symmetric. An edge that is
-    listed twice counts once. Node labels are `node_labels`, as in the file; node and edge attributes are features;
-    edge labels become features, one for each label (and so do node labels if there are several for a node).
+    Edges are those of the files: with self-loops, directed where they are not symmetric. An edge that occurs twice
+    counts once. Node labels are `node_labels`, as in the file; node and edge attributes are features; edge labels are
+    features, one for each label (and so are node labels if a node has several).
 
     Args:
-        name: The name of the data set, for instance "MUTAG". May be left out if `data` holds only one.
+        name: The name of the data set, for instance "MUTAG"; or a path, as `data`: a `Path`, or a text with a separator
+            or the ending ".zip". May be omitted if `data` holds a single data set.
         data: A zip, a folder of zips (and of `splits/NAME.json`), or an unpacked folder. If None: the environment
-            variable BELLNET_DATA where that has the data set, or else it is downloaded.
+            variable BELLNET_DATA where it has the data set; otherwise the data set is downloaded.
         root: The folder for downloads; a folder in the cache if None.
-        cache: The folder in which parsed sets are kept; True for the environment variable BELLNET_CACHE or the usual
-            folder of the platform, False for none.
-        max_unpacked: The most bytes that a file in a zip may unpack to; a gigabyte (2**30) if None. Reading a file
-            takes up to ten times as much memory.
-        max_ratio: The most bytes that a file in a zip may unpack to for each byte that it takes there; 200 if None.
-            Files that unpack to no more than 32 megabytes are read whatever their ratio.
+        cache: The folder for parsed data sets; True for the environment variable BELLNET_CACHE or the default of the
+            platform, False for no cache.
+        max_unpacked: Maximum number of bytes that a file in a zip may unpack to; a gigabyte (2**30) if None. Reading a
+            file takes up to ten times as much memory.
+        max_ratio: Maximum number of bytes that a file in a zip may unpack to for each byte that it takes there; 200 if
+            None. Files of up to 32 megabytes are read whatever their ratio.
     """
     require("numpy", extra="graphs", call="tu.load")
     bound = Bound(MAX_UNPACKED if max_unpacked is None else max_unpacked, MAX_RATIO if max_ratio is None else max_ratio)
@@ -74,19 +74,28 @@ def load(
     if cache is False:
         found = _build(files.name, parse(files))
     else:
-        folder = kept.default_folder() if cache is True else Path(cache)
-        found = _kept_or_parsed(files, kept.file_for(folder, files.name, files.digest()))
-    return replace(found, splits=read_splits(files.name, files.place, len(found)))
+        folder = array_cache.default_folder() if cache is True else Path(cache)
+        found = _cached_or_parsed(files, array_cache.file_for(folder, files.name, files.digest()))
+    return replace(found, splits=_read_splits(files.name, files.place, len(found)))
 
 
-def pack(name: str, data: str | os.PathLike[str] | None = None) -> Parcel:
-    """A data set with its splits, for another machine: `receive` keeps it there, and `load` reads what was kept.
+def pack(name: PathLike, data: PathLike | None = None) -> array_cache.Parcel:
+    """A data set with its splits, for another machine: `receive` stores it there, and `load` reads it.
+
+    The same files give the same parcel.
 
     Args:
         name: The name of the data set.
         data: Where it is, as in `load`.
     """
-    return packed(_files(name, data, None, bound=Bound(MAX_UNPACKED, MAX_RATIO)))
+    files = _files(name, data, None, bound=Bound(MAX_UNPACKED, MAX_RATIO))
+    found = find_splits(files.name, files.place)
+    try:
+        return array_cache.Parcel(files.name, files.as_zip(), None if found is None else found.read_bytes())
+    except OSError as reason:
+        raise DataError(
+            f"{files.place} cannot be read: {reason.strerror or reason}.\nMend that, or get the data set again."
+        ) from reason
 
 
 def known_names() -> list[str]:
@@ -95,33 +104,12 @@ def known_names() -> list[str]:
     return sorted({*NAMES, *(names_in(usual) if usual.is_dir() else ())})
 
 
-def _kept_or_parsed(files: Files, file: Path) -> TUSet:
-    arrays = kept.read(file)
-    if arrays is not None:
-        with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is as good as none
-            return _build(files.name, arrays)
-    arrays = parse(files)
-    found = _build(files.name, arrays)
-    kept.write(file, arrays)
-    return found
-
-
-def _files(
-    name: str | None, data: str | os.PathLike[str] | None, root: str | os.PathLike[str] | None, *, bound: Bound
-) -> Files:
+def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, *, bound: Bound) -> Files:
+    if data is None and name is not None and _is_path(name):
+        name, data = None, name
+    name = None if name is None else os.fspath(name)
     if data is not None:
-        place = Path(data)
-        if not place.exists():
-            raise DataError(f"tu.load: data must be a zip or a folder, but there is no {place}.")
-        files = find(name, place, bound)
-        if files is None:
-            there = sorted(file.stem for file in place.glob("*.zip"))
-            raise DataError(
-                f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
-                f"{did_you_mean(str(name), names_in(place))}".rstrip()
-                + (f"\nThere are {', '.join(there)}." if there else "\nThere is no zip at all.")
-            )
-        return files
+        return _files_at(name, Path(data), bound)
     if name is None:
         raise DataError('tu.load: name the data set, tu.load("MUTAG"), or say where it is, tu.load(data=...).')
     if usual := os.environ.get("BELLNET_DATA"):
@@ -131,8 +119,38 @@ def _files(
             )
         if files := find(name, Path(usual), bound):
             return files
-    folder = Path(root) if root is not None else kept.default_folder() / "tu"
+    folder = Path(root) if root is not None else array_cache.default_folder() / "tu"
     return Zipped(fetch(name, folder, known_names()), name, bound)
+
+
+def _is_path(name: PathLike) -> bool:
+    """Whether this is a path, not the name of a data set; which files exist does not matter."""
+    return not isinstance(name, str) or name.endswith(".zip") or "/" in name or os.sep in name
+
+
+def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
+    if not place.exists():
+        raise DataError(f"tu.load: expected a zip or a folder, but there is no {place}.")
+    files = find(name, place, bound)
+    if files is None:
+        there = sorted(file.stem for file in place.glob("*.zip"))
+        raise DataError(
+            f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
+            f"{did_you_mean(str(name), names_in(place))}".rstrip()
+            + (f"\nThere are {', '.join(there)}." if there else "\nThere is no zip at all.")
+        )
+    return files
+
+
+def _cached_or_parsed(files: Files, file: Path) -> TUSet:
+    arrays = array_cache.read(file)
+    if arrays is not None:
+        with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is treated as a missing one
+            return _build(files.name, arrays)
+    arrays = parse(files)
+    found = _build(files.name, arrays)
+    array_cache.write(file, arrays)
+    return found
 
 
 def _build(name: str, arrays: Arrays) -> TUSet:
@@ -158,9 +176,50 @@ def _build(name: str, arrays: Arrays) -> TUSet:
 
 
 def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
-    """In float32, or as they are where one of them does not fit that."""
+    """In float32, or in float64 where a value does not fit float32."""
     if values is None:
         return None
     found = torch.from_numpy(values[rows])
     narrow = found.to(torch.float32)
     return narrow if bool(narrow.isfinite().all()) else found.clone()
+
+
+def find_splits(name: str, place: Path) -> Path | None:
+    """The file splits/NAME.json beside a zip or a folder; None if there is none.
+
+    Splits hold for one order of the graphs, so only those beside the files are used.
+    """
+    folders = dict.fromkeys([place, *place.parents[:3]]) if place.is_dir() else [place.parent]
+    files = (folder / "splits" / f"{name}.json" for folder in folders)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _read_splits(name: str, place: Path, n_graphs: int) -> "list[Split] | None":
+    """The published splits, or None. A graph may be in no test set, but not on both sides of a split."""
+    import numpy as np
+
+    file = find_splits(name, place)
+    if file is None:
+        return None
+    form = 'expected {"folds": [{"train": [...], "test": [...]}, ...]} with whole numbers'
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        splits = [tuple(np.array(part[side]) for side in ("train", "test")) for part in stored["folds"]]
+    except RecursionError as reason:
+        raise DataError(f"{file}: {form}; the JSON is nested too deeply to be read.\nGet the file again.") from reason
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        raise DataError(f"{file}: {form}; {type(reason).__name__}: {reason}.\nGet the file again.") from reason
+    for number, (train, test) in enumerate(splits):
+        for side, indices in (("train", train), ("test", test)):
+            if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+                raise DataError(f"{file}: {form}; {side} of split {number} is something else.\nGet the file again.")
+            if len(indices) and not 0 <= indices.min() <= indices.max() < n_graphs:
+                raise DataError(
+                    f"{file}: expected places from 0 to {n_graphs - 1}, since there are {n_graphs} graphs; {side} of "
+                    f"split {number} goes from {indices.min()} to {indices.max()}.\n"
+                    "The splits are those of another copy of the data set; remove them or get them again."
+                )
+        both = np.intersect1d(train, test)
+        if len(both):
+            raise DataError(f"{file}: graph {both[0]} is in train and in test of split {number}.\nGet the file again.")
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splits]

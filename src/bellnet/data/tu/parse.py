@@ -1,14 +1,14 @@
-"""The files of a data set as arrays, checked.
+"""The files of a data set of the TU layout as arrays, checked.
 
-Edges become numbers within their graph and are sorted, so that what is kept is small and the same whatever the order
-of the lines was.
+Nodes are numbered within their graph and edges are sorted, so that the arrays are small and do not depend on the order
+of the lines.
 """
 
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from bellnet.data.tu.columns import read_blocks, read_columns
-from bellnet.data.tu.files import Files
+from bellnet.data.text_numbers import read_blocks, read_columns
+from bellnet.data.tu.tu_files import Files
 from bellnet.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ MOST_CELLS = 2**28
 
 @dataclass(frozen=True)
 class Arrays:
-    """All graphs of a data set, one after the other; None for what the set has not.
+    """All graphs of a data set, concatenated; None for what the data set lacks.
 
     Attributes:
-        sizes: (graphs,) the number of nodes of every graph.
-        edge_counts: (graphs,) the number of listed edges of every graph.
+        sizes: (graphs,) the number of nodes of each graph.
+        edge_counts: (graphs,) the number of edges of each graph.
         edges: (2, edges) from and to, numbered from 0 within each graph.
-        directed: Whether some edge lacks its opposite.
-        labels: (graphs,) the class of every graph, as in the file.
+        directed: Whether an edge lacks its opposite or has other features.
+        labels: (graphs,) the class of each graph, as in the file.
         targets: (graphs, targets).
         node_labels: (nodes,).
         node_features: (nodes, features).
@@ -48,7 +48,7 @@ class Arrays:
 
 
 def parse(files: Files) -> Arrays:
-    """Read and check all files of a data set."""
+    """Reads and checks all files of a data set."""
     sizes = _sizes(files)
     n_graphs, n_nodes = len(sizes), int(sizes.sum())
     labels = _rows(files, "graph_labels", n_graphs, "graphs", width=1)
@@ -58,15 +58,15 @@ def parse(files: Files) -> Arrays:
             f"{files.where('graph_labels')} is missing, and so is {files.name}_graph_attributes.txt.\n"
             "A data set needs classes or numbers to predict; get it again."
         )
-    kinds = _rows(files, "node_labels", n_nodes, "nodes")
-    one_kind = kinds is not None and kinds.shape[1] == 1
-    node_features = _beside(
+    node_labels = _rows(files, "node_labels", n_nodes, "nodes")
+    one_column = node_labels is not None and node_labels.shape[1] == 1
+    node_features = _concatenated(
         _rows(files, "node_attributes", n_nodes, "nodes", real=True),
-        None if one_kind else _one_hot(files, "node_labels", kinds),
+        None if one_column else _one_hot(files, "node_labels", node_labels),
     )
     ends, order = _ends(files, n_nodes)
     n_listed = len(ends) if order is None else len(order[0])
-    edge_features = _beside(
+    edge_features = _concatenated(
         _rows(files, "edge_attributes", n_listed, "edges", real=True),
         _one_hot(files, "edge_labels", _rows(files, "edge_labels", n_listed, "edges")),
     )
@@ -80,7 +80,7 @@ def parse(files: Files) -> Arrays:
         directed=directed,
         labels=None if labels is None else labels[:, 0],
         targets=targets,
-        node_labels=kinds[:, 0] if kinds is not None and one_kind else None,
+        node_labels=node_labels[:, 0] if node_labels is not None and one_column else None,
         node_features=node_features,
         edge_features=edge_features,
     )
@@ -89,7 +89,7 @@ def parse(files: Files) -> Arrays:
 def _rows(
     files: Files, ending: str, expected: int, owners: str, *, width: int | None = None, real: bool = False
 ) -> "Array | None":
-    """The numbers of a file that may be missing, one row for each of so many graphs, nodes or edges."""
+    """The numbers of a file, one row for each of the `expected` graphs, nodes or edges; None if there is no file."""
     if not files.has(ending):
         return None
 
@@ -106,7 +106,7 @@ def _rows(
 
 
 def _one_hot(files: Files, ending: str, columns: "Array | None") -> "Array | None":
-    """For every column one feature for each of its values, true where a line has it."""
+    """For each column one boolean feature for each of its values."""
     import numpy as np
 
     if columns is None:
@@ -122,19 +122,19 @@ def _one_hot(files: Files, ending: str, columns: "Array | None") -> "Array | Non
     return np.concatenate([column[:, None] == known for column, known in zip(columns.T, values, strict=True)], axis=1)
 
 
-def _beside(left: "Array | None", right: "Array | None") -> "Array | None":
+def _concatenated(left: "Array | None", right: "Array | None") -> "Array | None":
     import numpy as np
 
-    there = [part for part in (left, right) if part is not None]
-    return np.concatenate(there, axis=1) if there else None
+    parts = [part for part in (left, right) if part is not None]
+    return np.concatenate(parts, axis=1) if parts else None
 
 
 def _sizes(files: Files) -> "Array":
-    """The number of nodes of every graph."""
+    """The number of nodes of each graph."""
     import numpy as np
 
     def reader(stream: IO[bytes], where: str) -> "list[tuple[int, Array]]":
-        """Of every block the number of the first graph, and how often it and those after it come."""
+        """For each block its first graph, and the number of nodes of this and the following graphs."""
         parts = []
         last = 0
         for line, values in read_blocks(stream, where, width=1):
@@ -168,10 +168,10 @@ def _sizes(files: Files) -> "Array":
 
 
 def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | None]":
-    """The ends (edges, 2) of all edges, nodes numbered from 0, sorted and each once; and the lines they come from.
+    """The ends (edges, 2) of all edges, nodes numbered from 0, sorted and without duplicates; and their lines.
 
-    The lines are None if the file was sorted or no other file is about edges; else which line is which in order, and
-    of these the ones that are kept.
+    The lines are None if the file is sorted or no other file is about edges; otherwise the lines in sorted order, and
+    the first line of each edge.
     """
     import numpy as np
 
@@ -198,7 +198,7 @@ def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | Non
 
 
 def _by_graph(files: Files, ends: "Array", sizes: "Array", features: "Array | None") -> "tuple[bool, Array, Array]":
-    """Whether the graphs are directed, their edges (2, edges) numbered within each graph, and how many each has."""
+    """Whether the graphs are directed, their edges (2, edges) numbered within each graph, and their number of edges."""
     import numpy as np
 
     owner = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -221,7 +221,7 @@ def _by_graph(files: Files, ends: "Array", sizes: "Array", features: "Array | No
 
 
 def _directed(files: Files, ends: "Array", graph: "Array", features: "Array | None") -> bool:
-    """Whether some edge lacks its opposite or differs from it."""
+    """Whether an edge lacks its opposite or has other features."""
     import numpy as np
 
     factor = int(ends.max(initial=0)) + 1

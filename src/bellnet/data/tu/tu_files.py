@@ -1,4 +1,4 @@
-"""Where the files of a data set are: in a zip or in a folder. Nothing is unpacked."""
+"""The files of a data set of the TU layout, in a zip or in a folder. Nothing is unpacked to disk."""
 
 import hashlib
 import io
@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
-from bellnet.data.tu.unpack import Bound, unpack
+from bellnet.data.tu.unzip import Bound, unpack
 from bellnet.errors import DataError
 
 T = TypeVar("T")
@@ -30,8 +30,8 @@ _DAMAGE = (
 )
 _END = struct.Struct("<10xH10x")
 _LONGEST_COMMENT = 2**16
-_COUNTED = 2**16 - 1  # so many members, or as many as the zip64 record says if there is one
-_END_64 = struct.Struct("<4s28xQ16x4s16x")  # the zip64 record and what tells where it is, before the end
+_COUNTED = 2**16 - 1  # this number of members, or that of the zip64 record if there is one
+_END_64 = struct.Struct("<4s28xQ16x4s16x")  # the zip64 record and its locator, before the end
 
 _ENDINGS = ("_A", "_graph_indicator", "_labels", "_attributes")
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf", "7z"), (b"Rar!", "RAR"))
@@ -58,14 +58,18 @@ class Files(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """A digest of everything in it."""
+        """A digest of all files."""
+
+    @abstractmethod
+    def as_zip(self) -> bytes:
+        """All files as the bytes of a zip, which depend on the files alone."""
 
     def where(self, ending: str) -> str:
         """How messages name a file."""
         return f"{self.place}: {self.name}_{ending}.txt"
 
     def read(self, ending: str, reader: Callable[[IO[bytes], str], T]) -> T:
-        """What a reader makes of a file."""
+        """What `reader` returns for a file."""
         if not self.has(ending):
             raise DataError(f"{self.where(ending)} is missing.\nA data set needs it; get the data set again.")
         with _damage_named(self.where(ending)), self._open(ending) as stream:
@@ -73,7 +77,7 @@ class Files(ABC):
 
 
 class Zipped(Files):
-    """A data set in a zip, of which each member may unpack to so much."""
+    """A data set in a zip. `bound` limits what a member may unpack to."""
 
     def __init__(self, place: Path, name: str | None, bound: Bound) -> None:
         self.place = place
@@ -106,6 +110,10 @@ class Zipped(Files):
         with self.place.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
+    def as_zip(self) -> bytes:
+        """The zip itself."""
+        return self.place.read_bytes()
+
 
 class Unpacked(Files):
     """A data set in a folder."""
@@ -136,12 +144,20 @@ class Unpacked(Files):
                 )
         return whole.hexdigest()
 
+    def as_zip(self) -> bytes:
+        """A zip of all files that begin with the name, without dates."""
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as zipped:
+            for path in sorted(self.place.glob(f"{self.name}_*.txt")):
+                zipped.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
+        return content.getvalue()
+
 
 def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
-    """The files in a zip, each with a good header.
+    """The files in a zip, each with a valid header.
 
-    A set need not have all files, so that one is not there must be more than damage: the header of every member has
-    its name once more, and the end of the zip says how many there are.
+    A data set may lack files, so a missing member must not be the result of damage: each member has its name in its
+    header as well, and the end of the zip states the number of members.
     """
     with _damage_named(str(place)), place.open("rb") as file, zipfile.ZipFile(file) as zipped:
         members, expected = zipped.infolist(), _count(file)
@@ -163,7 +179,7 @@ def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
 
 
 def _count(file: IO[bytes]) -> int:
-    """How many members there are by the records at the end of a zip, after which only a comment may come."""
+    """The number of members that the records at the end of a zip state; only a comment may follow them."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _END_64.size - _END.size - _LONGEST_COMMENT))
     end = file.read()
@@ -185,12 +201,12 @@ def _twice(place: Path, second: zipfile.ZipInfo, first: zipfile.ZipInfo) -> Data
 
 
 def find(name: str | None, data: Path, bound: Bound) -> Files | None:
-    """The files of a data set in a place: a zip, a folder of zips or of folders, or a folder of its own.
+    """The files of a data set in a zip, a folder of zips or of folders, or an unpacked folder; None if it has none.
 
     Args:
-        name: The name of the data set; None where there can be only one.
-        data: Where to look.
-        bound: The most that a member of a zip may unpack to.
+        name: The name of the data set; None for the only one.
+        data: The zip or folder.
+        bound: What a member of a zip may unpack to at most.
     """
     if data.is_file():
         _check_zip(data)
@@ -212,7 +228,7 @@ def names_in(data: Path) -> list[str]:
 
 
 def _check_zip(file: Path) -> None:
-    """Refuse a file that is something else than a zip, also than one that is cut off."""
+    """Raises a `DataError` if a file is no zip, not even a truncated one."""
     with file.open("rb") as stream:
         start = stream.read(2**12)
     if start.startswith(b"PK") or zipfile.is_zipfile(file):
@@ -227,7 +243,7 @@ def _check_zip(file: Path) -> None:
 
 
 def _kind(file: Path, start: bytes) -> str:
-    """What a file seems to be, by its name and its first bytes."""
+    """The kind of a file, guessed from its name and its first bytes."""
     ending = file.suffix.lower()
     kinds = (
         (not start, "an empty file"),

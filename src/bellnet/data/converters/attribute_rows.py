@@ -1,4 +1,4 @@
-"""Attributes row by row, a mapping for each node or edge, as features and labels."""
+"""Attributes in rows, a mapping for each node or edge, as features and labels of a graph."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,8 +8,18 @@ import torch
 from torch import Tensor
 
 from bellnet._utils.spelling import did_you_mean
-from bellnet.data.columns import text_label
+from bellnet.data.attributes import Columns, Names, text_label
+from bellnet.data.graph import Graph
 from bellnet.errors import DataError
+
+FEATURES, WEIGHT, LABEL = "features", "weight", "label"
+DEFAULTS = {
+    "node_attrs": (FEATURES,),
+    "edge_attrs": (FEATURES, WEIGHT),
+    "node_labels": (LABEL,),
+    "edge_labels": (LABEL,),
+}
+"""The default names of the attributes of each role."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +28,9 @@ class Rows:
 
     Args:
         values: For each a mapping from names to values.
-        wheres: How messages call each.
-        owner: What they are: "node" or "edge".
-        call: The call that reads them, as messages name it.
+        wheres: Each in messages.
+        owner: "node" or "edge".
+        call: The call in messages.
     """
 
     values: Sequence[Mapping[str, object]]
@@ -33,7 +43,7 @@ class Rows:
         return any(name in row for row in self.values)
 
     def features(self, names: tuple[str, ...]) -> tuple[Tensor | None, tuple[str, ...]]:
-        """Numbers in columns, and for every column the attribute that it is a part of; None without names or rows."""
+        """Numbers in columns, and for each column its attribute; None without names or rows."""
         if not names or not self.values:
             return None, ()
         columns: tuple[str, ...] = names
@@ -52,7 +62,7 @@ class Rows:
         return torch.tensor(rows, dtype=torch.float64), columns
 
     def labels(self, names: tuple[str, ...]) -> tuple[Tensor | None, dict[int, str]]:
-        """Labels, a column for each of several names, and the texts that some stand for; None without names or rows."""
+        """Labels, a column for each of several names, and the texts of text labels; None without names or rows."""
         if not names or not self.values:
             return None, {}
         texts: dict[int, str] = {}
@@ -86,7 +96,7 @@ class Rows:
             with suppress(TypeError, ValueError, RuntimeError):
                 return torch.as_tensor(value, dtype=torch.float64).flatten().tolist()
         except OverflowError as reason:
-            # The number is not shown: it may have more digits than Python writes.
+            # Without the number, which may have more digits than Python converts to text.
             raise DataError(
                 f"{self.call}: attribute {name!r} of {where} is beyond all numbers of 64 bits with floating point.\n"
                 "Scale the attribute, or leave it out."
@@ -121,5 +131,41 @@ class Rows:
         return f"{self.owner}_labels"
 
     def _with(self, argument: str, value: str = "...") -> str:
-        """The call with one argument more."""
+        """The call with another argument."""
         return f"{self.call[:-1]}, {argument}={value})"
+
+
+def graph_of_rows(edge_index: Tensor, nodes: Rows, edges: Rows, *, names: Names, directed: bool) -> Graph:
+    """The graph with these edges and attributes.
+
+    Args:
+        edge_index: The two ends of each edge.
+        nodes: The attributes of the nodes.
+        edges: The attributes of the edges; of undirected ones in both directions.
+        names: The attributes that are read.
+        directed: Whether edges have a direction.
+    """
+    defaults = {
+        role: next(((name,) for name in DEFAULTS[role] if rows.has(name)), ())
+        for role, rows in (("node_attrs", nodes), ("edge_attrs", edges), ("node_labels", nodes))
+    }
+    node_features, node = nodes.features(defaults["node_attrs"] if names.node_attrs is None else names.node_attrs)
+    edge_features, edge = edges.features(defaults["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
+    node_labels, texts = nodes.labels(defaults["node_labels"] if names.node_labels is None else names.node_labels)
+    edge_labels, edge_texts = edges.labels(names.edge_labels or ())
+    return Graph(
+        len(nodes.values),
+        edge_index.contiguous(),
+        edge_features=edge_features,
+        node_features=node_features,
+        node_labels=node_labels,
+        directed=directed,
+        edge_labels=edge_labels,
+        columns=Columns(
+            None if names.node_attrs is None or not nodes.values else node,
+            None if names.edge_attrs is None or not edges.values else edge,
+            names.node_labels if nodes.values else None,
+            names.edge_labels if edges.values else None,
+            tuple(sorted({**texts, **edge_texts}.items())),
+        ),
+    )

@@ -1,6 +1,6 @@
-"""Graphs, hypergraphs and tables from elsewhere as `Sparse`: graphs of any kind, torch, plain lists.
+"""`Sparse` tensors from edges, graphs, hyperedges, ratings and sparse tensors of torch.
 
-Many graphs at once, with chosen channels, are for `bellnet.data.to_sparse`.
+`bellnet.data.to_sparse` encodes many graphs at once, with chosen channels.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from bellnet._utils.optional import require
-from bellnet.data.convert import as_graph
-from bellnet.data.kinds import Given
+from bellnet.data.attributes import Given
+from bellnet.data.converters.conversion import as_graph
 from bellnet.errors import DataError
 from bellnet.tensors import Sparse
 from bellnet.tensors.codes import encode
@@ -39,12 +39,12 @@ def from_edge_index(
     """Edges as a (2, edges) tensor, the form of PyTorch Geometric.
 
     Args:
-        edge_index: The two nodes of every edge.
-        values: (edges, channels) or (edges,); ones if not given.
-        n_nodes: The number of nodes; without it, and without `batch`, the largest node that occurs is the last.
-        batch: (nodes,): the graph of every node, ascending, if nodes of several graphs are numbered through. It does
-            not tell of graphs without nodes at the end.
-        duplicates: What becomes of edges that are listed twice: "refuse" them, or "sum" their values.
+        edge_index: The two nodes of each edge.
+        values: (edges, channels) or (edges,); ones if None.
+        n_nodes: The number of nodes; without it, and without `batch`, the largest node of an edge is the last.
+        batch: (nodes,): the graph of each node, ascending, for a batch of graphs. Graphs without nodes at the end are
+            not part of it.
+        duplicates: "refuse" raises an error for edges that occur twice, "sum" adds their values.
 
     >>> from_edge_index(torch.tensor([[0, 1, 2], [1, 0, 2]]), n_nodes=4)
     Sparse("n n", 3 tuples, 1 channel, sizes=4)
@@ -58,27 +58,27 @@ def from_edge_index(
     values = _with_channels(call, values, edge_index)
     if batch is None:
         last = int(edge_index.max()) + 1 if edge_index.numel() else 0
-        return _gathered(edge_index, values, last if n_nodes is None else n_nodes, duplicates)
+        return _from_entries(edge_index, values, last if n_nodes is None else n_nodes, duplicates)
     _check_batch(call, batch, edge_index, n_nodes)
     sizes = torch.bincount(batch)
     graphs = batch[edge_index[0]]
     if not torch.equal(graphs, batch[edge_index[1]]):
         raise DataError(f"{call}: there is an edge between nodes of different graphs.")
     within = edge_index - (sizes.cumsum(0) - sizes)[graphs]
-    return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
+    return _from_entries(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
 def from_graph(graph: object, *, node_attrs: Given = None, edge_attrs: Given = None) -> Sparse:
     """One graph of any kind that `as_graph` takes: networkx, scipy, `Graph`, PyTorch Geometric `Data`, arrays.
 
-    The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, which
-    stand on the diagonal. A graph without node features gets no diagonal. An edge of an undirected graph is listed in
-    both directions. Labels have no place here: `bellnet.data.to_sparse` makes channels of them.
+    The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, on the
+    diagonal, which a graph without node features lacks. Edges of an undirected graph are stored in both directions.
+    Labels are ignored: `bellnet.data.to_sparse` makes channels of them.
 
     Args:
         graph: The graph.
-        node_attrs: The name or names of the node features, see `as_graph`.
-        edge_attrs: Likewise of the edge features.
+        node_attrs: The name or names of the attributes that are node features, see `as_graph`.
+        edge_attrs: The same for edge features.
 
     >>> from_graph(torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
     Sparse("n n", 3 tuples, 1 channel, sizes=3)
@@ -90,14 +90,14 @@ def from_graph(graph: object, *, node_attrs: Given = None, edge_attrs: Given = N
 
 
 def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
-    """A `Data` or `Batch` of PyTorch Geometric as it is, also the mini-batches of its loaders.
+    """A `Data` or `Batch` of PyTorch Geometric, also a mini-batch of its loaders.
 
     The channels are those of `edge_attr`, or else `edge_weight`, or one channel of ones for a graph without either;
-    then those of `x`, which stand on the diagonal. A graph without `x` gets no diagonal.
+    then those of `x`, on the diagonal, which a graph without `x` lacks.
 
     Args:
         data: The graph, or the batch of graphs.
-        duplicates: What becomes of edges that are listed twice: "refuse" them, or "sum" their values.
+        duplicates: "refuse" raises an error for edges that occur twice, "sum" adds their values.
     """
     require("torch_geometric", extra="pyg", call="from_pyg(data)")
     if getattr(data, "edge_index", None) is None:
@@ -110,7 +110,7 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
     if attributes is None:
         attributes = getattr(data, "edge_weight", None)
     edges = from_edge_index(data.edge_index, attributes, n_nodes=data.num_nodes, batch=batch, duplicates=duplicates)
-    if batch is not None:  # the last graphs of a batch may have no nodes, which the vector of graphs does not tell
+    if batch is not None:  # the last graphs of a batch may have no nodes
         sizes = torch.bincount(batch, minlength=int(getattr(data, "num_graphs", 0) or 0))
         edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
     if data.x is None:
@@ -125,9 +125,9 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
 
 
 def from_torch(tensor: Tensor) -> Sparse:
-    """A sparse tensor of torch, COO or CSR; dense axes behind the sparse ones are the channels.
+    """A sparse tensor of torch, COO or CSR; a dense axis after the sparse ones holds the channels.
 
-    Its axes must have one length; a table of two node sets is for `from_ratings`.
+    The sparse axes must be equally long; see `from_ratings` for two node sets.
     """
     call = "from_torch(tensor)"
     if not isinstance(tensor, Tensor):
@@ -148,13 +148,13 @@ def from_torch(tensor: Tensor) -> Sparse:
 def from_hyperedges(
     hyperedges: Iterable[Sequence[int]], values: Tensor | None = None, *, n_nodes: int, ordered: bool = False
 ) -> Sparse:
-    """Hyperedges of k nodes each as a tensor of order k; those of different sizes are for `from_incidence`.
+    """Hyperedges of k nodes each as a tensor of order k; see `from_incidence` for different sizes.
 
     Args:
-        hyperedges: The nodes of every hyperedge; all have as many.
-        values: (hyperedges, channels) or (hyperedges,); ones if not given.
+        hyperedges: The nodes of each hyperedge, equally many for all.
+        values: (hyperedges, channels) or (hyperedges,); ones if None.
         n_nodes: The number of nodes.
-        ordered: Whether the order of the nodes means something. If not, all k! orders are listed, with one value.
+        ordered: Whether the nodes of a hyperedge are ordered. If not, all k! orders are stored, with the same value.
 
     >>> from_hyperedges([(0, 1, 2), (1, 2, 3)], n_nodes=5)
     Sparse("n n n", 12 tuples, 1 channel, sizes=5)
@@ -170,7 +170,7 @@ def from_hyperedges(
             "For hyperedges of different sizes take from_incidence(hyperedges, n_nodes=...): a tensor of nodes by "
             "hyperedges."
         )
-    index = _whole_numbers(call, "hyperedges", edges).T.contiguous()
+    index = _integers(call, "hyperedges", edges).T.contiguous()
     values = _with_channels(call, values, index)
     if not ordered:
         _check_sets(call, index)
@@ -187,15 +187,13 @@ def from_incidence(
     n_nodes: int,
     names: tuple[str, str] = ("n", "e"),
 ) -> Sparse:
-    """Hyperedges of any sizes as a tensor of nodes by hyperedges: where a node is in a hyperedge there is its value.
-
-    Layers such as "n e -> n e" and "n e -> n" do not depend on how nodes and hyperedges are numbered.
+    """Hyperedges of any sizes as an incidence tensor of nodes by hyperedges, for layers such as "n e -> n e".
 
     Args:
-        hyperedges: The nodes of every hyperedge; one may have no nodes.
-        values: (hyperedges, channels) or (hyperedges,): what stands at all nodes of a hyperedge; ones if not given.
+        hyperedges: The nodes of each hyperedge; one may have no nodes.
+        values: (hyperedges, channels) or (hyperedges,): the values at all nodes of a hyperedge; ones if None.
         n_nodes: The number of nodes.
-        names: How specs name nodes and hyperedges.
+        names: The names of the two node sets in specs.
 
     >>> from_incidence([(0, 1, 2), (1, 3)], n_nodes=5)
     Sparse("n e", 5 tuples, 1 channel, sizes={'n': 5, 'e': 2})
@@ -205,7 +203,7 @@ def from_incidence(
     for place, edge in enumerate(edges):
         if len(set(edge)) < len(edge):
             raise DataError(f"{call}: hyperedges[{place}] has a node twice: {edge}.\nGive every node once.")
-    nodes = _whole_numbers(call, "hyperedges", [node for edge in edges for node in edge])
+    nodes = _integers(call, "hyperedges", [node for edge in edges for node in edge])
     owner = torch.repeat_interleave(torch.tensor([len(edge) for edge in edges], dtype=torch.int64))
     of_edges = _with_channels(call, values, torch.arange(len(edges)).unsqueeze(0))
     return Sparse(torch.stack([nodes, owner]), of_edges[owner], {names[0]: n_nodes, names[1]: len(edges)})
@@ -220,22 +218,22 @@ def from_ratings(
     names: tuple[str, str] = ("u", "i"),
     duplicates: str = "refuse",
 ) -> Sparse:
-    """A table of ratings: who rated what, and how.
+    """A table of ratings of items by users.
 
     Args:
-        users: The user of every rating, from 0 up.
-        items: The item of every rating, from 0 up.
-        ratings: The rating, or (ratings, channels).
-        sizes: The numbers of users and of items; without them the largest that occurs is the last.
-        names: How specs name the two node sets.
-        duplicates: What becomes of pairs that are listed twice: "refuse" them, or "sum" their values.
+        users: The user of each rating, from 0 up.
+        items: The item of each rating, from 0 up.
+        ratings: (ratings,) or (ratings, channels).
+        sizes: The numbers of users and of items; without them the largest user and item are the last.
+        names: The names of the two node sets in specs.
+        duplicates: "refuse" raises an error for pairs that occur twice, "sum" adds their values.
 
     >>> from_ratings([0, 0, 2], [1, 3, 0], [5.0, 3.0, 1.0])
     Sparse("u i", 3 tuples, 1 channel, sizes={'u': 3, 'i': 4})
     """
     call = "from_ratings(users, items, ratings)"
     _check_choice(call, duplicates)
-    both = _whole_numbers(call, "users", users), _whole_numbers(call, "items", items)
+    both = _integers(call, "users", users), _integers(call, "items", items)
     values = torch.as_tensor(ratings)
     if len({len(one) for one in (*both, values)}) > 1:
         raise DataError(f"{call}: there are {len(both[0])} users, {len(both[1])} items and {len(values)} ratings.")
@@ -243,11 +241,11 @@ def from_ratings(
     values = _with_channels(call, values, index)
     found = [int(one.max()) + 1 if len(one) else 0 for one in index]
     n_users, n_items = found if sizes is None else sizes
-    return _gathered(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
+    return _from_entries(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
 
 
 def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
-    """Further channels on the diagonal: (nodes, channels), the nodes of all graphs one after the other."""
+    """With further channels on the diagonal: (nodes, channels), graph by graph."""
     placed = edges.with_diagonal()
     nodes = placed.support.nodes
     on_diagonal = (nodes[0] == nodes[1]).nonzero().flatten()  # ascending, as the nodes are
@@ -258,9 +256,11 @@ def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
     return placed.with_values(values)
 
 
-def _gathered(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
-    """A Sparse; values of equal tuples are added up first if that is asked for."""
-    can_be_nodes = index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0  # others Sparse refuses
+def _from_entries(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
+    """A `Sparse`; with duplicates="sum" the values of equal index tuples are added."""
+    can_be_nodes = (
+        index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0
+    )  # the constructor raises for others
     if duplicates == "sum" and can_be_nodes:
         codes, places = torch.unique(encode([index], [int(row.max()) + 1 for row in index])[0], return_inverse=True)
         tuples = index.new_empty(len(index), len(codes))
@@ -269,7 +269,7 @@ def _gathered(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Spa
     return Sparse(index, values, sizes)
 
 
-def _whole_numbers(call: str, argument: str, given: Any) -> Tensor:
+def _integers(call: str, argument: str, given: Any) -> Tensor:
     """Nodes as an int64 tensor."""
     try:
         found = torch.as_tensor(given)
@@ -282,7 +282,7 @@ def _whole_numbers(call: str, argument: str, given: Any) -> Tensor:
 
 
 def _check_sets(call: str, index: Tensor) -> None:
-    """Refuse hyperedges that are no sets of nodes, or the same set twice."""
+    """Raises a `DataError` if a hyperedge has a node twice, or two have the same nodes."""
     nodes = index.sort(0)[0]
     if bool((twice := (nodes[1:] == nodes[:-1]).any(0)).any()):
         place = int(twice.nonzero()[0])
@@ -300,7 +300,7 @@ def _check_sets(call: str, index: Tensor) -> None:
 
 
 def _check_batch(call: str, batch: object, edge_index: Tensor, n_nodes: int | None) -> None:
-    """Refuse graphs of nodes that do not ascend from 0, or are of other nodes than the edges."""
+    """Raises a `DataError` if `batch` does not ascend from 0 or does not match nodes and edges."""
     if not isinstance(batch, Tensor) or batch.dtype != torch.int64 or batch.ndim != 1:
         what = f"{batch.dtype} of shape {tuple(batch.shape)}" if isinstance(batch, Tensor) else type(batch).__qualname__
         raise DataError(f"{call}: batch must be an int64 tensor with one graph for each node, not {what}.")

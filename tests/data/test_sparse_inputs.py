@@ -6,14 +6,14 @@ import scipy.sparse
 import torch
 
 import bellnet as bn
-from bellnet.data import as_graph, sparse, to_networkx
+from bellnet.data import as_graph, sparse_inputs, to_networkx
 from bellnet.errors import DataError, SupportError
 
 
 def test_edges_become_a_matrix_with_their_values():
     edges = torch.tensor([[2, 0, 1], [0, 1, 1]])
     values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    x = sparse.from_edge_index(edges, values, n_nodes=4)
+    x = sparse_inputs.from_edge_index(edges, values, n_nodes=4)
     wanted = torch.zeros(4, 4, 2)
     wanted[tuple(edges)] = values
     assert torch.equal(x.to_dense(), wanted)
@@ -23,8 +23,8 @@ def test_edges_become_a_matrix_with_their_values():
 def test_edges_listed_twice_are_refused_or_added_up():
     edges = torch.tensor([[0, 1, 0], [1, 0, 1]])
     with pytest.raises(SupportError, match=r"the tuple \(0, 1\) is listed twice, at places 0 and 2"):
-        sparse.from_edge_index(edges)
-    x = sparse.from_edge_index(edges, torch.tensor([1.0, 2.0, 4.0]), duplicates="sum")
+        sparse_inputs.from_edge_index(edges)
+    x = sparse_inputs.from_edge_index(edges, torch.tensor([1.0, 2.0, 4.0]), duplicates="sum")
     assert x.to_dense().squeeze(-1).tolist() == [[0, 5], [2, 0]]
 
 
@@ -32,11 +32,11 @@ def test_adding_up_many_equal_edges_is_adding_them_up_one_by_one():
     edges = torch.randint(0, 9, (2, 500), generator=torch.Generator().manual_seed(0))
     values = torch.arange(500.0).unsqueeze(-1)
     wanted = torch.zeros(9, 9, 1).index_put(tuple(edges), values, accumulate=True)
-    assert torch.equal(sparse.from_edge_index(edges, values, n_nodes=9, duplicates="sum").to_dense(), wanted)
+    assert torch.equal(sparse_inputs.from_edge_index(edges, values, n_nodes=9, duplicates="sum").to_dense(), wanted)
     with pytest.raises(DataError, match="one row of channels for each of the 500 tuples"):
-        sparse.from_edge_index(edges, values[1:], n_nodes=9, duplicates="sum")
+        sparse_inputs.from_edge_index(edges, values[1:], n_nodes=9, duplicates="sum")
     with pytest.raises(SupportError, match="is node -1"):
-        sparse.from_edge_index(edges - 1, values, n_nodes=9, duplicates="sum")
+        sparse_inputs.from_edge_index(edges - 1, values, n_nodes=9, duplicates="sum")
 
 
 def _data(n, edges, generator):
@@ -61,7 +61,7 @@ def _dense(data):
 
 def test_a_graph_of_pytorch_geometric_has_edge_features_and_node_features_on_the_diagonal():
     data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
-    x = sparse.from_pyg(data)
+    x = sparse_inputs.from_pyg(data)
     assert torch.equal(x.to_dense(), _dense(data))
     assert x.n_tuples == 6  # the loop is there already
 
@@ -71,7 +71,7 @@ def test_a_batch_of_pytorch_geometric_is_its_graphs_one_by_one():
 
     generator = torch.Generator().manual_seed(0)
     graphs = [_data(3, [(0, 1), (2, 0)], generator), _data(1, [], generator), _data(4, [(3, 1)], generator)]
-    x = sparse.from_pyg(Batch.from_data_list(graphs))
+    x = sparse_inputs.from_pyg(Batch.from_data_list(graphs))
     assert x.sizes.tolist() == [3, 1, 4]
     for one, graph in zip(x.unpack(), graphs, strict=True):
         assert torch.equal(one.to_dense(), _dense(graph))
@@ -82,7 +82,7 @@ def test_a_batch_that_ends_in_graphs_without_nodes_keeps_them():
 
     nothing = Data(edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=0)
     pair = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
-    assert sparse.from_pyg(Batch.from_data_list([pair, nothing, nothing])).sizes.tolist() == [2, 0, 0]
+    assert sparse_inputs.from_pyg(Batch.from_data_list([pair, nothing, nothing])).sizes.tolist() == [2, 0, 0]
 
 
 def test_weights_of_edges_count_where_they_have_no_attributes():
@@ -90,16 +90,16 @@ def test_weights_of_edges_count_where_they_have_no_attributes():
 
     edges, weights = torch.tensor([[0, 1], [1, 0]]), torch.tensor([0.5, 0.25])
     data = Data(edge_index=edges, edge_weight=weights, num_nodes=2)
-    assert sparse.from_pyg(data).values.flatten().tolist() == [0.5, 0.25]
+    assert sparse_inputs.from_pyg(data).values.flatten().tolist() == [0.5, 0.25]
     data.edge_attr = torch.tensor([3.0, 4.0])
-    assert sparse.from_pyg(data).values.flatten().tolist() == [3.0, 4.0]
+    assert sparse_inputs.from_pyg(data).values.flatten().tolist() == [3.0, 4.0]
 
 
 def test_a_graph_that_knows_the_graph_of_every_node_is_a_batch():
     from torch_geometric.data import Data
 
     data = Data(edge_index=torch.tensor([[0, 1, 3], [1, 0, 2]]), num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))
-    x = sparse.from_pyg(data)
+    x = sparse_inputs.from_pyg(data)
     assert x.sizes.tolist() == [2, 2]
     assert x.index.tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 0]]
 
@@ -109,7 +109,7 @@ def test_a_layer_on_a_batch_of_pytorch_geometric_gives_one_row_for_each_of_its_n
 
     generator = torch.Generator().manual_seed(0)
     batch = Batch.from_data_list([_data(3, [(0, 1)], generator), _data(2, [(1, 0)], generator)])
-    y = bn.EquivariantLinear("n n -> n", 5, 4)(sparse.from_pyg(batch))
+    y = bn.EquivariantLinear("n n -> n", 5, 4)(sparse_inputs.from_pyg(batch))
     assert y.values.shape == (batch.num_nodes, 4)
     assert torch.equal(y.support.graphs, batch.batch)
 
@@ -120,7 +120,7 @@ def test_the_mini_batches_of_a_random_node_loader_convert_directly():
     data = _data(12, [(i, (i * 5 + 1) % 12) for i in range(12)], torch.Generator().manual_seed(0))
     seen = 0
     for part in RandomNodeLoader(data, num_parts=3):
-        assert torch.equal(sparse.from_pyg(part).to_dense(), _dense(part))
+        assert torch.equal(sparse_inputs.from_pyg(part).to_dense(), _dense(part))
         seen += part.num_nodes
     assert seen == 12
 
@@ -134,7 +134,7 @@ def test_the_mini_batches_of_a_neighbor_loader_convert_directly():
 
     data = _data(12, [(i, (i * 5 + 1) % 12) for i in range(12)], torch.Generator().manual_seed(0))
     for part in NeighborLoader(data, num_neighbors=[2, 2], batch_size=4):
-        assert torch.equal(sparse.from_pyg(part).to_dense(), _dense(part))
+        assert torch.equal(sparse_inputs.from_pyg(part).to_dense(), _dense(part))
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
@@ -146,54 +146,54 @@ def test_sparse_tensors_of_torch_keep_their_values(layout):
     if layout == "csr":
         rows = torch.tensor([0, 1, 1, 3])
         given = torch.sparse_csr_tensor(rows, coo.indices()[1], coo.values(), (3, 3), check_invariants=False)
-    assert torch.equal(sparse.from_torch(given).to_dense().squeeze(-1), dense)
+    assert torch.equal(sparse_inputs.from_torch(given).to_dense().squeeze(-1), dense)
 
 
 def test_dense_axes_of_a_sparse_tensor_are_channels_and_equal_indices_add_up():
     index = torch.tensor([[0, 0, 2], [1, 1, 0], [2, 2, 1]])
     values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     given = torch.sparse_coo_tensor(index, values, (3, 3, 3, 2), check_invariants=False)
-    assert torch.equal(sparse.from_torch(given).to_dense(), given.to_dense())
+    assert torch.equal(sparse_inputs.from_torch(given).to_dense(), given.to_dense())
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
 def test_sparse_matrices_of_scipy_keep_their_values(form):
     dense = [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]
     matrix = scipy.sparse.csr_array(dense).asformat(form)
-    assert sparse.from_graph(matrix).to_dense().squeeze(-1).tolist() == dense
+    assert sparse_inputs.from_graph(matrix).to_dense().squeeze(-1).tolist() == dense
 
 
 def test_graphs_of_networkx_are_their_adjacency_matrices():
     for graph in (nx.path_graph(4), nx.gn_graph(6, seed=0), nx.empty_graph(3), nx.Graph([(0, 0), (0, 1)])):
-        x = sparse.from_graph(graph)
+        x = sparse_inputs.from_graph(graph)
         assert x.to_dense().squeeze(-1).tolist() == nx.to_numpy_array(graph).tolist()
 
 
 def test_node_features_of_any_graph_stand_on_the_diagonal():
     data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
     for graph in (data, as_graph(data), to_networkx(as_graph(data))):
-        assert torch.equal(sparse.from_graph(graph).to_dense(), _dense(data))
+        assert torch.equal(sparse_inputs.from_graph(graph).to_dense(), _dense(data))
 
 
 def test_edge_attributes_of_networkx_are_channels():
     graph = nx.Graph()
     graph.add_edge("b", "a", weight=2, length=0.5)
-    x = sparse.from_graph(graph, edge_attrs=["weight", "length"])
+    x = sparse_inputs.from_graph(graph, edge_attrs=["weight", "length"])
     assert x.to_dense().tolist() == [[[0, 0], [2, 0.5]], [[2, 0.5], [0, 0]]]
 
 
 def test_hyperedges_are_listed_in_all_orders_unless_they_are_ordered():
     hyperedges, values = [(0, 1, 2), (1, 3, 2)], torch.tensor([2.0, 3.0])
-    dense = sparse.from_hyperedges(hyperedges, values, n_nodes=4).to_dense().squeeze(-1)
+    dense = sparse_inputs.from_hyperedges(hyperedges, values, n_nodes=4).to_dense().squeeze(-1)
     assert dense.count_nonzero() == 12
     assert torch.equal(dense, dense.permute(2, 0, 1))
     assert dense[2, 3, 1] == 3
-    ordered = sparse.from_hyperedges(hyperedges, values, n_nodes=4, ordered=True).to_dense().squeeze(-1)
+    ordered = sparse_inputs.from_hyperedges(hyperedges, values, n_nodes=4, ordered=True).to_dense().squeeze(-1)
     assert ordered.nonzero().tolist() == [[0, 1, 2], [1, 3, 2]]
 
 
 def test_a_table_of_ratings_has_two_node_sets():
-    x = sparse.from_ratings([1, 0], [2, 0], [4.0, 5.0], sizes=(3, 4))
+    x = sparse_inputs.from_ratings([1, 0], [2, 0], [4.0, 5.0], sizes=(3, 4))
     assert x.support.shape == "u i"
     assert x.to_dense().shape == (3, 4, 1)
     assert x.to_dense()[1, 2] == 4
@@ -202,26 +202,26 @@ def test_a_table_of_ratings_has_two_node_sets():
 
 def test_hyperedges_of_any_sizes_are_a_tensor_of_nodes_by_hyperedges():
     hyperedges, values = [(0, 1, 2), (), (3, 1)], torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    x = sparse.from_incidence(hyperedges, values, n_nodes=5)
+    x = sparse_inputs.from_incidence(hyperedges, values, n_nodes=5)
     expected = torch.zeros(5, 3, 2)
     for place, edge in enumerate(hyperedges):
         for node in edge:
             expected[node, place] = values[place]
     assert torch.equal(x.to_dense(), expected)
     assert x.sizes == {"n": 5, "e": 3}
-    assert sparse.from_incidence([], n_nodes=2).n_tuples == 0
+    assert sparse_inputs.from_incidence([], n_nodes=2).n_tuples == 0
 
 
 def test_a_layer_on_hyperedges_does_not_depend_on_how_they_are_numbered():
     hyperedges, order = [(0, 1, 2), (3, 1), (2, 3)], [2, 0, 1]
     layer = bn.EquivariantLinear("n e -> n", 1, 2)
-    once = layer(sparse.from_incidence(hyperedges, n_nodes=5))
-    again = layer(sparse.from_incidence([hyperedges[place] for place in order], n_nodes=5))
+    once = layer(sparse_inputs.from_incidence(hyperedges, n_nodes=5))
+    again = layer(sparse_inputs.from_incidence([hyperedges[place] for place in order], n_nodes=5))
     torch.testing.assert_close(once.values, again.values)
 
 
 def test_the_way_out_of_different_sizes_is_one_that_works():
     hyperedges = [(0, 1), (0, 1, 2)]
     with pytest.raises(DataError, match=r"take from_incidence\(hyperedges, n_nodes=...\)"):
-        sparse.from_hyperedges(hyperedges, n_nodes=3)
-    assert sparse.from_incidence(hyperedges, n_nodes=3).n_tuples == 5
+        sparse_inputs.from_hyperedges(hyperedges, n_nodes=3)
+    assert sparse_inputs.from_incidence(hyperedges, n_nodes=3).n_tuples == 5

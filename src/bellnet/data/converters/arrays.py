@@ -1,4 +1,4 @@
-"""Matrices: dense arrays of numpy and torch, and sparse ones of scipy."""
+"""Dense arrays of numpy and torch, and sparse matrices of scipy."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from torch import Tensor
 
 from bellnet._utils.optional import require
 from bellnet.data.graph import Graph, is_symmetric
-from bellnet.data.kinds.numbers import as_features
 from bellnet.errors import DataError
 from bellnet.tensors.room import check_room_for
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def from_dense(array: object) -> Graph:
-    """The graph whose edges are the entries of an array (n, n) or (n, n, channels) that are not zero."""
+    """The graph whose edges are the nonzero entries of an array (n, n) or (n, n, channels)."""
     values = _as_tensor(array)
     if values.ndim not in (2, 3) or values.shape[0] != values.shape[1]:
         raise DataError(
@@ -46,11 +45,11 @@ def from_scipy(matrix: object) -> Graph:
 def to_dense(graph: Graph, *, max_gigabytes: float | None = None) -> Tensor:
     """The array (n, n), or (n, n, features) if edges have several features.
 
-    Node features and labels have no place in it, and an edge whose features are all zero looks like no edge.
+    Node features and labels are dropped, and an edge whose features are all zero is not distinguished from no edge.
 
     Args:
         graph: The graph.
-        max_gigabytes: What would take more is refused; the memory of the machine if None.
+        max_gigabytes: Maximum memory of the array; the memory of the machine if None.
     """
     features = torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
     shape = (graph.n, graph.n, features.shape[1])
@@ -61,7 +60,7 @@ def to_dense(graph: Graph, *, max_gigabytes: float | None = None) -> Tensor:
 
 
 def to_scipy(graph: Graph) -> "csr_array":
-    """The sparse matrix (n, n) of the only feature of the edges, or of ones. Needs the extra `graphs`."""
+    """The sparse matrix (n, n) of the single feature of the edges, or of ones. Needs the extra `graphs`."""
     require("scipy", extra="graphs", call="to_scipy")
     from scipy.sparse import coo_array
 
@@ -101,3 +100,11 @@ def _from_entries(n: int, index: Tensor, features: Tensor, *, weights: bool) -> 
     is_one = weights and bool((features == 1).all())
     graph = Graph(n, index, None if is_one else features, directed=True)
     return Graph(n, graph.edge_index, graph.edge_features, directed=not is_symmetric(graph))
+
+
+def as_features(values: Tensor) -> Tensor:
+    """Values as floating point: unchanged if they are, integers in the default dtype, or in double if that rounds."""
+    if values.is_floating_point():
+        return values
+    default = values.to(torch.get_default_dtype())
+    return default if values.dtype == torch.bool or torch.equal(default.to(values.dtype), values) else values.double()

@@ -1,4 +1,4 @@
-"""PyTorch Geometric graphs."""
+"""PyTorch Geometric graphs as `Graph`, and back."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -7,32 +7,31 @@ import torch
 from torch import Tensor
 
 from bellnet._utils.optional import require
-from bellnet.data.columns import Columns, text_label
+from bellnet.data.attributes import Columns, Names, text_label
+from bellnet.data.converters.arrays import as_features
+from bellnet.data.converters.survey import Survey
 from bellnet.data.graph import Graph, is_symmetric
-from bellnet.data.kinds.names import Names
-from bellnet.data.kinds.numbers import as_features
-from bellnet.data.kinds.survey import Survey
 from bellnet.errors import DataError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 X, LABELS, TYPE = "x", "node_labels", "edge_type"
-USUAL = {
+DEFAULTS = {
     "node_attrs": (X,),
     "edge_attrs": ("edge_attr", "edge_weight"),
     "node_labels": (LABELS,),
     "edge_labels": (TYPE,),
 }
 NO_INPUT = ("y", "edge_label", "num_nodes", "batch", "ptr", "face", "adj_t")
-"""What stands in a `Data` for other purposes: to be predicted, or to say where things are."""
+"""Attributes of a `Data` that are targets or describe its structure."""
 
 
 def survey_pyg(graph: Any, survey: Survey) -> list[tuple[str, Any]]:
-    """Take note of all attributes of nodes and edges of a graph, and return those that could be of both.
+    """Adds the attributes of nodes and edges of a graph to a survey, and returns those that could belong to either.
 
-    A `Data` does not say what an attribute belongs to; its length does. Where a graph has as many edges as nodes,
-    "edge" in its name does, and else `settle` when all graphs are known.
+    The length of an attribute decides whether it belongs to nodes or edges; in a graph with as many edges as nodes
+    "edge" in its name does, and otherwise `settle`, after all graphs.
     """
     graph = _homogeneous(graph)
     n, n_edges = int(graph.num_nodes or 0), graph.edge_index.shape[-1]
@@ -48,24 +47,21 @@ def survey_pyg(graph: Any, survey: Survey) -> list[tuple[str, Any]]:
         if rows == n == n_edges and "edge" not in name:
             unclear.append((name, values))
         elif rows == n_edges and (rows != n or "edge" in name):
-            survey.see_column("edge", name, values)
+            survey.add_column("edge", name, values)
         elif rows == n and "edge" not in name:
-            survey.see_column("node", name, values)
+            survey.add_column("node", name, values)
     return unclear
 
 
 def settle(unclear: Iterable[tuple[str, Any]], survey: Survey) -> None:
-    """Take note of attributes that could be of nodes or edges: of edges if other graphs say so."""
+    """Adds attributes that could belong to nodes or edges: to edges if they do in other graphs."""
     for name, values in unclear:
         of_edges = name in survey.found["edge"] and name not in survey.found["node"]
-        survey.see_column("edge" if of_edges else "node", name, values)
+        survey.add_column("edge" if of_edges else "node", name, values)
 
 
 def from_pyg(data: Any, names: Names) -> Graph:
-    """The graph of a `Data`; directed if its edges are not symmetric.
-
-    Kinds of nodes and of edges of a `HeteroData` are labels.
-    """
+    """The graph of a `Data`, directed if its edges are not symmetric; types of a `HeteroData` become labels."""
     from torch_geometric.data import Batch, Data
 
     data = _homogeneous(data)
@@ -80,13 +76,13 @@ def from_pyg(data: Any, names: Names) -> Graph:
         raise DataError(
             "as_graph(data): this Data has no edge_index.\nFor no edges set torch.zeros(2, 0, dtype=torch.long)."
         )
-    usual = {
-        role: next(((name,) for name in USUAL[role] if name in data), ())
+    defaults = {
+        role: next(((name,) for name in DEFAULTS[role] if name in data), ())
         for role in ("node_attrs", "edge_attrs", "node_labels")
     }
-    edge_features, edge = _columns(data, usual["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
-    node_features, node = _columns(data, usual["node_attrs"] if names.node_attrs is None else names.node_attrs)
-    node_labels, texts = _labels(data, usual["node_labels"] if names.node_labels is None else names.node_labels)
+    edge_features, edge = _columns(data, defaults["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
+    node_features, node = _columns(data, defaults["node_attrs"] if names.node_attrs is None else names.node_attrs)
+    node_labels, texts = _labels(data, defaults["node_labels"] if names.node_labels is None else names.node_labels)
     edge_labels, edge_texts = _labels(data, names.edge_labels or ())
     n, has_edges = int(data.num_nodes or 0), index.shape[-1] > 0
     columns = Columns(
@@ -120,7 +116,8 @@ def pyg_members(graphs: Any) -> Iterable[object] | None:
 def to_pyg(graph: Graph) -> "Data":
     """A PyTorch Geometric `Data` with `edge_index`, `x`, `edge_attr`, `node_labels` and `edge_type`.
 
-    There, a graph is directed if its edges are not symmetric; nothing else says so. Needs the extra `pyg`.
+    Whether the graph is directed is not stored: a `Data` is directed if its edges are not symmetric. Needs the extra
+    `pyg`.
     """
     require("torch_geometric", extra="pyg", call="to_pyg")
     from torch_geometric.data import Data
@@ -139,9 +136,9 @@ def to_pyg(graph: Graph) -> "Data":
 
 
 def _homogeneous(data: Any) -> Any:
-    """A `HeteroData` as a `Data`: kinds of nodes one after the other, their names as labels; all else as it is.
+    """A `HeteroData` as a `Data`, its node types concatenated and their names as labels; others unchanged.
 
-    An attribute that some kinds only have becomes a list with gaps.
+    An attribute that only some types have becomes a list with None.
     """
     from torch_geometric.data import Batch, Data, HeteroData
 
@@ -166,7 +163,7 @@ def _homogeneous(data: Any) -> Any:
 
 
 def _joined(parts: list[Any], rows: list[int]) -> Tensor | list[object] | None:
-    """An attribute of several kinds; None if it is not one of single nodes or edges."""
+    """An attribute of several types; None if it does not belong to single nodes or edges."""
     for part, count in zip(parts, rows, strict=True):
         if part is not None and not (isinstance(part, Tensor | list) and len(part) == count):
             return None
@@ -180,7 +177,7 @@ def _joined(parts: list[Any], rows: list[int]) -> Tensor | list[object] | None:
 
 
 def _columns(data: Any, names: tuple[str, ...]) -> tuple[Tensor | None, tuple[str, ...]]:
-    """Numbers in columns, and for every column the attribute that it is a part of."""
+    """Numbers in columns, and for each column its attribute."""
     columns: list[Tensor] = []
     for name in names:
         if name not in data:
@@ -197,7 +194,7 @@ def _columns(data: Any, names: tuple[str, ...]) -> tuple[Tensor | None, tuple[st
 
 
 def _labels(data: Any, names: tuple[str, ...]) -> tuple[Tensor | None, dict[int, str]]:
-    """Labels, in a column for each of several names, and the texts that some stand for."""
+    """Labels, a column for each of several names, and the texts of text labels."""
     texts: dict[int, str] = {}
     columns = []
     for name in names:

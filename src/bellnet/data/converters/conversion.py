@@ -1,4 +1,7 @@
-"""Graphs of many kinds in, `Graph` out."""
+"""`as_graph` and `as_graphs`: graphs of all kinds as `Graph`.
+
+The attributes that are read are chosen for all graphs of a list alike; a warning names those that are not.
+"""
 
 import sys
 import warnings
@@ -7,22 +10,14 @@ from contextlib import suppress
 
 from torch import Tensor
 
+from bellnet.data.attributes import Given, Names
+from bellnet.data.converters.arrays import from_dense, from_scipy
+from bellnet.data.converters.attribute_rows import DEFAULTS as NETWORKX_DEFAULTS
+from bellnet.data.converters.networkx_graphs import from_networkx, survey_networkx
+from bellnet.data.converters.pyg import DEFAULTS as PYG_DEFAULTS
+from bellnet.data.converters.pyg import from_pyg, pyg_members, settle, survey_pyg
+from bellnet.data.converters.survey import Survey
 from bellnet.data.graph import Graph
-from bellnet.data.kinds import (
-    Given,
-    Names,
-    from_dense,
-    from_networkx,
-    from_pyg,
-    from_scipy,
-    pyg_members,
-    settle,
-    survey_networkx,
-    survey_pyg,
-)
-from bellnet.data.kinds.networkx_graphs import USUAL as USUAL_IN_NETWORKX
-from bellnet.data.kinds.pyg import USUAL as USUAL_IN_PYG
-from bellnet.data.kinds.survey import Survey
 from bellnet.errors import DataError
 
 EXPECTED = (
@@ -30,8 +25,11 @@ EXPECTED = (
     "or a dense numpy or torch array of shape (n, n) or (n, n, channels)"
 )
 
+UNNAMED = {"scipy": "a scipy sparse matrix", "numpy": "an array", "torch": "an array"}
+"""Libraries whose graphs have no named attributes."""
+
 DAMAGE = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What other libraries say of graphs that contradict themselves."""
+"""What other libraries raise for inconsistent graphs."""
 
 
 def as_graph(
@@ -44,23 +42,21 @@ def as_graph(
 ) -> Graph:
     """A graph of any kind as a `Graph`.
 
-    In arrays and sparse matrices everything that is not zero (in sparse matrices: everything stored) is an edge, and
-    its value is its feature, unless all values are 1. Nodes of networkx graphs are numbered in the order of
-    `graph.nodes`.
+    The edges of an array are its nonzero entries, those of a sparse matrix its stored entries; their values are edge
+    features, unless all are 1. Nodes of networkx graphs are numbered in the order of `graph.nodes`.
 
-    Of networkx graphs and of `Data`, attributes that are not named are used where their meaning is plain: under the
-    usual name, or else all that every node, or every edge, has, numbers as features and texts as labels, in the order
-    of their names. What is left out is said in a warning. What a `Data` has to predict (`y`, masks) is not used.
+    By default the attribute with the default name is read, or, if there is none, all attributes that every node (or
+    edge) has, numbers as features and texts as labels, in alphabetical order. A warning names the attributes that are
+    not used. Targets of a `Data` (`y`, masks) are never used.
 
     Args:
         graph: A `Graph`, PyTorch Geometric `Data` or `HeteroData`, networkx graph, scipy sparse matrix, or dense array.
-        node_attrs: The name or names of the node features, of networkx graphs (node attributes; usually "features") and
-            of `Data` (its attributes; usually "x"). An empty list for none.
-        edge_attrs: Likewise of edge features: usually "features" or else "weight", and "edge_attr" or else
-            "edge_weight".
-        node_labels: Likewise of the node labels: usually "label", and "node_labels". Labels may be text, which becomes
-            an integer that depends on nothing but the text. Several names give several columns of labels.
-        edge_labels: Likewise of the edge labels: usually "label", and "edge_type".
+        node_attrs: The name or names of the attributes that are node features, an empty list for none. The default name
+            is "features" in networkx graphs, "x" in `Data`.
+        edge_attrs: The same for edge features; by default "features" or "weight", and "edge_attr" or "edge_weight".
+        node_labels: The same for node labels; by default "label", and "node_labels". A text label becomes an integer
+            that depends on the text alone. Several names give several columns of labels.
+        edge_labels: The same for edge labels; by default "label", and "edge_type".
 
     >>> as_graph(torch.tensor([[0, 1], [1, 0]]))
     Graph(n=2, edges=2)
@@ -68,7 +64,7 @@ def as_graph(
     names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     by_kind, left = _choose([graph], names)
     found = convert(graph, by_kind.get(_library(graph), names), strict=True)
-    tell("as_graph(graph)", left)
+    warn_unused("as_graph(graph)", left)
     return found
 
 
@@ -81,9 +77,9 @@ def as_graphs(
     edge_labels: Given = None,
     call: str = "as_graphs(graphs)",
 ) -> list[Graph]:
-    """Many graphs, of any kind and mixed, as a list of `Graph`.
+    """Many graphs, of any kinds, as a list of `Graph`.
 
-    Which attributes are used is decided for all graphs of the list alike.
+    All graphs of the list are read by the same attributes.
 
     Args:
         graphs: A list of graphs, a PyTorch Geometric dataset or `Batch`, or an array (graphs, n, n) or
@@ -92,7 +88,7 @@ def as_graphs(
         edge_attrs: See `as_graph`.
         node_labels: See `as_graph`.
         edge_labels: See `as_graph`.
-        call: How the warning of what is left out names the call.
+        call: The call in the warning about attributes that are not used.
     """
     return read(
         call,
@@ -102,13 +98,13 @@ def as_graphs(
 
 
 def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str] | None = None) -> list[Graph]:
-    """Graphs with what their attributes plainly mean; what is left out of all of them is told in one warning.
+    """Graphs with their attributes by name or by default, and one warning about attributes that are not used.
 
     Args:
-        call: How the warning names the call.
+        call: The call in the warning.
         graphs: As in `as_graphs`.
-        names: What the caller has named.
-        wheres: How messages call each graph.
+        names: The names given by the caller.
+        wheres: Each graph in messages.
     """
     known = list(members(graphs))
     by_kind, left = _choose(known, names)
@@ -116,18 +112,18 @@ def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str
     for number, graph in enumerate(known):
         where = wheres[number] if wheres else f"graphs[{number}]"
         found.append(_convert_at(where, graph, by_kind.get(_library(graph), names), strict=True))
-    tell(call, left)
+    warn_unused(call, left)
     return found
 
 
 def read_by(graphs: Iterable[object], names: Names) -> list[Graph]:
-    """Graphs with the attributes of these names, the usual ones where there are none, and nothing else."""
+    """Graphs with the attributes of these names, or of the default names, and no others."""
     known = enumerate(members(graphs))
     return [_convert_at(f"graphs[{number}]", graph, names, strict=False) for number, graph in known]
 
 
 def _convert_at(where: str, graph: object, names: Names, *, strict: bool) -> Graph:
-    """One graph of many, whose place is said if it cannot be read."""
+    """One graph of many, whose position is in the error if it cannot be read."""
     try:
         return convert(graph, names, strict=strict)
     except DataError as reason:
@@ -135,7 +131,7 @@ def _convert_at(where: str, graph: object, names: Names, *, strict: bool) -> Gra
 
 
 def _choose(graphs: list[object], names: Names) -> tuple[dict[str, Names], list[str]]:
-    """For each library the names to read by, and a sentence for every attribute that is left out."""
+    """For each library the names to read, and a sentence for each attribute that is not used."""
     kinds: dict[str, list[object]] = {"networkx": [], "torch_geometric": []}
     for graph in graphs:
         if (kind := _library(graph)) in kinds:
@@ -143,13 +139,13 @@ def _choose(graphs: list[object], names: Names) -> tuple[dict[str, Names], list[
     chosen: dict[str, Names] = {}
     left: list[str] = []
     if kinds["networkx"]:
-        survey = Survey(USUAL_IN_NETWORKX, apart=True)
+        survey = Survey(NETWORKX_DEFAULTS, separate=True)
         for graph in kinds["networkx"]:
-            with suppress(*DAMAGE):  # it is refused when it is converted, with its place
+            with suppress(*DAMAGE):  # the conversion raises, with the position of the graph
                 survey_networkx(graph, survey)
         chosen["networkx"], left = survey.choose(names)
     if kinds["torch_geometric"]:
-        survey = Survey(USUAL_IN_PYG, apart=False)
+        survey = Survey(PYG_DEFAULTS, separate=False)
         unclear = []
         for graph in kinds["torch_geometric"]:
             with suppress(*DAMAGE):
@@ -161,7 +157,7 @@ def _choose(graphs: list[object], names: Names) -> tuple[dict[str, Names], list[
 
 
 def convert(graph: object, names: Names, *, strict: bool) -> Graph:
-    """One graph, read by these names; if strict, names are refused where nothing has a name."""
+    """One graph, read by these names; if strict, names are errors for kinds without named attributes."""
     kind = _library(graph)
     if kind in ("networkx", "torch_geometric"):
         try:
@@ -173,23 +169,18 @@ def convert(graph: object, names: Names, *, strict: bool) -> Graph:
                 f"as_graph(graph): this {_kind(graph)} cannot be read: {type(reason).__name__}: {reason}.\n"
                 "It contradicts itself; make it anew."
             ) from reason
+    unnamed = "a bellnet.data.Graph" if isinstance(graph, Graph) else UNNAMED.get(kind)
+    if unnamed is None:
+        raise DataError(f"as_graph(graph): expected {EXPECTED}, not {_kind(graph)}.{_advice(graph)}")
+    if strict:
+        names.refuse(unnamed)
     if isinstance(graph, Graph):
-        if strict:
-            names.refuse("a bellnet.data.Graph")
         return graph
-    if kind == "scipy":
-        if strict:
-            names.refuse("a scipy sparse matrix")
-        return from_scipy(graph)
-    if kind in ("numpy", "torch"):
-        if strict:
-            names.refuse("an array")
-        return from_dense(graph)
-    raise DataError(f"as_graph(graph): expected {EXPECTED}, not {_kind(graph)}.{_advice(graph)}")
+    return from_scipy(graph) if kind == "scipy" else from_dense(graph)
 
 
-def tell(call: str, left: list[str]) -> None:
-    """Say what is left out, in one warning that points at the code which called bellnet."""
+def warn_unused(call: str, left: list[str]) -> None:
+    """Warns of attributes that are not used, at the line that called bellnet."""
     if not left:
         return
     depth, frame = 1, sys._getframe()
@@ -220,7 +211,7 @@ def members(graphs: Iterable[object]) -> Iterable[object]:
 
 
 def _library(thing: object) -> str:
-    """The library that a graph comes from, found without importing it."""
+    """The library of a graph, found without importing it."""
     if isinstance(thing, Tensor):
         return "torch"
     for parent in type(thing).__mro__:

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from bellnet.data import tu
-from bellnet.data.tu.unpack import FREE, MAX_RATIO, MAX_UNPACKED
+from bellnet.data.tu.unzip import FREE, MAX_RATIO, MAX_UNPACKED
 from bellnet.errors import DataError
 from tests.data.tu.small import FILES, claim, with_zip64, write_zip
 

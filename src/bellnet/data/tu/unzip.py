@@ -1,8 +1,8 @@
-"""A member of a zip, unpacked a piece at a time and never beyond a bound.
+"""Members of a zip, unpacked in pieces and within a bound.
 
-The directory of a zip is a claim. What it claims is held against the bound before anything is unpacked, and what comes
-is held against the claim while it comes, so no zip gets more memory than a piece beyond what was allowed. `zipfile`
-itself unpacks bzip2 and LZMA without any bound: a few kilobytes of these can be gigabytes.
+The size in the directory of a zip is a claim: it is compared with the bound before unpacking, and with the unpacked
+bytes during it, so no zip takes more memory than a piece beyond the bound. `zipfile` itself unpacks bzip2 and LZMA
+without a bound, where a few kilobytes can become gigabytes.
 """
 
 import bz2
@@ -29,12 +29,12 @@ _LZMA_OPTIONS = struct.Struct("<4xBI")  # after the version and the length of th
 
 @dataclass(frozen=True)
 class Bound:
-    """The most that a member of a zip may unpack to.
+    """The maximum size of an unpacked member of a zip.
 
     Attributes:
         unpacked: In bytes.
-        ratio: In bytes for each byte that it takes in the zip. Up to `FREE` bytes any ratio is good: a short file of
-            equal labels packs into next to nothing.
+        ratio: In bytes for each byte in the zip. Up to `FREE` bytes any ratio is accepted: a short file of equal labels
+            packs into a few bytes.
     """
 
     unpacked: float
@@ -47,20 +47,20 @@ class Bound:
                 raise OptionError(f"tu.load: max_{name} must be a positive number, not {value!r}.")
 
     def check(self, member: zipfile.ZipInfo, n_bytes: int, where: str) -> None:
-        """Refuse a member, of a zip of so many bytes, that claims to unpack to more."""
+        """Raises a `DataError` if a member of a zip of `n_bytes` bytes claims to unpack to more."""
         claimed, ratio = member.file_size, member.file_size / max(1, min(member.compress_size, n_bytes))
         if claimed > self.unpacked:
             raise DataError(
-                f"{where} unpacks to {claimed} bytes; at most {self.unpacked:.0f} are read.\n{_way_out(claimed)}"
+                f"{where} unpacks to {claimed} bytes; at most {self.unpacked:.0f} are read.\n{_remedy(claimed)}"
             )
         if claimed > FREE and ratio > self.ratio:
             raise DataError(
                 f"{where} unpacks to {claimed} bytes, {ratio:.0f} times what it takes in the zip; at most "
-                f"{self.ratio:g} times are read.\n{_way_out(math.ceil(ratio), 'ratio')}"
+                f"{self.ratio:g} times are read.\n{_remedy(math.ceil(ratio), 'ratio')}"
             )
 
 
-def _way_out(enough: int, name: str = "unpacked") -> str:
+def _remedy(enough: int, name: str = "unpacked") -> str:
     return (
         f"If you trust the zip, raise the bound, tu.load(..., max_{name}={enough}) or --max-{name} {enough}, or unpack "
         "it and name the folder."
@@ -68,12 +68,12 @@ def _way_out(enough: int, name: str = "unpacked") -> str:
 
 
 def unpack(file: IO[bytes], member: zipfile.ZipInfo, where: str) -> IO[bytes]:
-    """What a member unpacks to; refused as soon as that is more than it claims, or, at its end, something else.
+    """The content of a member; reading raises a `DataError` as soon as it exceeds the claim, or differs at its end.
 
     Args:
         file: The zip.
-        member: The member, whose header was found to be good.
-        where: How messages name it.
+        member: The member, whose header is valid.
+        where: The member in messages.
     """
     packed = _packed(file, member)
     if member.compress_type == zipfile.ZIP_STORED:
@@ -109,7 +109,7 @@ class _Pieces(io.RawIOBase):
 
 
 def _packed(file: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """What a member takes in the zip."""
+    """The packed bytes of a member."""
     file.seek(member.header_offset + _LENGTHS_AT)
     name, extra = struct.unpack("<HH", file.read(4))
     file.seek(name + extra, io.SEEK_CUR)
@@ -120,34 +120,34 @@ def _packed(file: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
-    engine = zlib.decompressobj(-zlib.MAX_WBITS)
-    for fed in packed:
-        while fed and not engine.eof:
-            yield engine.decompress(fed, _PIECE)
-            fed = engine.unconsumed_tail
-    yield engine.flush()  # less than a piece: all that was fed is consumed
+    decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
+    for piece in packed:
+        while piece and not decompressor.eof:
+            yield decompressor.decompress(piece, _PIECE)
+            piece = decompressor.unconsumed_tail
+    yield decompressor.flush()  # less than a piece: all input is consumed
 
 
 def _unpacked(packed: Iterator[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
     """The same for bzip2 and LZMA."""
-    engine: bz2.BZ2Decompressor | lzma.LZMADecompressor = bz2.BZ2Decompressor()
+    decompressor: bz2.BZ2Decompressor | lzma.LZMADecompressor = bz2.BZ2Decompressor()
     if member.compress_type == zipfile.ZIP_LZMA:
         first = next(packed, b"")
-        engine = _lzma_engine(first[: _LZMA_OPTIONS.size], member.file_size)
+        decompressor = _lzma_decompressor(first[: _LZMA_OPTIONS.size], member.file_size)
         packed = chain([first[_LZMA_OPTIONS.size :]], packed)
     for piece in packed:
         fed = piece
-        while not engine.eof:
-            yield engine.decompress(fed, _PIECE)
-            if engine.needs_input:
+        while not decompressor.eof:
+            yield decompressor.decompress(fed, _PIECE)
+            if decompressor.needs_input:
                 break
             fed = b""
 
 
-def _lzma_engine(options: bytes, unpacked: int) -> lzma.LZMADecompressor:
-    """What unpacks LZMA with the options that stand before it.
+def _lzma_decompressor(options: bytes, unpacked: int) -> lzma.LZMADecompressor:
+    """The decompressor for LZMA with the options that precede the data.
 
-    The dictionary, which takes as much memory as the options say, is never larger than what is unpacked.
+    The dictionary, whose size the options choose, is limited to the size of the unpacked member.
     """
     packed, dictionary = _LZMA_OPTIONS.unpack(options)
     bits, literal = divmod(packed, 9)

@@ -1,25 +1,56 @@
-"""Columns of numbers in a text file, read a block at a time, so that a large file needs little memory.
+"""Numbers in text files: single ones, and columns of them.
 
-A good file is read by numpy in one go for each block. Only where something is wrong are lines looked at one by one,
-to say which.
+The format is narrower than Python's: the digits 0 to 9 without underscores. A file is read in blocks, so that a large
+one needs little memory; numpy parses a block at once, and only the lines of a faulty block are inspected one by one,
+for the error message.
 """
 
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from bellnet.data.numerals import LEAST, MOST, REAL_FORM, WHOLE_FORM, fits, is_finite, shown
 from bellnet.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
 
+LEAST, MOST = -(2**63), 2**63 - 1
+INTEGER_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
+REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_DIGITS = 19  # of the largest int64; Python refuses to convert very long texts
+
 BLOCK = 2**20
 LONGEST = 2**23
 _SEPARATORS = b" ,\t\r\n"
-_WHOLE = b"+-0123456789"
-_REAL = _WHOLE + b".eE"
+_INTEGER = b"+-0123456789"
+_REAL = _INTEGER + b".eE"
+
+
+def integer(text: str) -> int | None:
+    """An integer, with any number of leading zeros; None if it does not fit int64."""
+    signed = text.strip()
+    digits = signed.lstrip("+-").lstrip("0")
+    if len(digits) > _DIGITS:
+        return None
+    number = int(digits or "0") * (-1 if signed.startswith("-") else 1)
+    return number if LEAST <= number <= MOST else None
+
+
+def fits_int64(text: str) -> bool:
+    """Whether an integer fits int64."""
+    return integer(text) is not None
+
+
+def is_finite(text: str) -> bool:
+    """Whether a number is finite in float64."""
+    return math.isfinite(float(text))
+
+
+def shown(text: str) -> str:
+    """A text in messages, shortened if it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def read_columns(
@@ -31,15 +62,15 @@ def read_columns(
     within: tuple[int, int] | None = None,
     most: float = math.inf,
 ) -> "np.ndarray[Any, Any]":
-    """All numbers of a file, one row for each line; whole numbers in 32 bits if they all fit.
+    """All numbers of a file, one row for each line; integers as int32 if all fit.
 
     Args:
         stream: The file.
-        where: How messages name it.
-        width: How many numbers a line holds; if None, as many as the first.
+        where: The file in messages.
+        width: The number of numbers in a line; if None, that of the first line.
         real: Whether numbers may have a fraction.
-        within: The least and the largest number allowed.
-        most: How many lines are expected at most. Where more come, the rest is not read.
+        within: The least and the largest allowed number.
+        most: The expected maximum number of lines. After more lines, the rest is not read.
     """
     import numpy as np
 
@@ -55,7 +86,7 @@ def read_columns(
     if not parts:
         return np.zeros((0, width or 0), np.float64 if real else np.int32)
     found = np.empty((n_rows, parts[0].shape[1]), np.result_type(*{part.dtype for part in parts}))
-    while parts:  # from the end on, and each is let go, so that nothing is there twice
+    while parts:  # from the end, and each part is freed, so that nothing is in memory twice
         part = parts.pop()
         found[n_rows - len(part) : n_rows] = part
         n_rows -= len(part)
@@ -65,7 +96,7 @@ def read_columns(
 def read_blocks(
     stream: IO[bytes], where: str, *, width: int | None = None, real: bool = False
 ) -> Iterator[tuple[int, "np.ndarray[Any, Any]"]]:
-    """The same block after block, each with the number of its first line; whole numbers in 64 bits."""
+    """The rows of `read_columns` block by block, each with the number of its first line; integers as int64."""
     line = 1
     for block in _blocks(stream, where):
         values = _parse(block, where, line, width=width, real=real)
@@ -77,9 +108,8 @@ def read_blocks(
 def _narrow(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     import numpy as np
 
-    known = np.iinfo(np.int32)
-    fits = known.min <= values.min() and values.max() <= known.max
-    return values.astype(np.int32) if fits else values
+    bounds = np.iinfo(np.int32)
+    return values.astype(np.int32) if bounds.min <= values.min() and values.max() <= bounds.max else values
 
 
 def _check_range(values: "np.ndarray[Any, Any]", where: str, line: int, within: tuple[int, int]) -> None:
@@ -93,7 +123,7 @@ def _check_range(values: "np.ndarray[Any, Any]", where: str, line: int, within: 
 
 
 def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
-    """Blocks of whole lines; white space at the end of the file is left out."""
+    """Blocks of whole lines, without the white space at the end of the file."""
     rest = b""
     while block := stream.read(BLOCK):
         block = rest + block
@@ -116,7 +146,7 @@ def _parse(block: bytes, where: str, line: int, *, width: int | None, real: bool
     characters = np.frombuffer(block, np.uint8)
     separates, allowed = np.zeros((2, 256), bool)
     separates[list(_SEPARATORS)] = True
-    allowed[list(_SEPARATORS + (_REAL if real else _WHOLE))] = True
+    allowed[list(_SEPARATORS + (_REAL if real else _INTEGER))] = True
     inside = ~separates[characters]
     begins = np.flatnonzero(inside & np.concatenate([[True], ~inside[:-1]]))
     ends = np.flatnonzero(characters == ord("\n"))
@@ -136,35 +166,30 @@ def _numbers(block: bytes, real: bool) -> "np.ndarray[Any, Any] | None":
     import numpy as np
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # numpy only warns of what is no number
+        warnings.simplefilter("error")  # numpy only warns of text that is not a number
         try:
             found = np.fromstring(block.replace(b",", b" "), np.float64 if real else np.int64, sep=" ")
         except (DeprecationWarning, ValueError):
             return None
     if real:
         return found if np.isfinite(found).all() else None
-    # What is beyond 64 bits comes as the least or the largest number, without a warning.
+    # numpy replaces integers beyond int64 by the nearest one without a warning.
     at_end = found.size and (found.min() == LEAST or found.max() == MOST)
-    return None if at_end and not all(map(fits, block.replace(b",", b" ").decode().split())) else found
+    return None if at_end and not all(map(fits_int64, block.replace(b",", b" ").decode().split())) else found
 
 
 def _explain(block: bytes, where: str, line: int, *, width: int, real: bool) -> DataError:
-    """The error for the first line of a block that is wrong."""
-    form, holds = (REAL_FORM, is_finite) if real else (WHOLE_FORM, fits)
+    """The error for the first faulty line of a block."""
+    form, holds = (REAL_FORM, is_finite) if real else (INTEGER_FORM, fits_int64)
     lines = block.decode("utf-8", "replace").split("\n")
-    rows = [_cells(text) for text in lines]
+    rows = [text.split(",") if "," in text else text.split() for text in lines]
     formed = [len(cells) == width and all(map(form.fullmatch, cells)) for cells in rows]
     good = [is_formed and all(map(holds, cells)) for is_formed, cells in zip(formed, rows, strict=True)]
-    place = good.index(False)  # at the latest the empty one after the last
-    text = lines[place].strip()
+    faulty = good.index(False)  # the empty one after the last line, if no other is faulty
     kind = ("number" if real else "whole number") + ("s" if width > 1 else "")
-    if formed[place]:
+    if formed[faulty]:
         kind = f"finite {kind} of 64 bits" if real else f"{kind} of at most 64 bits"
     return DataError(
-        f"{where}, line {line + place}: expected {width} {kind}, came {shown(text)}.\n"
+        f"{where}, line {line + faulty}: expected {width} {kind}, came {shown(lines[faulty].strip())}.\n"
         "The file is damaged or not of the TU layout; get it again."
     )
-
-
-def _cells(text: str) -> list[str]:
-    return text.split(",") if "," in text else text.split()

@@ -1,0 +1,358 @@
+"""How graphs become channels.
+
+An `Encoding` is fitted once, to the training graphs, and then encodes any graphs as a `Padded` or a `Sparse` with the
+same channels in the same order: the adjacency, edge features, edge labels (one channel for each label in the graphs of
+the fit), and on the diagonal, or in a tensor of their own, node labels (likewise), node features, degrees and the size
+of the graph. It stores the names of the attributes of the fit and reads other graphs by the same names.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
+
+import torch
+
+from bellnet.data.attributes import FIELDS, NO_COLUMNS, ROLES, Columns, Given, Names, part_names
+from bellnet.data.converters.conversion import read, read_by
+from bellnet.data.encoding import encoding_fields, graph_checks
+from bellnet.data.encoding.channels import (
+    Labels,
+    degree_bins_of,
+    edge_rows,
+    label_columns,
+    log_degrees,
+    log_sizes,
+    mean_and_deviation,
+    n_labels,
+    node_rows,
+    place_padded,
+    place_sparse,
+)
+from bellnet.data.encoding.encoding_fields import ADJACENCIES
+from bellnet.data.graph import Graph
+from bellnet.errors import DataError, OptionError
+from bellnet.tensors import Padded, Sparse
+from bellnet.tensors.room import check_room_for
+
+LAYOUTS = ("padded", "sparse")
+NODE_CHANNELS = ("diagonal", "separate")
+Encoded = Padded | Sparse | tuple[Padded, Padded] | tuple[Sparse, Sparse]
+"""Graphs as one tensor over pairs of nodes, or as two, over pairs and over nodes."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The channels of graphs, as a value that can be compared, hashed and stored.
+
+    Args:
+        adjacency: "plain" for a channel that is one at each edge, "normalized" for D^-1/2 A D^-1/2 (in a directed graph
+            the left D counts outgoing, the right one incoming edges), "both" for both.
+        edge_features: The number of features of an edge, each of which becomes a channel. Edges without features have
+            one feature, 1.
+        node_labels: The known node labels, each of which becomes a channel: 1 on the diagonal where a node has it. If
+            nodes have several columns of labels, a tuple for each column.
+        node_features: The number of features of a node, each of which becomes a channel, on the diagonal.
+        unknown: The encoding of a label that is not known: with "zero" all its label channels are 0, with "error" a
+            `DataError` is raised.
+        adjacency_in_labels: Whether the (first) adjacency channel is added to each label channel, as in the code of the
+            paper's authors.
+        degrees: None, or the mean and standard deviation of log(1 + degree) over all nodes of the graphs of the fit.
+            Then standardized log(1 + degree) is a channel, on the diagonal. In a directed graph the degree is the mean
+            of outgoing and incoming edges.
+        edge_labels: The known edge labels, each of which becomes a channel: 1 where an edge has it. In the form of
+            `node_labels`.
+        columns: The names of the attributes that features and labels are read from; the defaults where there are none.
+        size_feature: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit. Then
+            standardized log(1 + n) is a channel, on the whole diagonal.
+        degree_bins: Ascending degrees, at least two or none, each of which becomes a channel: 1 on the diagonal where
+            a node has that degree. Degrees between two of them are interpolated linearly in log(1 + degree), degrees
+            outside count as the nearest one.
+    """
+
+    adjacency: str = "plain"
+    edge_features: int = 0
+    node_labels: Labels = ()
+    node_features: int = 0
+    unknown: str = "zero"
+    adjacency_in_labels: bool = False
+    degrees: tuple[float, float] | None = None
+    edge_labels: Labels = ()
+    columns: Columns = NO_COLUMNS
+    size_feature: tuple[float, float] | None = None
+    degree_bins: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        encoding_fields.check_fields(self)
+
+    @classmethod
+    def fit(
+        cls,
+        graphs: Iterable[object],
+        *,
+        adjacency: str = "plain",
+        edge_features: bool = True,
+        node_features: bool = True,
+        unknown: str = "zero",
+        adjacency_in_labels: bool = False,
+        degrees: bool = False,
+        node_attrs: Given = None,
+        edge_attrs: Given = None,
+        node_labels: Given | bool = True,
+        edge_labels: Given | bool = True,
+        size_feature: bool = False,
+        degree_bins: int = 0,
+    ) -> "Encoding":
+        """The encoding of all features and labels of these graphs.
+
+        Args:
+            graphs: Graphs of any kind that `as_graph` takes.
+            adjacency: See `Encoding`.
+            edge_features: Whether edge features become channels.
+            node_features: Whether node features become channels.
+            unknown: See `Encoding`.
+            adjacency_in_labels: See `Encoding`.
+            degrees: Whether the degree of a node becomes a channel.
+            node_attrs: The name or names of the attributes that are node features, see `as_graph`.
+            edge_attrs: The same for edge features.
+            node_labels: The same for node labels; False for no channels of node labels.
+            edge_labels: The same for edge labels.
+            size_feature: Whether the number of nodes of a graph becomes a channel.
+            degree_bins: 0, or the maximum number of degrees, at least two, that become channels of their own: all that
+                occur if these are no more, otherwise quantiles.
+
+        >>> triangle = Graph(3, [[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], node_labels=torch.tensor([6, 6, 8]))
+        >>> Encoding.fit([triangle]).names
+        ('adjacency', 'label 6', 'label 8')
+        """
+        names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
+        if not encoding_fields.is_bin_count(degree_bins):
+            raise OptionError(
+                f"Encoding.fit(graphs): degree_bins must be 0 or a whole number from 2 up, not {degree_bins!r}."
+            )
+        known = read("Encoding.fit(graphs)", graphs, names)
+        if not known:
+            raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")
+        has_node_labels, has_edge_labels = node_labels is not False, edge_labels is not False
+        of_nodes = graph_checks.all_labels(known, "node_labels") if has_node_labels else ()
+        of_edges = graph_checks.all_labels(known, "edge_labels") if has_edge_labels else ()
+        columns = Columns.common(graph.columns for graph in known)
+        labels = {label for part in (*label_columns(of_nodes), *label_columns(of_edges)) for label in part}
+        return cls(
+            adjacency=adjacency,
+            unknown=unknown,
+            adjacency_in_labels=adjacency_in_labels,
+            degrees=mean_and_deviation(log_degrees(known)) if degrees else None,
+            size_feature=mean_and_deviation(log_sizes(known)) if size_feature else None,
+            degree_bins=degree_bins_of(known, int(degree_bins)) if degree_bins else (),
+            edge_features=graph_checks.common_width(known, "edge_features") if edge_features else 0,
+            node_features=graph_checks.common_width(known, "node_features") if node_features else 0,
+            node_labels=of_nodes,
+            edge_labels=of_edges,
+            columns=Columns(
+                columns.node_attrs if node_features else (),
+                columns.edge_attrs if edge_features else (),
+                columns.node_labels if has_node_labels else (),
+                columns.edge_labels if has_edge_labels else (),
+                tuple(pair for pair in columns.texts if pair[0] in labels),
+            ),
+        )
+
+    def read(self, graphs: Iterable[object]) -> list[Graph]:
+        """Graphs of any kind that `as_graph` takes, with the attributes that this encoding uses and no others.
+
+        Attributes are read by the names of the fit. An encoding without names (fitted to `Graph`s made by hand) reads
+        those with default names.
+        """
+        names = {role: getattr(self.columns, role) for role in ROLES}
+        if not self.edge_labels:
+            names["edge_labels"] = ()
+        by_name = Names(
+            **{role: None if given is None else tuple(dict.fromkeys(given)) for role, given in names.items()}
+        )
+        return [self._select(graph, number) for number, graph in enumerate(read_by(graphs, by_name))]
+
+    def _select(self, graph: Graph, number: int) -> Graph:
+        """The graph with the columns of this encoding, in their order; columns without names stay as they are.
+
+        Named columns of a role that the encoding has no channels for are removed.
+        """
+        changes: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
+        for role, field in FIELDS.items():
+            have, want = getattr(graph.columns, role), getattr(self.columns, role)
+            if have is None or have == want or (want is None and getattr(self, field)):
+                continue
+            want = want or ()
+            for name in want:
+                if name not in have:
+                    raise DataError(
+                        f"graphs[{number}] has no {role[:4]} attribute {name!r}, which the fit used.\n"
+                        "Give graphs with the attributes that were fitted to."
+                    )
+            values = getattr(graph, field)
+            chosen = [column for name in dict.fromkeys(want) for column, one in enumerate(have) if one == name]
+            if values is not None and values.ndim == 1:
+                values = values.unsqueeze(-1)
+            changes[field] = values[:, chosen] if chosen else None
+            columns[role] = tuple(have[column] for column in chosen)
+        return replace(graph, **changes, columns=replace(graph.columns, **columns)) if changes else graph
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each channel, in order."""
+        columns = self.columns
+        edge = range(self.edge_features) if columns.edge_attrs is None else part_names(columns.edge_attrs)
+        node = range(self.node_features) if columns.node_attrs is None else part_names(columns.node_attrs)
+        return (
+            *ADJACENCIES[self.adjacency],
+            *(f"edge feature {name}" for name in edge),
+            *(f"edge label {name}" for name in self._label_names("edge_labels")),
+            *(f"label {name}" for name in self._label_names("node_labels")),
+            *(f"node feature {name}" for name in node),
+            *(("degree",) if self.degrees else ()),
+            *(f"degree {int(degree) if degree == int(degree) else degree}" for degree in self.degree_bins),
+            *(("size",) if self.size_feature else ()),
+        )
+
+    def _label_names(self, role: str) -> list[str]:
+        """The labels, as texts where they stand for texts; with their attribute if there are several columns."""
+        parts, texts = label_columns(getattr(self, role)), dict(self.columns.texts)
+        if len(parts) == 1:
+            return [str(texts.get(label, label)) for label in parts[0]]
+        owners = getattr(self.columns, role) or [str(number) for number in range(len(parts))]
+        return [
+            f"{owner}={texts.get(label, label)}" for owner, part in zip(owners, parts, strict=True) for label in part
+        ]
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+        # Not the number of names: an integer from a file can be larger than any list.
+        return self.n_pair_channels + self.n_node_channels
+
+    @property
+    def n_pair_channels(self) -> int:
+        """The number of channels of pairs of nodes; they come first, those of nodes follow."""
+        return len(ADJACENCIES[self.adjacency]) + self.edge_features + n_labels(self.edge_labels)
+
+    @property
+    def n_node_channels(self) -> int:
+        """The number of channels of nodes: on the diagonal of pairs, or in a tensor of their own."""
+        of_degrees = bool(self.degrees) + len(self.degree_bins)
+        return n_labels(self.node_labels) + self.node_features + of_degrees + bool(self.size_feature)
+
+    @overload
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: Literal["padded"] = "padded",
+        node_channels: Literal["diagonal"] = "diagonal",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
+    ) -> Padded: ...
+    @overload
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: Literal["sparse"],
+        node_channels: Literal["diagonal"] = "diagonal",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+    ) -> Sparse: ...
+    @overload
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: str = "padded",
+        node_channels: str = "diagonal",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
+    ) -> Encoded: ...
+    def encode(
+        self,
+        graphs: Iterable[object],
+        *,
+        layout: str = "padded",
+        node_channels: str = "diagonal",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+        max_gigabytes: float | None = None,
+    ) -> Encoded:
+        """The graphs as one tensor over pairs of nodes, or as two, over pairs of nodes and over nodes.
+
+        Args:
+            graphs: Graphs of any kind that `as_graph` takes.
+            layout: "padded" for a `Padded` of shape (graphs, n, n, channels), n being the size of the largest graph;
+                "sparse" for a `Sparse` that stores the edges and the diagonal.
+            node_channels: "diagonal" for channels of nodes on the diagonal, "separate" for two tensors of the same
+                layout, for "n n, n": over pairs with `n_pair_channels` channels (a `Sparse` then stores the edges
+                only), and over nodes with `n_node_channels`.
+            dtype: The dtype of the values.
+            device: The device of the values.
+            max_gigabytes: Maximum memory of a padded batch; the memory of the machine if None.
+        """
+        if layout not in LAYOUTS:
+            raise OptionError(f"Encoding.encode(graphs): layout must be 'padded' or 'sparse', not {layout!r}.")
+        self.check_node_channels("Encoding.encode(graphs)", node_channels)
+        known = self.read(graphs)
+        if not known:
+            raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
+        for number, graph in enumerate(known):
+            graph_checks.check_usable(self, graph, number)
+        is_separate = node_channels == "separate"
+        n_channels = self.n_pair_channels if is_separate else self.channels
+        if layout == "padded":
+            longest = max(graph.n for graph in known)
+            check_room_for("Encoding.encode(graphs)", (len(known), longest, longest, n_channels), dtype, max_gigabytes)
+        place = place_padded if layout == "padded" else place_sparse
+        return place(
+            known,
+            n_channels,
+            of_edges=edge_rows(self, known, dtype),
+            of_nodes=node_rows(self, known, dtype),
+            is_separate=is_separate,
+            device=device,
+        )
+
+    def check_node_channels(self, call: str, node_channels: object) -> None:
+        """Raises an `OptionError` if `node_channels` is no option, or not possible with this encoding."""
+        if not isinstance(node_channels, str) or node_channels not in NODE_CHANNELS:
+            raise OptionError(f"{call}: node_channels must be 'diagonal' or 'separate', not {node_channels!r}.")
+        if node_channels == "diagonal":
+            return
+        if self.adjacency_in_labels:
+            raise OptionError(
+                f"{call}: adjacency_in_labels adds values of pairs to channels of nodes, which cannot be with "
+                "node_channels='separate'; leave out one of them."
+            )
+        if not self.n_node_channels:
+            raise OptionError(
+                f"{call}: node_channels='separate' needs channels of nodes, but these nodes have "
+                "neither labels nor features.\nLeave it out, or add degrees=True or size_feature=True."
+            )
+
+    def feature_name(self, owner: Literal["node", "edge"], column: int) -> str:
+        """A feature in messages: by its attribute if it has one, otherwise by its column."""
+        names = self.columns.node_attrs if owner == "node" else self.columns.edge_attrs
+        return f"{owner} feature {column if names is None else repr(part_names(names)[column])}"
+
+    def mismatch(self, graph: Graph) -> tuple[str, str] | None:
+        """The field of a graph that differs from the graphs of the fit, and how it differs; None if none does.
+
+        This is stricter than `encode`, which ignores features that the graphs of the fit lack.
+        """
+        return graph_checks.mismatch(self, graph)
+
+    def to_json(self) -> str:
+        """The encoding as JSON text, which `from_json` reads."""
+        return encoding_fields.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Encoding":
+        """The encoding that `to_json` wrote."""
+        return cls(**encoding_fields.fields_from_json(text, cls))
