@@ -95,7 +95,7 @@ def test_torch_is_the_only_requirement(wheel):
 
 def test_wheel_has_the_command(wheel):
     (entries,) = (text.decode() for name, text in wheel.items() if name.endswith("entry_points.txt"))
-    assert "bellnet = bellnet_command:main" in entries
+    assert "bellnet = bellnet.__main__:main" in entries
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="auditwheel repairs wheels for Linux only")
@@ -122,7 +122,7 @@ def test_repaired_wheel_runs_with_its_kernels_and_page(repaired_path, tmp_path):
         opened.extractall(tmp_path / "site")
     program = """
 import bellnet as bn
-from bellnet.cli import main
+from bellnet.cli.main import main
 from bellnet.kernels import kernels
 
 print(bn.__file__)

@@ -21,9 +21,8 @@ PARTS = {
     "testing": {*CORE, "_utils"},
     "draw": {*BELOW["nn"]},
     "estimator": {"errors", "data", "draw", "_utils", "public names"},
-    "commands": {"errors", "data", "_utils", "estimator", "spec", "public names"},
-    "cli": {"errors", "commands", "draw", "_utils", "public names"},
-    "__main__": set(),  # the command itself, which stands outside of the package
+    "cli": {"errors", "data", "_utils", "estimator", "spec", "draw", "public names"},
+    "__main__": {"cli"},
     "__init__": {*CORE, "testing", "data", "_utils"},
 }
 
@@ -36,11 +35,9 @@ LATE = {
     "nn": {"torch_geometric"},
     "testing": {"hypothesis"},
     "estimator": {"matplotlib", "rich", "safetensors"},
-    "commands": {"sklearn"},
-    "cli": {"torch"},
+    "cli": {"sklearn"},
     "data": {"networkx", "torch_geometric", "numpy", "pooch", "scipy"},
 }
-OUTSIDE["__main__"] = {"bellnet_command"}
 OUTSIDE["estimator"] = {"torch", "numpy", "scipy", "sklearn"}  # a part for which there is an extra, imported by name
 MADE_FOR = {
     "testing/strategies.py": {"hypothesis"},

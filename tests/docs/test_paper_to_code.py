@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from bellnet import cli
+from bellnet.cli import main as cli
 from experiments import __main__ as experiments
 from tests.docs.reference import DOCS
 

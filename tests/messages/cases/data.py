@@ -84,7 +84,7 @@ OBJECTS = {
     "infinite features": lambda: Graph(2, EDGES, edge_features=[[1.0], [float("inf")]]),
     "no graph at all": lambda: as_graph(None),
     "a nested list": lambda: as_graph([[0, 1], [1, 0]]),
-    "names for an array": lambda: as_graph(np.zeros((2, 2)), node="x", label="y"),
+    "names for an array": lambda: as_graph(np.zeros((2, 2)), node_attrs="x", node_labels="y"),
     "a number for a list": lambda: as_graphs(3),
     "one graph for a list": lambda: as_graphs(PATH),
     "one networkx graph for a list": lambda: as_graphs(_nx()),
@@ -100,30 +100,30 @@ OBJECTS = {
     "two features for a sparse matrix": lambda: to_scipy(Graph(2, EDGES, torch.ones(2, 2))),
     "parallel edges": lambda: as_graph(nx.MultiGraph([(0, 1), (0, 1)])),
     "an edge without a weight": lambda: as_graph(_nx(edges=[(0, 1, {"weight": 2}), (1, 2, {"colour": 1})])),
-    "a node without a feature": lambda: as_graph(_nx(_0={"x": 1}, _1={}), node="x"),
-    "a feature that is misspelled": lambda: as_graph(_nx(_0={"weight": 1, "colour": 2}), node="wieght"),
+    "a node without a feature": lambda: as_graph(_nx(_0={"x": 1}, _1={}), node_attrs="x"),
+    "a feature that is misspelled": lambda: as_graph(_nx(_0={"weight": 1, "colour": 2}), node_attrs="wieght"),
     "a node without a label": lambda: as_graph(_nx(_0={"label": 1}, _1={})),
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
     "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),
-    "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node="x"),
-    "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node="x"),
-    "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node="x"),
+    "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node_attrs="x"),
+    "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node_attrs="x"),
+    "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node_attrs="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
     "a graph in time": lambda: as_graph(_temporal()),
     "no edge_index": lambda: as_graph(_pyg(edge_index=None)),
-    "an attribute that is not there": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node="z"),
-    "labels that are not there": lambda: as_graph(_pyg(), label="z"),
-    "an attribute that is no tensor": lambda: as_graph(_pyg(z="text"), edge="z"),
-    "labels that are no tensor": lambda: as_graph(_pyg(z="text"), label="z"),
-    "attributes of different length": lambda: as_graph(_pyg(x=torch.ones(2), z=torch.ones(3)), node=["x", "z"]),
+    "an attribute that is not there": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node_attrs="z"),
+    "labels that are not there": lambda: as_graph(_pyg(), node_labels="z"),
+    "an attribute that is no tensor": lambda: as_graph(_pyg(z="text"), edge_attrs="z"),
+    "labels that are no tensor": lambda: as_graph(_pyg(z="text"), node_labels="z"),
+    "attributes of different length": lambda: as_graph(_pyg(x=torch.ones(2), z=torch.ones(3)), node_attrs=["x", "z"]),
     "labels of different length": lambda: as_graph(
-        _pyg(a=torch.ones(2).long(), b=torch.ones(3).long()), label=["a", "b"]
+        _pyg(a=torch.ones(2).long(), b=torch.ones(3).long()), node_labels=["a", "b"]
     ),
     "too few labels of edges": lambda: Graph(2, EDGES, edge_labels=[1]),
     "too many rows of labels": lambda: Graph(2, EDGES, node_labels=torch.zeros(3, 2).long()),
     "labels that differ by direction": lambda: Graph(2, EDGES, edge_labels=[1, 2]),
-    "an edge without a label": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"}), (1, 2, {})]), edge_label="bond"),
-    "an edge whose feature is text": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"})]), edge="bond"),
+    "an edge without a label": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"}), (1, 2, {})]), edge_labels="bond"),
+    "an edge whose feature is text": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"})]), edge_attrs="bond"),
     "an adjacency of another name": lambda: Encoding(adjacency="laplacian"),
     "another fate of unknown labels": lambda: Encoding(unknown="ignore"),
     "less than no features": lambda: Encoding(edge_features=-1),
@@ -134,7 +134,7 @@ OBJECTS = {
     "a column without labels to know": lambda: Encoding(node_labels=((1,), ())),
     "columns that are none": lambda: Encoding(columns="charge"),
     "texts that are none": lambda: Encoding(columns=Columns(texts=((1, 2),))),
-    "a name for two features": lambda: Encoding(node_features=2, columns=Columns(node=("charge",))),
+    "a name for two features": lambda: Encoding(node_features=2, columns=Columns(node_attrs=("charge",))),
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
     "degrees of another kind": lambda: Encoding(degrees=True),
@@ -165,7 +165,7 @@ OBJECTS = {
     "a label of an edge that the fit had not": lambda: Encoding.fit(
         [_nx(edges=[(0, 1, {"bond": "double"})])], unknown="error"
     ).encode([_nx(edges=[(0, 1, {"bond": "triple"})])]),
-    "no attribute that the fit used": lambda: Encoding(node_features=1, columns=Columns(node=("charge",))).encode(
+    "no attribute that the fit used": lambda: Encoding(node_features=1, columns=Columns(node_attrs=("charge",))).encode(
         [as_graph(_nx(_0={"mass": 1.0}, _1={"mass": 2.0}))]
     ),
     "other edge features than in the fit": lambda: Encoding(edge_features=2).encode([PATH]),
@@ -183,8 +183,10 @@ OBJECTS = {
     "an encoding with other columns": lambda: Encoding.from_json(
         Encoding().to_json().replace('"texts": []', '"text": []')
     ),
-    "names for a loader that has an encoding": lambda: Loader([PATH], batch_size=1, encoding=Encoding(), node="x"),
-    "names for problems with an encoding": lambda: problems([PATH], encoding=Encoding(), label="x"),
+    "names for a loader that has an encoding": lambda: Loader(
+        [PATH], batch_size=1, encoding=Encoding(), node_attrs="x"
+    ),
+    "names for problems with an encoding": lambda: problems([PATH], encoding=Encoding(), node_labels="x"),
     "a graph that contradicts itself": lambda: as_graph(_pyg(edge_index=["a"])),
     "a loader without graphs": lambda: Loader([], batch_size=2),
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
@@ -249,7 +251,7 @@ OBJECTS |= {
         {**ROWS, "kind": ["x", "x"]}, {"graph": [1, 1, 1, 2], "node": ["a", "b", "c", "a"]}, y="kind"
     ),
     "answers of several types": lambda: from_tables(ROWS, NODES, {"graph": [1, 2], "kind": ["x", 1]}, y="kind"),
-    "a row without an attribute": lambda: from_tables(ROWS, {**NODES, "mass": [1.0, None, 2.0]}, node="mass"),
+    "a row without an attribute": lambda: from_tables(ROWS, {**NODES, "mass": [1.0, None, 2.0]}, node_attrs="mass"),
 }
 
 

@@ -1,26 +1,16 @@
-"""The command line: what it prints, its exit codes, and what it says when something is wrong."""
+"""The commands plan and basis: what they print and draw, and their errors."""
 
 import os
 import re
-import subprocess
 import sys
 
 import pytest
 
 import bellnet as bn
-from bellnet.cli import COMMANDS, main
 from bellnet.draw import draw_basis
+from tests.cli.outcome import outcome
 
 MOST = "the most is 9,223,372,036,854,775,807"
-
-
-def outcome(capsys, *arguments):
-    """The exit code, and what was printed to standard output and standard error."""
-    try:
-        code = main(arguments)
-    except SystemExit as stop:
-        code = stop.code
-    return code, *capsys.readouterr()
 
 
 def test_plan_prints_the_table_of_the_plan(capsys):
@@ -140,34 +130,6 @@ def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_c
     assert "Traceback" not in complaint
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("plan", "n -> n", "--symetric"), "unrecognized arguments: --symetric\nDid you mean --symmetric?"),
-        (("plan", "n -> n", "--max_maps=4"), "unrecognized arguments: --max_maps=4\nDid you mean --max-maps?"),
-        (("fit", "x", "--output", "y"), "the following arguments are required: --out\nDid you mean --out?"),
-        (("fit", "x", "--out", "y", "--sede", "1"), "unrecognized arguments: --sede 1\nDid you mean --seed?"),
-        (("paln", "n -> n"), "invalid choice: 'paln' (choose from "),
-        (("paln", "n -> n"), ")\nDid you mean plan?"),
-        (("basis", "n -> n", "--out", "a.png", "--basis", "orbti"), ")\nDid you mean orbit?"),
-        (("--verison",), "\nDid you mean --version?"),
-        (("--verison", "plan", "n -> n"), "\nDid you mean --version?"),
-    ],
-)
-def test_a_word_that_is_misspelled_is_answered_with_the_right_one(capsys, arguments, said):
-    code, printed, complaint = outcome(capsys, *arguments)
-    assert (code, printed) == (2, "")
-    assert said in complaint
-    assert complaint.count("Did you mean") == 1
-
-
-def test_where_no_option_is_near_none_is_suggested(capsys):
-    for arguments in (("plan", "n -> n", "--zzzzz"), ("plan", "n -> n", "more"), ("zzzzz",)):
-        code, _, complaint = outcome(capsys, *arguments)
-        assert code == 2
-        assert "Did you mean" not in complaint
-
-
 def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
     largest = str(2**63 - 1)
     assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0
@@ -269,82 +231,3 @@ def test_without_matplotlib_basis_says_what_to_install(capsys, monkeypatch, tmp_
         "Install it: pip install 'bellnet[draw]'\n"
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_version_is_that_of_the_package(capsys):
-    assert outcome(capsys, "--version") == (0, f"bellnet {bn.__version__}\n", "")
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_the_help_of_every_command_has_its_examples(capsys, command):
-    code, printed, _ = outcome(capsys, command.name, "--help")
-    assert code == 0
-    for example in command.examples:
-        assert example.startswith(command.name)
-        assert f"  bellnet {example}\n" in printed
-
-
-def test_the_help_lists_commands_and_exit_codes(capsys):
-    code, printed, _ = outcome(capsys, "--help")
-    assert code == 0
-    for command in COMMANDS:
-        assert f" {command.name} {command.summary} " in " ".join(printed.split())
-    assert "exit codes:\n  0  done\n  2  bad arguments or bad input, or output" in printed
-    assert "\n  130  stopped by Ctrl-C\n" in printed
-
-
-def test_the_exit_code_reaches_the_shell():
-    command = [sys.executable, "-W", "error", "-m", "bellnet.cli", "plan", "n n"]
-    finished = subprocess.run(command, capture_output=True, text=True)
-    assert (finished.returncode, finished.stdout) == (2, "")
-    assert finished.stderr.startswith("bellnet plan: This spec cannot be read")
-
-
-def test_a_reader_that_has_seen_enough_is_no_error():
-    command = [sys.executable, "-m", "bellnet.cli", "plan", "n n n n -> n n n n", "--diagrams"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
-
-
-def test_the_package_runs_as_the_command_does():
-    command = [sys.executable, "-m", "bellnet", "plan", "n n -> n n"]
-    finished = subprocess.run(command, capture_output=True, text=True)
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{bn.plan('n n -> n n')}\n", "")
-
-
-STARTS = {
-    "the command": "from bellnet_command import main\nsys.exit(main())",
-    "the module": "import runpy\nrunpy.run_module('bellnet.cli', run_name='__main__')",
-}
-
-
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (("--help",), 0),
-        (("--version",), 0),
-        (("fit", "--help"), 0),
-        (("plan", "n n -> n n", "--diagrams", "--cost", "5"), 0),
-        (("plan", "n n"), 2),
-        (("fit",), 2),
-    ],
-)
-def test_neither_help_nor_plan_nor_a_mistake_in_arguments_imports_torch(start, arguments, code):
-    program = f"""
-import sys
-sys.argv[0] = "bellnet"
-try:
-    {STARTS[start].replace(chr(10), chr(10) + "    ")}
-except SystemExit as stop:
-    assert stop.code == {code}, stop.code
-else:
-    raise AssertionError("it did not end")
-for name in ("torch", "numpy", "matplotlib"):
-    assert name not in sys.modules, name
-"""
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellnet._utils.spelling import did_you_mean
-from bellnet.commands.command import count, from_zero, positive
+from bellnet.cli.command import count, from_zero, positive
 from bellnet.errors import DataError, OptionError
 
 if TYPE_CHECKING:

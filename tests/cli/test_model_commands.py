@@ -13,7 +13,7 @@ import networkx
 import numpy as np
 import pytest
 
-from bellnet.cli import main
+from bellnet.cli.main import main
 from bellnet.data import to_networkx
 from bellnet.estimator import load
 from tests.data.tu.site import serving
@@ -438,7 +438,7 @@ def test_what_is_printed_of_classes_and_paths_is_nothing_that_a_terminal_obeys(
 
 
 def test_names_that_are_not_utf_8_reach_a_pipe_as_they_are(strange_model, strange):
-    command = [sys.executable, "-m", "bellnet.cli", "predict", str(strange_model), str(strange)]
+    command = [sys.executable, "-m", "bellnet", "predict", str(strange_model), str(strange)]
     finished = subprocess.run(command, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
     assert b"\ncaf\xe9," in finished.stdout
 
@@ -467,7 +467,7 @@ def test_a_missing_extra_is_named(tmp_path, folder):
     program = """
 import sys
 sys.modules["sklearn"] = None
-from bellnet.cli import main
+from bellnet.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
     finished = subprocess.run(

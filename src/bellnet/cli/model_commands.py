@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bellnet.commands.command import (
+from bellnet.cli.command import (
     INTERRUPTED,
     OK,
     Command,
@@ -18,9 +18,8 @@ from bellnet.commands.command import (
     positive,
     write_file,
 )
-from bellnet.commands.graph_files import declare_data, read_data
-from bellnet.commands.names import cell, harmless
-from bellnet.commands.streams import complain
+from bellnet.cli.graph_files import declare_data, read_data
+from bellnet.cli.output import cell, print_error, printable
 from bellnet.errors import OptionError
 
 
@@ -81,7 +80,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
     try:
         model.fit(given.graphs, answers)
     except KeyboardInterrupt:
-        complain("\nStopped. Nothing was written.")
+        print_error("\nStopped. Nothing was written.")
         return INTERRUPTED
     model.save(arguments.out)
     kept = model.history_[model.best_epoch_]
@@ -100,7 +99,7 @@ def _run_fit(arguments: argparse.Namespace) -> int:
         return OK
     if arguments.silent:  # or the fit has said it
         print(model.fit_summary_)
-    print(f"wrote {harmless(arguments.out)}")
+    print(f"wrote {printable(arguments.out)}")
     return OK
 
 
@@ -163,7 +162,7 @@ def _class_table(classes: list[dict[str, Any]]) -> str:
     rows = [["class", *counted, "recall", "precision"]]
     for row in classes:
         recall, precision = (f"{row['hits'] / row[of]:.3f}" if row[of] else "-" for of in ("graphs", "predicted"))
-        rows.append([harmless(row["class"]), *(str(row[name]) for name in counted), recall, precision])
+        rows.append([printable(row["class"]), *(str(row[name]) for name in counted), recall, precision])
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = []
     for name, *cells in rows:
@@ -198,7 +197,7 @@ def _run_predict(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(rows, indent=2))
     elif arguments.out is not None:
-        print(f"wrote {harmless(arguments.out)}: {len(rows)} graphs")
+        print(f"wrote {printable(arguments.out)}: {len(rows)} graphs")
     else:
         print(text.getvalue(), end="")
     return OK

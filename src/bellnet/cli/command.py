@@ -1,4 +1,4 @@
-"""What a command is, and the kinds of arguments that several commands take."""
+"""The class of commands, types of arguments, and the files that `--out` names."""
 
 import argparse
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from bellnet.errors import OptionError
 
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
 MOST = 2**63 - 1
-"""The largest number that any argument can be."""
+"""The largest number of any argument."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it is for, examples of its use, its arguments, and what it does, which gives the exit code.
+    """A command: its name, a summary, examples of its use, its arguments, and the function that runs it.
 
-    Most use torch; the rest do not wait for it.
+    That function returns the exit code. Torch is imported before it is called if `uses_torch`.
     """
 
     name: str
@@ -29,21 +29,21 @@ class Command:
 
 
 def count(text: str) -> int:
-    """A whole number from 1 up."""
+    """A positive integer."""
     if text.isdecimal() and (number := _bounded(text)) > 0:
         return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
 
 
 def from_zero(text: str) -> int:
-    """A whole number from 0 up."""
+    """A non-negative integer."""
     if text.isdecimal():
         return _bounded(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
 
 
 def positive(text: str) -> float:
-    """A finite number above 0."""
+    """A positive finite number."""
     try:
         number = float(text)
     except ValueError:
@@ -56,7 +56,7 @@ def positive(text: str) -> float:
 
 
 def _bounded(digits: str) -> int:
-    """The number that digits write, if it is one that can be computed with; Python reads no more than 4300 of them."""
+    """The integer of some digits, if it is at most `MOST`; Python reads at most 4300 digits."""
     digits = digits.lstrip("0") or "0"
     if len(digits) > len(str(MOST)) or int(digits) > MOST:
         raise argparse.ArgumentTypeError(f"a number of {len(digits)} digits is too large; the most is {MOST:,}")
@@ -64,7 +64,7 @@ def _bounded(digits: str) -> int:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file given to --out that cannot be written before an hour is spent on what should go there."""
+    """Raise an error if the file of `--out` cannot be written, before its content is computed."""
     try:
         files.check(path)
     except OSError as reason:
@@ -72,7 +72,7 @@ def check_file(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write the file that was given to --out, whole or not at all."""
+    """Write the file of `--out` atomically."""
     try:
         files.write_files({path: content})
     except OSError as reason:

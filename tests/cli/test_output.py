@@ -2,7 +2,7 @@
 
 import pytest
 
-from bellnet.commands.names import cell, harmless, harmless_lines
+from bellnet.cli.output import cell, printable, printable_lines
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from bellnet.commands.names import cell, harmless, harmless_lines
     ],
 )
 def test_what_a_terminal_obeys_is_shown_and_all_else_stays(name, shown):
-    assert harmless(name) == shown
+    assert printable(name) == shown
 
 
 def test_lines_stay_lines():
-    assert harmless_lines("one\x1b\ntwo\r\n") == "one\\x1b\ntwo\\x0d\n"
+    assert printable_lines("one\x1b\ntwo\r\n") == "one\\x1b\ntwo\\x0d\n"
 
 
 @pytest.mark.parametrize("value", [-1, 0, -0.5, 1e-300, True, float("nan")])

@@ -1,4 +1,4 @@
-"""How a command ends where something is wrong with the outside: its exit code, its words, and never a traceback."""
+"""The command `bellnet` as a process: its exit codes, its messages, what it imports, and never a traceback."""
 
 import errno
 import os
@@ -10,32 +10,34 @@ from pathlib import Path
 import pytest
 
 import bellnet
-from bellnet import cli
-from bellnet.cli import main
-from bellnet.commands import Command
+from bellnet import __main__ as process
+from bellnet.cli.command import Command
+from bellnet.cli.main import COMMANDS, main
+from tests.cli.outcome import outcome
 
 QUIET = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": ""}
 UNBUFFERED = {**QUIET, "PYTHONUNBUFFERED": "1"}
 PLAN = ["plan", "n n -> n n"]
 
 
-# Torch is replaced by nothing, since importing it takes seconds, and the commands by one of our own.
+# Torch is replaced by an empty module, since importing it takes seconds, and the commands by one planted command.
 PREPARE = """
 import sys, types, warnings
 sys.modules["torch"] = types.ModuleType("torch")
-from bellnet import cli
-from bellnet.cli import main
-from bellnet.commands import Command
+from bellnet.cli import main as command_line
+from bellnet.cli.command import Command
+main = command_line.main
 
 def plant(run):
-    cli.COMMANDS = (Command("planted", "of a test", ("planted",), lambda parser: None, run),)
+    command_line.COMMANDS = (Command("planted", "of a test", ("planted",), lambda parser: None, run),)
 """
 RUN = "sys.exit(main(sys.argv[1:]))"
 
 
 def plant(monkeypatch, run):
     """Make the command line have one command, `planted`, that does this."""
-    monkeypatch.setattr(cli, "COMMANDS", (Command("planted", "of a test", ("planted",), lambda parser: None, run),))
+    planted = Command("planted", "of a test", ("planted",), lambda parser: None, run)
+    monkeypatch.setattr("bellnet.cli.main.COMMANDS", (planted,))
 
 
 def shell(words, *, redirect="", code=RUN, env=QUIET):
@@ -173,7 +175,7 @@ def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("package", "words"), [("bellnet", PLAN), ("torch", ["basis", "n -> n", "--out", "a.png"])])
+@pytest.mark.parametrize(("package", "words"), [("argparse", PLAN), ("torch", ["basis", "n -> n", "--out", "a.png"])])
 def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130(tmp_path, package, words):
     # A package of that name, found before the real one, that takes its time and catches whatever comes.
     (tmp_path / package).mkdir()
@@ -182,7 +184,7 @@ def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130
     )
     program = """
 import sys
-from bellnet_command import main
+from bellnet.__main__ import main
 sys.path.insert(0, sys.argv.pop(1))
 sys.exit(main())
 """
@@ -199,26 +201,22 @@ sys.exit(main())
 
 
 def test_ctrl_c_is_an_error_again_when_a_command_begins(monkeypatch):
-    import bellnet_command
-
     seen = []
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         plant(monkeypatch, lambda arguments: seen.append(signal.getsignal(signal.SIGINT)) or 0)
         monkeypatch.setattr(sys, "argv", ["bellnet", "planted"])
-        assert bellnet_command.main() == 0
+        assert process.main() == 0
         assert seen == [signal.default_int_handler] == [signal.getsignal(signal.SIGINT)]
     finally:
         signal.signal(signal.SIGINT, usual)
 
 
 def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, capsys):
-    import bellnet_command
-
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         monkeypatch.setattr(sys, "argv", ["bellnet", *PLAN])
-        assert bellnet_command.main() == 0
+        assert process.main() == 0
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, usual)
@@ -231,4 +229,111 @@ def test_the_command_that_is_installed_runs_the_command_line(capsys, monkeypatch
     monkeypatch.setattr(sys, "argv", ["bellnet", *PLAN])
     assert entry.load()() == 0
     assert capsys.readouterr().out == f"{bellnet.plan('n n -> n n')}\n"
-    assert entry.module == "bellnet_command"
+    assert entry.value == "bellnet.__main__:main"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n -> n", "--symetric"), "unrecognized arguments: --symetric\nDid you mean --symmetric?"),
+        (("plan", "n -> n", "--max_maps=4"), "unrecognized arguments: --max_maps=4\nDid you mean --max-maps?"),
+        (("fit", "x", "--output", "y"), "the following arguments are required: --out\nDid you mean --out?"),
+        (("fit", "x", "--out", "y", "--sede", "1"), "unrecognized arguments: --sede 1\nDid you mean --seed?"),
+        (("paln", "n -> n"), "invalid choice: 'paln' (choose from "),
+        (("paln", "n -> n"), ")\nDid you mean plan?"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "orbti"), ")\nDid you mean orbit?"),
+        (("--verison",), "\nDid you mean --version?"),
+        (("--verison", "plan", "n -> n"), "\nDid you mean --version?"),
+    ],
+)
+def test_a_word_that_is_misspelled_is_answered_with_the_right_one(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert complaint.count("Did you mean") == 1
+
+
+def test_where_no_option_is_near_none_is_suggested(capsys):
+    for arguments in (("plan", "n -> n", "--zzzzz"), ("plan", "n -> n", "more"), ("zzzzz",)):
+        code, _, complaint = outcome(capsys, *arguments)
+        assert code == 2
+        assert "Did you mean" not in complaint
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert outcome(capsys, "--version") == (0, f"bellnet {bellnet.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_help_of_every_command_has_its_examples(capsys, command):
+    code, printed, _ = outcome(capsys, command.name, "--help")
+    assert code == 0
+    for example in command.examples:
+        assert example.startswith(command.name)
+        assert f"  bellnet {example}\n" in printed
+
+
+def test_the_help_lists_commands_and_exit_codes(capsys):
+    code, printed, _ = outcome(capsys, "--help")
+    assert code == 0
+    for command in COMMANDS:
+        assert f" {command.name} {command.summary} " in " ".join(printed.split())
+    assert "exit codes:\n  0  done\n  2  bad arguments or bad input, or output" in printed
+    assert "\n  130  stopped by Ctrl-C\n" in printed
+
+
+def test_the_exit_code_reaches_the_shell():
+    command = [sys.executable, "-W", "error", "-m", "bellnet", "plan", "n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("bellnet plan: This spec cannot be read")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "bellnet", "plan", "n n n n -> n n n n", "--diagrams"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_the_package_runs_as_the_command_does():
+    command = [sys.executable, "-m", "bellnet", "plan", "n n -> n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{bellnet.plan('n n -> n n')}\n", "")
+
+
+STARTS = {
+    "the command": "from bellnet.__main__ import main\nsys.exit(main())",
+    "the module": "import runpy\nrunpy.run_module('bellnet', run_name='__main__')",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--help",), 0),
+        (("--version",), 0),
+        (("fit", "--help"), 0),
+        (("plan", "n n -> n n", "--diagrams", "--cost", "5"), 0),
+        (("plan", "n n"), 2),
+        (("fit",), 2),
+    ],
+)
+def test_neither_help_nor_plan_nor_a_mistake_in_arguments_imports_torch(start, arguments, code):
+    program = f"""
+import sys
+sys.argv[0] = "bellnet"
+try:
+    {STARTS[start].replace(chr(10), chr(10) + "    ")}
+except SystemExit as stop:
+    assert stop.code == {code}, stop.code
+else:
+    raise AssertionError("it did not end")
+for name in ("torch", "numpy", "matplotlib"):
+    assert name not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
