@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from bellnet import __version__
 from bellnet._utils.optional import import_torch
-from bellnet._utils.spelling import did_you_mean
 from bellnet.commands import (
     BAD_INPUT,
     EXPLORE_COMMANDS,
@@ -30,7 +29,7 @@ from bellnet.commands import (
     harmless_lines,
     own_streams,
 )
-from bellnet.errors import BellnetError, OptionError, SpecError
+from bellnet.errors import BellnetError, OptionError, SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from bellnet import Plan

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import bellnet
 
 LIBRARY = Path(bellnet.__file__).parent
-CORE = ("combinatorics", "spec", "plan", "tensors", "backends", "nn", "_utils/optional.py")
+CORE = ("combinatorics.py", "spec", "plan", "tensors", "backends", "nn", "_utils/optional.py")
 
 
 class Site(NamedTuple):

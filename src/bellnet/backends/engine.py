@@ -15,7 +15,7 @@ from bellnet.backends.orders import in_order, inverse
 from bellnet.backends.plain import run_plain
 from bellnet.backends.transforms import is_batched, save, saved, wants_plain
 from bellnet.backends.walk import TorchBackend
-from bellnet.plan import Permutation, Plan, Present
+from bellnet.plan import Permutation, Plan, RestrictedPlan
 
 
 class Executor:
@@ -36,7 +36,7 @@ class Executor:
             (channels,) if isinstance(channels, int) else channels for channels in (in_channels, out_channels)
         )
         self.channels = inside, outside
-        self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
+        self._all = RestrictedPlan(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
         self._last: tuple[object, Backend] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])
