@@ -25,8 +25,9 @@ def _given(spec, sizes):
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_layer_gives_on_it_what_it_gives_on_dense_tensors(spec, mean):
     made, lengths, inputs = _given(spec, {"n": 3, "u": 2, "i": 4})
-    engine = Executor(made, 2, 3, mean=mean)
-    wanted, came = engine(DenseLayout(Nodes(lengths)), *inputs), engine(Explicit(lengths), *inputs)
+    executor = Executor(made, (2,), (3,), mean=mean)
+    layouts = DenseLayout(Nodes(lengths)), Explicit(lengths)
+    wanted, came = (executor(layout, *((one,) for one in inputs))[0] for layout in layouts)
     assert_close(came, wanted)
     pulled = torch.randn_like(wanted)
     pairs = [torch.autograd.grad(one, inputs, pulled, allow_unused=True) for one in (came, wanted)]
@@ -38,5 +39,5 @@ def test_every_layer_gives_on_it_what_it_gives_on_dense_tensors(spec, mean):
 
 def test_it_can_be_differentiated_although_it_says_nothing_of_gradients():
     made, lengths, inputs = _given("n n -> n", {"n": 2})
-    engine = Executor(made, 2, 3, mean=True)
-    assert gradcheck(lambda *given: engine(Explicit(lengths), *given), inputs)
+    executor = Executor(made, (2,), (3,), mean=True)
+    assert gradcheck(lambda *given: executor(Explicit(lengths), *((one,) for one in given)), inputs)

@@ -90,7 +90,7 @@ def test_what_an_encoding_was_fitted_to_says_what_is_read_from_other_graphs():
     with pytest.raises(DataError, match=r"graphs\[1\]: as_graph\(graph\): node 1 has no attribute 'charge'"):
         encoding.encode([molecule(), other])
     with pytest.raises(DataError, match=r"graphs\[0\] has no node attribute 'charge', which the fit used"):
-        encoding.encode([as_graph(molecule(), node=[], label="element")])
+        encoding.encode([as_graph(molecule(), node_attrs=[], node_labels="element")])
 
 
 def test_what_is_left_out_is_said_once_with_the_argument_that_takes_it():
@@ -103,11 +103,12 @@ def test_what_is_left_out_is_said_once_with_the_argument_that_takes_it():
     assert found[0].node_features.shape == (3, 2)
     assert words == (
         "as_graphs(graphs): some attributes are not used.\n"
-        "Of nodes: 'charge', since 'features' is there; node=['features', 'charge'] takes both.\n"
+        "Of nodes: 'charge', since 'features' is there; node_attrs=['features', 'charge'] takes both.\n"
         "Of nodes: 'mixed', which is neither all numbers nor all text.\n"
         "Of nodes: 'thing', which is neither all numbers nor all text.\n"
-        "Of edges: 'note', which 5 of 10 have; edge_label='note' takes it where all have it.\n"
-        "To choose, name what is to be used (node=, edge=, label=, edge_label=); [] uses nothing and is silent."
+        "Of edges: 'note', which 5 of 10 have; edge_labels='note' takes it where all have it.\n"
+        "To choose, name what is to be used (node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing "
+        "and is silent."
     )
 
 
@@ -116,7 +117,7 @@ def test_naming_what_is_used_is_silent():
     graph.nodes[0]["note"] = "first"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = as_graph(graph, node=["charge"], label=[], edge=[], edge_label="bond")
+        found = as_graph(graph, node_attrs=["charge"], node_labels=[], edge_attrs=[], edge_labels="bond")
     assert (found.node_labels, found.edge_features) == (None, None)
     assert found.edge_labels is not None
 
@@ -126,8 +127,8 @@ def test_names_of_things_are_no_labels_where_there_are_very_many():
     nx.set_node_attributes(graph, {node: f"node {node}" for node in graph}, "name")
     words, found = said_by(lambda: as_graph(graph))
     assert found.node_labels is None
-    assert "Of nodes: 'name', which has more than 128 different texts; label='name' takes it." in words
-    assert as_graph(graph, label="name").node_labels.unique().numel() == 200
+    assert "Of nodes: 'name', which has more than 128 different texts; node_labels='name' takes it." in words
+    assert as_graph(graph, node_labels="name").node_labels.unique().numel() == 200
 
 
 def test_gaps_and_numbers_that_are_not_finite_are_left_out_and_said():
@@ -137,7 +138,7 @@ def test_gaps_and_numbers_that_are_not_finite_are_left_out_and_said():
     nx.set_node_attributes(graph, {0: [1.0], 1: [1.0, 2.0], 2: [2.0]}, "c")
     words, found = said_by(lambda: as_graph(graph))
     assert found.node_features is None
-    assert "Of nodes: 'a', which 2 of 3 have; node='a' takes it where all have it." in words
+    assert "Of nodes: 'a', which 2 of 3 have; node_attrs='a' takes it where all have it." in words
     assert "Of nodes: 'b', which 2 of 3 have" in words
     assert "Of nodes: 'c', which has not equally many numbers everywhere." in words
 
@@ -155,8 +156,9 @@ def test_data_with_x_says_what_else_it_has():
     assert found.values.shape[-1] == 2
     assert words == (
         "to_padded(graphs): some attributes are not used.\n"
-        "Of nodes: 'pos', since 'x' is there; node=['x', 'pos'] takes both.\n"
-        "To choose, name what is to be used (node=, edge=, label=, edge_label=); [] uses nothing and is silent."
+        "Of nodes: 'pos', since 'x' is there; node_attrs=['x', 'pos'] takes both.\n"
+        "To choose, name what is to be used (node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing "
+        "and is silent."
     )
 
 
@@ -167,7 +169,7 @@ def test_types_of_edges_of_data_are_labels():
     assert Encoding.fit([data]).names == ("adjacency", "edge label 0", "edge label 7")
     bonds = Data(edge_index=EDGES, num_nodes=3, edge_attr=torch.tensor([1, 1, 2, 2]))
     assert as_graph(bonds).edge_features.flatten().tolist() == [1, 1, 2, 2]
-    found = as_graph(bonds, edge_label="edge_attr")
+    found = as_graph(bonds, edge_labels="edge_attr")
     assert (found.edge_features, found.edge_labels.tolist()) == (None, [1, 1, 2, 2])
     texts = Data(edge_index=EDGES, num_nodes=3, bond=["single", "single", "double", "double"], atom=["C", "C", "O"])
     assert Encoding.fit([texts]).channels == 5
@@ -196,7 +198,7 @@ def test_bonds_of_graphml_are_labels(tmp_path):
         nx.write_graphml(molecule(elements), tmp_path / f"{number}.graphml")
     found = graphml.load(tmp_path)
     assert "edge label double" in Encoding.fit(found.graphs).names
-    names = Encoding.fit(graphml.load(tmp_path, edge_label=[], edge="length").graphs).names
+    names = Encoding.fit(graphml.load(tmp_path, edge_labels=[], edge_attrs="length").graphs).names
     assert not any(name.startswith("edge label") for name in names)
 
 
@@ -213,7 +215,7 @@ def test_files_of_a_folder_are_read_alike_and_it_is_said_once(tmp_path):
     "call", [to_padded, to_sparse, Encoding.fit, lambda graphs, **names: Loader(graphs, batch_size=1, **names)]
 )
 def test_every_way_in_takes_the_names(call):
-    names = {"node": "charge", "edge": [], "label": [], "edge_label": "bond"}
+    names = {"node_attrs": "charge", "edge_attrs": [], "node_labels": [], "edge_labels": "bond"}
     with_names, all_used = call([molecule()], **names), call([molecule()])
     channels = [
         found.values.shape[-1] if hasattr(found, "values") else getattr(found, "encoding", found).channels
@@ -223,11 +225,11 @@ def test_every_way_in_takes_the_names(call):
 
 
 def test_a_loader_with_an_encoding_reads_what_that_reads():
-    encoding = Encoding.fit([molecule()], node=[], label="element")
+    encoding = Encoding.fit([molecule()], node_attrs=[], node_labels="element")
     loader = Loader([molecule("CN", ["single"])], batch_size=1, encoding=encoding)
     assert next(iter(loader))[0].values.shape[-1] == encoding.channels
     with pytest.raises(OptionError, match="encoding says what is read; leave out node"):
-        Loader([molecule()], batch_size=1, encoding=encoding, node="charge")
+        Loader([molecule()], batch_size=1, encoding=encoding, node_attrs="charge")
 
 
 def test_edge_labels_come_back_from_networkx_and_pyg():
@@ -238,8 +240,8 @@ def test_edge_labels_come_back_from_networkx_and_pyg():
 
 
 def test_texts_come_back_from_networkx_under_their_names():
-    again = as_graph(to_networkx(as_graph(molecule(ring="no"), node=[], edge=[])))
-    assert again == as_graph(molecule(ring="no"), node=[], edge=[])
+    again = as_graph(to_networkx(as_graph(molecule(ring="no"), node_attrs=[], edge_attrs=[])))
+    assert again == as_graph(molecule(ring="no"), node_attrs=[], edge_attrs=[])
     assert [data["element"] for _, data in to_networkx(again).nodes(data=True)] == ["C", "N", "O"]
 
 
@@ -266,7 +268,7 @@ def test_each_finite_number_of_64_bits_is_a_feature_and_no_warning_is_given(valu
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read = as_graph(graph)
-    assert read.columns.node == ("charge", "mass")
+    assert read.columns.node_attrs == ("charge", "mass")
     assert read.node_features[:, 1].tolist() == [float(value)] * 3
 
 

@@ -143,13 +143,13 @@ def test_attributes_of_networkx_are_taken_by_name():
     graph.add_node(0, element="C", charge=1, place=(0.5, 1.5))
     graph.add_node(1, element="N", charge=-1, place=[2.5, 3.5])
     graph.add_edge(0, 1, length=2, order=3)
-    found = as_graph(graph, node=["charge", "place"], edge="length", label="element")
+    found = as_graph(graph, node_attrs=["charge", "place"], edge_attrs="length", node_labels="element")
     assert found.node_features.tolist() == [[1, 0.5, 1.5], [-1, 2.5, 3.5]]
     assert found.edge_features.tolist() == [[2.0]]
-    again = as_graph(nx.relabel_nodes(graph, {0: "x", 1: "y"}), label="element")
+    again = as_graph(nx.relabel_nodes(graph, {0: "x", 1: "y"}), node_labels="element")
     assert torch.equal(found.node_labels, again.node_labels)  # a text has one number, wherever it stands
     assert found.node_labels[0] != found.node_labels[1]
-    assert as_graph(graph, edge=[]).edge_features is None
+    assert as_graph(graph, edge_attrs=[]).edge_features is None
 
 
 @st.composite
@@ -207,12 +207,12 @@ def test_attributes_of_pyg_are_taken_by_name():
         usual = as_graph(data)
     assert usual.node_features.tolist() == [[6.0], [8.0]]
     assert usual.edge_features.tolist() == [[2.0], [2.0]]
-    assert as_graph(data, label="x", edge="bond").node_features.tolist() == [[0.5], [1.5]]
-    found = as_graph(data, label="x", edge=["edge_weight", "bond"], node=[])
+    assert as_graph(data, node_labels="x", edge_attrs="bond").node_features.tolist() == [[0.5], [1.5]]
+    found = as_graph(data, node_labels="x", edge_attrs=["edge_weight", "bond"], node_attrs=[])
     assert found.node_labels.tolist() == [6, 8]
     assert found.node_features is None
     assert found.edge_features.tolist() == [[2.0, 1.0], [2.0, 1.0]]
-    assert as_graph(data, node=["x", "pos"], edge=[]).node_features.tolist() == [[6.0, 0.5], [8.0, 1.5]]
+    assert as_graph(data, node_attrs=["x", "pos"], edge_attrs=[]).node_features.tolist() == [[6.0, 0.5], [8.0, 1.5]]
 
 
 def test_all_kinds_of_one_graph_are_the_same_graph_and_may_be_mixed():

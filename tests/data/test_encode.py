@@ -50,8 +50,8 @@ def slowly(encoding, graph):
     for unit in np.eye(len(encoding.degree_bins)):
         shares = np.interp(np.log(1 + (out + into) / 2), np.log1p(encoding.degree_bins), unit)
         channels.append(np.diag(shares).reshape(a.shape))
-    if encoding.sizes:
-        mean, deviation = encoding.sizes
+    if encoding.size_feature:
+        mean, deviation = encoding.size_feature
         channels.append((np.log(1 + graph.n) - mean) / deviation * np.eye(graph.n))
     return torch.tensor(np.stack(channels, -1).reshape(graph.n, graph.n, len(channels)))
 
@@ -81,7 +81,7 @@ def alike(draw):
                 "adjacency_in_labels": st.booleans(),
                 "degrees": st.booleans(),
                 "degree_bins": st.sampled_from([0, 2, 3, 16]),
-                "sizes": st.booleans(),
+                "size_feature": st.booleans(),
             }
         )
     )
@@ -246,7 +246,7 @@ def test_a_single_degree_says_nothing():
 
 def test_sizes_are_on_the_diagonal_after_degrees_as_logarithms_of_mean_zero_and_variance_one():
     known = [undirected(3, [(0, 1), (1, 2)]), undirected(7, [(0, 1)])]
-    encoding = Encoding.fit(known, degrees=True, sizes=True)
+    encoding = Encoding.fit(known, degrees=True, size_feature=True)
     assert encoding.names == ("adjacency", "degree", "size")
     small, large = (graph[..., 2] for graph in encoding.encode(known).unpack("n n"))
     torch.testing.assert_close(small, -torch.eye(3))
@@ -334,7 +334,7 @@ def test_all_pairs_of_nodes_that_would_not_fit_are_refused_by_a_bound_that_can_b
     make(undirected(300, [(0, 1)]), max_gigabytes=361e-6)
 
 
-@pytest.mark.parametrize("field", ["degrees", "sizes", "degree_bins"])
+@pytest.mark.parametrize("field", ["degrees", "size_feature", "degree_bins"])
 @pytest.mark.parametrize("number", [float("inf"), 10**400, 10**5000], ids=["inf", "large", "too large for repr"])
 def test_a_number_beyond_float64_is_refused_as_a_scale_or_a_knot(field, number):
     with pytest.raises(OptionError, match=f"Encoding: {field} must be"):

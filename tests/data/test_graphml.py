@@ -112,12 +112,12 @@ def test_without_a_table_there_are_graphs_without_labels(folder):
 
 
 def test_attributes_are_taken_by_name(folder):
-    found = graphml.load(folder, node="charge", label="element").graphs
+    found = graphml.load(folder, node_attrs="charge", node_labels="element").graphs
     assert found[1].node_features.tolist() == [[0.0], [0.5], [1.0], [1.5]]
     assert found[1].edge_features.tolist() == [[2.0]] * 6
     assert found[0].node_labels.tolist() == found[1].node_labels[:3].tolist()
     assert len(set(found[1].node_labels.tolist())) == 3
-    assert found[1] == as_graph(nx.read_graphml(folder / "b.graphml"), node="charge", label="element")
+    assert found[1] == as_graph(nx.read_graphml(folder / "b.graphml"), node_attrs="charge", node_labels="element")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes there")
@@ -322,7 +322,7 @@ def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
         '<key id="w" for="edge" attr.name="weight" attr.type="int"><default>3</default></key>'
     )
     inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
-    found = read(tmp_path, document(inside, keys=keys), node="charge")
+    found = read(tmp_path, document(inside, keys=keys), node_attrs="charge")
     assert found.node_features.tolist() == [[2.0], [0.5]]
     assert found.edge_features.tolist() == [[3.0], [3.0]]
 
@@ -332,7 +332,7 @@ def test_a_default_of_a_key_for_all_is_one_of_nodes_and_edges(tmp_path, said):
     keys = f'<key id="k"{said} attr.name="w" attr.type="int"><default>3</default></key>'
     inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
     for text in (document(inside, keys=keys), document(inside, keys=keys).replace(f' xmlns="{SPACE}"', "")):
-        found = read(tmp_path, text, node="w", edge="w")
+        found = read(tmp_path, text, node_attrs="w", edge_attrs="w")
         assert found.node_features.tolist() == [[2.0], [3.0]]
         assert found.edge_features.tolist() == [[3.0], [3.0]]
 
@@ -342,7 +342,7 @@ def test_a_key_for_nodes_and_one_for_edges_may_have_one_name(tmp_path):
         f'<key id="{value}" for="{kind}" attr.name="w" attr.type="int"><default>{value}</default></key>'
         for value, kind in enumerate(("node", "edge", "graph"))
     )
-    found = read(tmp_path, document(keys=keys), node="w", edge="w")
+    found = read(tmp_path, document(keys=keys), node_attrs="w", edge_attrs="w")
     assert found.node_features.tolist() == [[0.0], [0.0]]
     assert found.edge_features.tolist() == [[1.0], [1.0]]
 
@@ -366,7 +366,7 @@ def test_a_feature_beyond_floating_point_is_refused(tmp_path, sign):
     key = '<key id="k" for="node" attr.name="w" attr.type="long"/>'
     inside = f'<node id="a"><data key="k">{sign}{"9" * 400}</data></node>'
     with pytest.raises(DataError, match=r"x.graphml: as_graph.* attribute 'w' of node 'a' is beyond all numbers"):
-        read(tmp_path, document(inside, keys=key), node="w")
+        read(tmp_path, document(inside, keys=key), node_attrs="w")
 
 
 def test_a_default_that_is_empty_is_an_error(tmp_path):

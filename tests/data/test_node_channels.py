@@ -18,7 +18,7 @@ def said(x):
 @given(alike(), st.sampled_from(["padded", "sparse"]))
 def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout):
     several, options = case
-    encoding = Encoding.fit(several, **{**options, "adjacency_in_labels": False, "sizes": True})
+    encoding = Encoding.fit(several, **{**options, "adjacency_in_labels": False, "size_feature": True})
     whole = encoding.encode(several, layout=layout)
     pairs, nodes = encoding.encode(several, layout=layout, node_channels="separate")
     of_pairs = encoding.n_of_pairs
@@ -35,7 +35,7 @@ def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout)
 @pytest.mark.parametrize("cache_bytes", [0, 2**30])
 def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
     several = generated.leaf_pairs(9)[0]
-    encoding = Encoding.fit(several, degrees=True, sizes=True, degree_bins=2)
+    encoding = Encoding.fit(several, degrees=True, size_feature=True, degree_bins=2)
     for _ in range(2):  # the second time from what was kept
         loader = Loader(
             several, batch_size=4, encoding=encoding, layout=layout, node_channels="separate", cache_bytes=cache_bytes
@@ -53,7 +53,7 @@ def test_a_loader_gives_what_the_encoding_gives(layout, cache_bytes):
 def test_one_call_gives_a_pair_too():
     several = generated.leaf_pairs(4)[0]
     for convert in (to_padded, to_sparse):
-        pairs, nodes = convert(several, node_channels="separate", sizes=True)
+        pairs, nodes = convert(several, node_channels="separate", size_feature=True)
         assert (pairs.values.shape[-1], nodes.values.shape[-1]) == (1, 1)
         assert torch.equal(pairs.sizes, nodes.sizes)
 

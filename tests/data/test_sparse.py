@@ -178,7 +178,7 @@ def test_node_features_of_any_graph_stand_on_the_diagonal():
 def test_edge_attributes_of_networkx_are_channels():
     graph = nx.Graph()
     graph.add_edge("b", "a", weight=2, length=0.5)
-    x = sparse.from_graph(graph, edge=["weight", "length"])
+    x = sparse.from_graph(graph, edge_attrs=["weight", "length"])
     assert x.to_dense().tolist() == [[[0, 0], [2, 0.5]], [[2, 0.5], [0, 0]]]
 
 

@@ -67,7 +67,7 @@ def test_a_column_may_be_what_is_learned():
     nodes = {**NODES, "toxic": ["no", "no", "no", "yes", "yes", "yes", "yes"]}
     found = from_tables(EDGES, nodes, y="toxic")
     assert (found.labels.tolist(), found.classes) == ([0, 1], ("no", "yes"))
-    assert not any("toxic" in graph.columns.label for graph in found.graphs)
+    assert not any("toxic" in graph.columns.node_labels for graph in found.graphs)
     table = {"graph": ["b", "a", "c"], "weight": [2.5, 3.5, 0.0]}
     found = from_tables(EDGES, NODES, table, y="weight")
     assert (found.ids, found.targets.tolist(), found.labels) == (("b", "a", "c"), [[2.5], [3.5], [0.0]], None)
@@ -96,4 +96,4 @@ def test_gaps_leave_a_column_out_with_a_warning():
         found = from_tables({**EDGES, "length": [1.0, None, 2.0, float("nan")]}, NODES)
     assert found.graphs[0].edge_features is None
     with pytest.raises(DataError, match=r"the edge in row 1 of edges has no attribute 'length'"):
-        from_tables({**EDGES, "length": [1.0, None, 2.0, 3.0]}, NODES, edge="length")
+        from_tables({**EDGES, "length": [1.0, None, 2.0, 3.0]}, NODES, edge_attrs="length")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bellnet.cli import main
+from bellnet.cli.main import main
 from bellnet.draw import draw_basis, draw_diagrams
 from bellnet.errors import OptionError
 

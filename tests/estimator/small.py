@@ -6,7 +6,7 @@ from bellnet.data import Graph, generated, undirected
 from bellnet.estimator import GraphClassifier, GraphRegressor
 
 PLAIN = {
-    **{"pool": "max", "norm": None, "residual": False, "sizes": False, "degree_bins": 0},
+    **{"pool": "max", "norm": None, "residual": False, "size_feature": False, "degree_bins": 0},
     **{"layout": "padded", "n_estimators": 1, "dropout": 0.0},
 }
 """The paper's network, which learns from few graphs in few steps."""

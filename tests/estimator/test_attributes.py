@@ -61,7 +61,7 @@ def test_what_only_an_attribute_tells_is_learned():
     model = classifier(**LEARNS).fit(graphs, answers)
     assert model.score(graphs, answers) == 1
     assert {"edge label double", "edge label single", "label C"} <= {*model.encoding_.names}
-    blind = classifier(**LEARNS, edge_label=[], label=[]).fit(graphs, answers)
+    blind = classifier(**LEARNS, edge_labels=[], node_labels=[]).fit(graphs, answers)
     assert blind.score(graphs, answers) < 0.8
 
 
@@ -83,15 +83,15 @@ def test_what_is_left_out_is_said_once_in_a_fit_and_not_when_predicting(make):
         model = make().fit(graphs, ANSWERS)
     assert len(caught) == 1
     assert str(caught[0].message).startswith(f"{type(model).__name__}.fit(graphs, y): some attributes are not used.\n")
-    assert "'pos', since 'x' is there; node=['x', 'pos'] takes both." in str(caught[0].message)
+    assert "'pos', since 'x' is there; node_attrs=['x', 'pos'] takes both." in str(caught[0].message)
     assert caught[0].filename == __file__
     model.predict(graphs)
-    assert make(node=["x", "pos"]).fit(graphs, ANSWERS).encoding_.node_features == 5
+    assert make(node_attrs=["x", "pos"]).fit(graphs, ANSWERS).encoding_.node_features == 5
 
 
 def test_the_encoding_of_the_fit_says_what_is_read_when_predicting(tmp_path):
     graphs = molecules()
-    model = classifier(node="charge", edge=()).fit(graphs, ANSWERS)
+    model = classifier(node_attrs="charge", edge_attrs=()).fit(graphs, ANSWERS)
     said = model.predict_proba(graphs)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
@@ -112,14 +112,14 @@ def test_edge_labels_that_are_missing_are_said():
     bare = as_graph(torch.ones(3, 3))
     with pytest.raises(DataError, match=r"graphs\[0\] has 0 node_features, but the graphs of the fit had 1"):
         model.predict([bare])
-    model = classifier(node=[], edge=[], label=[]).fit(molecules(), ANSWERS)
+    model = classifier(node_attrs=[], edge_attrs=[], node_labels=[]).fit(molecules(), ANSWERS)
     with pytest.raises(DataError, match=r"graphs\[0\] has no edge_labels, but the graphs of the fit had\."):
         model.predict([bare])
 
 
 def test_names_that_are_none_are_refused():
-    with pytest.raises(OptionError, match=r"node must be the name or names of attributes, or None, not 3\."):
-        classifier(node=3).fit(molecules(), ANSWERS)
+    with pytest.raises(OptionError, match=r"node_attrs must be the name or names of attributes, or None, not 3\."):
+        classifier(node_attrs=3).fit(molecules(), ANSWERS)
 
 
 def weighed(unit, count=24):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from bellnet.cli import main
+from bellnet.cli.main import main
 from bellnet.estimator import GraphClassifier, GraphRegressor
 from bellnet.estimator.training import Bar
 from tests.estimator.small import classifier, leaves

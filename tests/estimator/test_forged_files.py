@@ -20,7 +20,9 @@ def saved(tmp_path_factory):
     graphs = [with_features(graph) for graph in graphs]
     names = np.array(["ja", "nein"])[labels]
     folder = tmp_path_factory.mktemp("forged")
-    classifier(class_weight={"ja": 2.0}, degree_bins=4, sizes=True).fit(graphs, names).save(folder / "classifier")
+    classifier(class_weight={"ja": 2.0}, degree_bins=4, size_feature=True).fit(graphs, names).save(
+        folder / "classifier"
+    )
     regressor(max_epochs=1).fit(graphs, labels.astype(float)).save(folder / "regressor")
     return {name: (folder / name).read_bytes() for name in ("classifier", "regressor")}
 

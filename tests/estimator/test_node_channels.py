@@ -14,7 +14,7 @@ from tests.estimator.stored import changed
 from tests.estimator.test_targets import degrees, touches_a_leaf
 
 QUICK = {"channels": (8,), "batch_size": 5, "max_epochs": 6, "learning_rate": 0.03}
-APART = {"node_channels": "separate", "sizes": True}
+APART = {"node_channels": "separate", "size_feature": True}
 
 
 def marked(count):

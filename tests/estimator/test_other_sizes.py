@@ -12,7 +12,7 @@ from tests.estimator.small import classifier, regressor
 WORDS = """\
 GraphClassifier.predict(graphs): the graphs that were learned from have 8 to 14 nodes, but 6 of these 10 have 30 to 40.
 The network sees the number of nodes, and what it says of numbers that it has not seen may be worth little. Where \
-labels do not depend on it, fit with sizes=False."""
+labels do not depend on it, fit with size_feature=False."""
 
 
 def graphs_of(count, fewest, most):
@@ -29,7 +29,7 @@ def learned():
 
 @pytest.fixture(scope="module")
 def model(learned):
-    return classifier(sizes=True, max_epochs=1).fit(*learned)
+    return classifier(size_feature=True, max_epochs=1).fit(*learned)
 
 
 def mixed(learned):
@@ -63,13 +63,13 @@ def test_nothing_is_said_of_sizes_that_are_near_or_were_learned(model, learned):
 
 def test_nothing_is_said_where_the_network_does_not_see_the_size(learned):
     for make in (classifier, regressor):
-        blind = make(sizes=False, max_epochs=1).fit(*learned)
+        blind = make(size_feature=False, max_epochs=1).fit(*learned)
         assert said_of(blind, mixed(learned)) == []
 
 
 def test_where_all_graphs_had_one_size_every_other_one_is_named():
     graphs, labels = generated.leaf_pairs(20, nodes=(9, 9))
-    alike = regressor(sizes=True, max_epochs=1).fit(graphs, labels.numpy())
+    alike = regressor(size_feature=True, max_epochs=1).fit(graphs, labels.numpy())
     assert said_of(alike, graphs) == []
     (warning,) = said_of(alike, graphs_of(60, 10, 11)[0][:1])
     assert "learned from have 9 nodes, but 1 of these 1 have 1" in str(warning.message)
@@ -78,6 +78,6 @@ def test_where_all_graphs_had_one_size_every_other_one_is_named():
 def test_a_network_that_sees_the_size_can_be_lost_where_one_that_does_not_is_right():
     learned, asked = generated.leaf_pairs(80, nodes=(8, 14)), generated.leaf_pairs(30, nodes=(30, 40))
     options = {"max_epochs": 10, "random_state": 0, "verbose": False}
-    with pytest.warns(UserWarning, match="fit with sizes=False"):
+    with pytest.warns(UserWarning, match="fit with size_feature=False"):
         assert GraphClassifier(**options).fit(*learned).score(*asked) < 0.8
-    assert GraphClassifier(sizes=False, **options).fit(*learned).score(*asked) > 0.95
+    assert GraphClassifier(size_feature=False, **options).fit(*learned).score(*asked) > 0.95

@@ -162,7 +162,7 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
         ({"n_estimators": 0}, "n_estimators must be 'auto' or a whole number from 1 up, not 0."),
         ({"n_estimators": "all"}, "n_estimators must be 'auto' or a whole number from 1 up, not 'all'."),
         ({"n_estimators": 2**64}, "n_estimators must be at most 2**63 - 1; it is larger."),
-        ({"sizes": None}, "sizes must be True or False, not None."),
+        ({"size_feature": None}, "size_feature must be True or False, not None."),
         ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
         ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),
     ],

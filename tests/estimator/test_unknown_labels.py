@@ -22,11 +22,11 @@ def partly(sides, gap=None):
 
 
 def club_model(**options):
-    return classifier(target="node", label=[], **options)
+    return classifier(target="node", node_labels=[], **options)
 
 
 def test_a_few_labels_of_one_graph_tell_those_of_all_nodes():
-    model = GraphClassifier(target="node", label=[], verbose=False).fit([CLUB], [partly(SIDES)])
+    model = GraphClassifier(target="node", node_labels=[], verbose=False).fit([CLUB], [partly(SIDES)])
     assert model.classes_.tolist() == ["Mr. Hi", "Officer"]
     others = [member for member in CLUB if member not in KNOWN]
     said = model.predict([CLUB])[0]

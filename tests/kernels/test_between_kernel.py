@@ -207,13 +207,13 @@ def test_few_numbers_are_left_to_the_operations(monkeypatch):
 def test_graphs_that_are_not_there_are_refused(wrong):
     rows, kept = torch.randn(5, 4), torch.ones(3, 4)
     graphs = torch.tensor([0, 0, 1, wrong, 2])
-    options = {"eps": 1e-5, "learned": True, "before": None}
+    options = {"eps": 1e-5, "training": True, "residual": None}
     with pytest.raises(SupportError, match="was changed after it was made"):
-        between.go_between(
+        between.fused_norm_relu(
             rows,
             (torch.ones(4), torch.zeros(4)),
             between.moments_of(rows),
-            dropped=between.Dropped(kept, graphs),
+            dropout=between.DropoutMask(kept, graphs),
             **options,
         )
 
@@ -320,14 +320,14 @@ def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
     def gradient(unpack, *, without_kernels=False):
         values = x.values.clone().requires_grad_()
         with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, unpack):
-            found = between.go_between(
+            found = between.fused_norm_relu(
                 values,
                 (block.norm.weight, block.norm.bias),
                 between.moments_of(values),
                 eps=1e-5,
-                learned=True,
-                dropped=None,
-                before=None,
+                training=True,
+                dropout=None,
+                residual=None,
             )
         if without_kernels:
             monkeypatch.setattr(between, "_call", None)

@@ -39,9 +39,9 @@ def _both(layer, given, pulled, **options):
     """The same by kernels, and by torch's operations."""
     found = _runs(layer, given, pulled, **options)
     with disabled():
-        layer._engine._last = None
+        layer._executor._last = None
         wanted = _runs(layer, given, pulled, **options)
-    layer._engine._last = None
+    layer._executor._last = None
     return found, wanted
 
 
@@ -153,7 +153,7 @@ def test_rows_of_zeros_in_several_tensors_that_are_passed_over_change_nothing(sh
     given, pulled = [one.requires_grad_() for one in some(48, 20)], some(96, 30)
 
     def runs():
-        layer._engine._last = None
+        layer._executor._last = None
         results = layer(tuple(given))
         return *results, *torch.autograd.grad(results, (*given, *layer.parameters()), pulled)
 
@@ -274,7 +274,7 @@ def test_no_kernel_is_given_weights_that_it_would_misread(name_of_case):
     layer, x = bn.EquivariantLinear("n n -> n n", 4, 4), torch.randn(2, 5, 5, 4)
     layer(x)
     (name, given), *_ = parameters.items()
-    walk = layer._engine._last[1]
+    walk = layer._executor._last[1]
     weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
     assert isinstance(walk, compiled.KernelBackend)
     assert walk.takes([x], [layer.weight], [layer.bias])

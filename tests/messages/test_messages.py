@@ -1,30 +1,75 @@
-"""The words of every error, and that there is no error whose words are not tested."""
+"""Each case raises the error of its snapshot, and each raise statement has a case."""
 
 import inspect
 from pathlib import Path
 
 import pytest
-import torch
 
-import bellnet as bn
 from bellnet import errors
-from bellnet.nn.message_passing import CompactSet, ReluProduct
-from tests.messages.cases import CASES
-from tests.messages.sites import core_sites, names_raised, raise_sites, site_of
+from tests.messages.sites import checked_sites, names_raised, raise_sites
+from tests.messages.snapshot import AREAS, SNAPSHOTS, Outcome, differences, outcome_of, read, write
 
-FOR_LATER: set[str] = set()
-TESTED_ELSEWHERE = {"EquivarianceError": "testing", "DataError": "data"}
+CLASSES_TESTED_ELSEWHERE = {"EquivarianceError": "testing"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_words_of_the_error_are_these(case):
-    with pytest.raises(errors.BellnetError) as caught:
-        case.call()
-    assert str(caught.value) == case.words
-    assert type(caught.value) is case.error
+@pytest.fixture(scope="session")
+def outcomes(tmp_path_factory):
+    """The outcomes of the cases of an area; each case runs once."""
+    sites = checked_sites()
+    cached = {}
+
+    def of(area):
+        if area not in cached:
+            folder = tmp_path_factory.mktemp(area)
+            cached[area] = {
+                name: outcome_of(call, folder / str(number), sites)
+                for number, (name, call) in enumerate(AREAS[area].items())
+            }
+        return cached[area]
+
+    return of
 
 
-def test_every_error_can_be_caught_without_knowing_the_library():
+@pytest.mark.parametrize("area", AREAS)
+def test_messages_are_those_of_the_snapshot(area, outcomes, request):
+    found, file = outcomes(area), SNAPSHOTS / f"{area}.txt"
+    assert [f"{name!r}: {outcome}" for name, outcome in found.items() if outcome.error is None] == []
+    texts = {name: str(outcome) for name, outcome in found.items()}
+    if request.config.getoption("--update-messages"):
+        write(file, texts)
+    stored = read(file)
+    if texts != stored:
+        pytest.fail("\n\n".join([*differences(texts, stored), "If this is meant, run pytest with --update-messages."]))
+    assert list(stored) == list(texts)
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_messages_can_be_read_in_a_terminal(area, outcomes):
+    for name, outcome in outcomes(area).items():
+        lines = outcome.message.split("\n")
+        assert all(line == line.rstrip() for line in lines), name
+        assert max(map(len, lines)) <= 200, name
+        assert lines[-1].endswith(".") or lines[-1].startswith("Install it: pip install '"), name
+
+
+def test_every_raise_statement_is_reached_by_a_case(outcomes):
+    sites = checked_sites()
+    reached = {outcome.site for area in AREAS for outcome in outcomes(area).values()}
+    assert len(sites) > 90
+    assert [site for site in sites if site not in reached] == []
+
+
+def test_every_class_of_error_is_raised_by_a_case(outcomes):
+    found = inspect.getmembers(errors, inspect.isclass)
+    classes = {name for name, thing in found if not issubclass(thing, Warning)} - {"BellnetError"}
+    raised = {outcome.error.__name__ for area in AREAS for outcome in outcomes(area).values()}
+    assert classes == raised | set(CLASSES_TESTED_ELSEWHERE)
+    for name, folder in CLASSES_TESTED_ELSEWHERE.items():
+        files = (Path(__file__).parents[1] / folder).glob("test_*.py")
+        assert any(name in file.read_text() for file in files), name
+
+
+def test_every_error_is_a_value_error_and_a_bellnet_error():
     for name, error in inspect.getmembers(errors, inspect.isclass):
         if issubclass(error, Warning):
             assert issubclass(error, UserWarning), name
@@ -33,55 +78,24 @@ def test_every_error_can_be_caught_without_knowing_the_library():
             assert issubclass(error, errors.BellnetError), name
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_message_can_be_read_in_a_terminal(case):
-    lines = case.words.split("\n")
-    assert all(line == line.rstrip() for line in lines)
-    assert max(map(len, lines)) <= 200
-    assert lines[-1].endswith((".", "'"))
-
-
-def test_every_raise_statement_of_the_core_has_a_case():
-    sites = core_sites()
-    reached = set()
-    for case in CASES:
-        try:
-            case.call()
-        except Exception as error:
-            reached.add(site_of(error.__traceback__, sites))
-    assert len(sites) > 40
-    assert [site for site in sites if site not in reached] == []
-
-
-def test_every_class_of_error_is_raised_and_tested_or_kept_for_later():
-    found = inspect.getmembers(errors, inspect.isclass)
-    classes = {name for name, thing in found if not issubclass(thing, Warning)} - {"BellnetError"}
-    tested = {case.error.__name__ for case in CASES}
-    assert classes == tested | set(TESTED_ELSEWHERE) | FOR_LATER
-    assert not FOR_LATER & names_raised(), "an error that was kept for later is raised now and needs a case"
-    for name, folder in TESTED_ELSEWHERE.items():
-        files = (Path(__file__).parents[1] / folder).glob("test_*.py")
-        assert any(name in file.read_text() for file in files), name
-
-
-def test_no_mistake_is_reported_by_a_class_from_elsewhere():
+def test_only_errors_of_the_library_are_raised():
     assert names_raised() <= {*vars(errors), "AssertionError", "NotImplementedError"}
 
 
-def test_the_package_itself_only_says_that_it_lacks_a_name():
+def test_the_package_raises_attribute_errors_only():
     assert names_raised("__init__.py") == {"AttributeError"}
 
 
-def test_the_modules_of_kernels_report_what_the_system_says():
+def test_the_modules_of_kernels_raise_errors_of_the_system():
     assert names_raised("kernels/__init__.py") == {"OSError"}
     assert names_raised("kernels/calling.py") == {"MemoryError", "SupportError", "TensorError"}
 
 
-def test_the_module_of_files_speaks_of_the_system_alone():
+def test_the_module_of_files_raises_errors_of_the_system_only():
     assert names_raised("_utils/files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
 
 
-def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):
+def test_a_raise_statement_is_found_at_any_depth(tmp_path):
     file = tmp_path / "planted.py"
     file.write_text(
         "def f():\n    try:\n        g()\n    except ValueError:\n        raise\n    raise X(\n        1\n    )\n"
@@ -89,26 +103,49 @@ def test_a_raise_statement_is_found_wherever_it_stands(tmp_path):
     assert raise_sites(file, tmp_path) == [("planted.py", 6, 8)]
 
 
-NUMBER = 10**5000
+PLANTED = {"a": "SpecError: one\n\n    two", "b": "SpecError: three."}
+
+
+def test_a_snapshot_is_read_as_it_was_written(tmp_path):
+    write(tmp_path / "planted.txt", PLANTED)
+    assert read(tmp_path / "planted.txt") == PLANTED
+    assert differences(PLANTED, PLANTED) == []
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("stored", "message"),
     [
-        lambda: bn.EquivariantNet("n n -> n n", [4, NUMBER]),
-        lambda: bn.EntryNorm("n n", NUMBER),
-        lambda: bn.EquivariantNet("n n -> n n", [4, 4], dropout=NUMBER),
-        lambda: bn.plan("n n -> n n", max_maps=-NUMBER),
-        lambda: bn.plan("n n -> n n").cost(-NUMBER),
-        lambda: bn.plan("n n -> n n").cost(3, batch=-NUMBER),
-        lambda: bn.EquivariantLinear("n -> n", 1, 1, dtype=NUMBER),
-        lambda: bn.EquivariantLinear("-> n", 1, 1)(torch.ones(1), sizes=NUMBER),
-        lambda: bn.EquivariantLinear("-> n", 1, 1)(torch.ones(1), sizes={"n": -NUMBER}),
-        lambda: bn.EquivariantLinear("n -> n", 1, 1)(torch.ones(3, 1), sizes={"n": NUMBER}),
-        lambda: ReluProduct(NUMBER),
-        lambda: CompactSet(-NUMBER, 1),
+        ({**PLANTED, "b": "SpecError: four."}, "'b' raises\nSpecError: three.\n\nbut its entry is\nSpecError: four."),
+        (
+            {**PLANTED, "b": "SizesError: three."},
+            "'b' raises\nSpecError: three.\n\nbut its entry is\nSizesError: three.",
+        ),
+        ({**PLANTED, "c": ""}, "'c' is an entry of no case"),
+        ({"a": PLANTED["a"]}, "'b' has no entry; it raises\nSpecError: three."),
     ],
+    ids=["message", "class", "unused", "missing"],
 )
-def test_a_number_of_more_digits_than_python_writes_is_refused_in_our_words(call):
-    with pytest.raises(errors.BellnetError, match=r"too long to be written>|it is larger"):
-        call()
+def test_a_planted_difference_to_a_snapshot_is_found(stored, message):
+    assert differences(PLANTED, stored) == [message]
+
+
+def _key_error():
+    raise KeyError("planted")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [(lambda: None, "nothing was raised"), (_key_error, "KeyError: 'planted'")],
+    ids=["no error", "KeyError"],
+)
+def test_a_case_without_an_error_of_the_library_is_found(call, message, tmp_path):
+    outcome = outcome_of(call, tmp_path / "folder")
+    assert outcome.error is None
+    assert message in outcome.message
+
+
+def test_the_folder_of_a_case_is_shown_without_its_path(tmp_path):
+    def call(folder):
+        raise errors.DataError(f"{folder}/a.txt is empty.")
+
+    assert outcome_of(call, tmp_path / "folder") == Outcome(errors.DataError, "FOLDER/a.txt is empty.")

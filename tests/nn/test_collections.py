@@ -206,7 +206,7 @@ def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
     assert gradgradcheck(run, given)
 
 
-@pytest.mark.usefixtures("every_walk")
+@pytest.mark.usefixtures("every_backend")
 def test_each_result_may_be_changed_in_place_and_used_alone():
     layer = layer_of(bn.plan("n n, n -> n n, n, ").spec, even=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,))]

@@ -71,7 +71,7 @@ def test_some_graphs_at_a_time_and_plain_operations_give_the_same(text, monkeypa
     x = _symmetric(layer.spec, torch.randn(5, *[3] * n_slots, 2, dtype=torch.float64)).requires_grad_()
     results = []
     for is_plain, n_bytes in ((True, 2**21), (False, 2**21), (False, 1)):
-        monkeypatch.setattr(unordered, "wants_plain", lambda is_plain=is_plain: is_plain)
+        monkeypatch.setattr(unordered, "is_traced", lambda is_plain=is_plain: is_plain)
         monkeypatch.setattr(unordered, "CHUNK_BYTES", n_bytes)
         y = layer(x)
         _assert_symmetric(layer.spec, y)

@@ -176,7 +176,7 @@ def test_the_warning_points_at_the_line_that_has_the_spec():
 
 
 def test_the_command_line_says_it_on_standard_error():
-    command = [sys.executable, "-m", "bellnet.cli", "plan", "nn -> nn"]
+    command = [sys.executable, "-m", "bellnet", "plan", "nn -> nn"]
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0
     assert finished.stderr.startswith('bellnet plan: SpecWarning: The spec "nn -> nn" was read as 1 slot')

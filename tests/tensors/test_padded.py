@@ -53,6 +53,11 @@ def test_packing_and_unpacking_keep_the_dtype():
     assert {graph.dtype for graph in Padded.pack(graphs).unpack()} == {torch.float64}
 
 
+def test_packing_tensors_of_several_dtypes_takes_the_widest():
+    graphs = [torch.zeros(1, 1, 1), torch.full((1, 1, 1), 1e-60, dtype=torch.float64)]
+    assert Padded.pack(graphs).values[1].item() == 1e-60
+
+
 def test_several_batch_axes_are_unpacked_in_order():
     values = torch.arange(2 * 3 * 2 * 1).reshape(2, 3, 2, 1)
     graphs = Padded(values, torch.tensor([[0, 1, 2], [2, 1, 0]])).unpack("n")

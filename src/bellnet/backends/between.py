@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.backends.transforms import is_batched, save, saved, wants_plain
+from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.errors import SupportError
 from bellnet.kernels.calling import call, can_call, function, n_threads, pointer
 from bellnet.kernels.structs import BetweenCall
@@ -22,15 +22,15 @@ WORTH = 2**18
 """From so many numbers on. Of fewer, what is prepared for a kernel takes as long as the passes that it saves."""
 
 
-class Dropped(NamedTuple):
+class DropoutMask(NamedTuple):
     """What channels of every graph are multiplied by, and which graph every row is of.
 
     Attributes:
-        kept: (graphs, channels).
+        factors: (graphs, channels).
         graphs: (rows,) int64; None if there is one graph.
     """
 
-    kept: Tensor
+    factors: Tensor
     graphs: Tensor | None
 
 
@@ -41,10 +41,10 @@ class Moments(NamedTuple):
     variance: Tensor
 
 
-def can_go_between(rows: Tensor, others: Sequence[Tensor]) -> bool:
+def can_fuse_norm(rows: Tensor, others: Sequence[Tensor]) -> bool:
     """Whether kernels do it for (rows, channels) numbers, beside others of the same type."""
-    is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
-    if is_traced or wants_plain() or len(rows) < 2 or rows.numel() < WORTH:
+    is_jit_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    if is_jit_traced or is_traced() or len(rows) < 2 or rows.numel() < WORTH:
         return False
     return all(one.dtype == rows.dtype and one.device == rows.device for one in others) and can_call([rows, *others])
 
@@ -56,15 +56,15 @@ def moments_of(rows: Tensor) -> Moments:
     return found
 
 
-def go_between(
+def fused_norm_relu(
     rows: Tensor,
     scale: tuple[Tensor, Tensor],
     moments: Moments,
     *,
     eps: float,
-    learned: bool,
-    dropped: Dropped | None,
-    before: Tensor | None,
+    training: bool,
+    dropout: DropoutMask | None,
+    residual: Tensor | None,
 ) -> Tensor:
     """Shift and scale to mean zero and variance one, then by learned factors; rectify, drop, add.
 
@@ -73,11 +73,11 @@ def go_between(
         scale: The learned factor and shift of every channel.
         moments: Of every channel.
         eps: Added to the variance.
-        learned: Whether moments are those of the rows, so that the gradient goes through them.
-        dropped: What is dropped; None for nothing.
-        before: (rows, channels) to add to; None for nothing.
+        training: Whether moments are those of the rows, so that the gradient goes through them.
+        dropout: What is dropped; None for nothing.
+        residual: (rows, channels) to add to; None for nothing.
     """
-    result: Tensor = _Between.apply(rows, *scale, before, moments, dropped, eps, learned)  # type: ignore[no-untyped-call]
+    result: Tensor = _Between.apply(rows, *scale, residual, moments, dropout, eps, training)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -90,7 +90,7 @@ class _Between(torch.autograd.Function):
         bias: Tensor,
         before: Tensor | None,
         moments: Moments,
-        dropped: Dropped | None,
+        dropped: DropoutMask | None,
         eps: float,
         learned: bool,
     ) -> Tensor:
@@ -115,7 +115,7 @@ class _Between(torch.autograd.Function):
         # Somebody may look at this pass, too, or have made something else of what was saved.
         further = torch.is_grad_enabled()
         is_watched = further or is_batched(gradient)
-        if is_watched or not can_go_between(rows, [gradient, weight, bias]):
+        if is_watched or not can_fuse_norm(rows, [gradient, weight, bias]):
             with torch.enable_grad():
                 own = [rows.view_as(rows), weight.view_as(weight), bias.clone().requires_grad_()]
                 again = _plainly(own[0], own[1], own[2], None if ctx.learned else ctx.moments, ctx.eps, dropped)
@@ -140,7 +140,7 @@ class _Between(torch.autograd.Function):
 
 
 def _plainly(
-    rows: Tensor, weight: Tensor, bias: Tensor, moments: Moments | None, eps: float, dropped: Dropped | None
+    rows: Tensor, weight: Tensor, bias: Tensor, moments: Moments | None, eps: float, dropped: DropoutMask | None
 ) -> Tensor:
     """The same in torch's operations, without adding; moments are those of the rows if None."""
     if moments is None:
@@ -150,7 +150,7 @@ def _plainly(
     result = torch.relu((rows - mean) * _inverse(variance, eps) * weight + bias)
     if dropped is None:
         return result
-    return result * (dropped.kept if dropped.graphs is None else dropped.kept.index_select(0, dropped.graphs))
+    return result * (dropped.factors if dropped.graphs is None else dropped.factors.index_select(0, dropped.graphs))
 
 
 def _affine(weight: Tensor, bias: Tensor, moments: Moments, eps: float) -> tuple[Tensor, Tensor]:
@@ -164,26 +164,26 @@ def _inverse(variance: Tensor, eps: float) -> Tensor:
     return torch.where(variance + eps == 0, 0.0, torch.rsqrt(variance + eps))
 
 
-def _graphs(dropped: Dropped | None, rows: Tensor) -> Tensor | None:
+def _graphs(dropped: DropoutMask | None, rows: Tensor) -> Tensor | None:
     """The graph of every row, looked at once more: whoever has that memory may have written anything into it."""
     if dropped is None or dropped.graphs is None:
         return None
     least, most = (int(one) for one in dropped.graphs.aminmax())
-    if len(dropped.graphs) != len(rows) or least < 0 or most >= len(dropped.kept):
+    if len(dropped.graphs) != len(rows) or least < 0 or most >= len(dropped.factors):
         raise SupportError(
             "the index of a Sparse was changed after it was made.\n"
-            f"The graphs of its {len(rows)} tuples must be from 0 to {len(dropped.kept) - 1}, "
+            f"The graphs of its {len(rows)} tuples must be from 0 to {len(dropped.factors) - 1}, "
             f"but {len(dropped.graphs)} are from {least} to {most}.\n"
             "Leave index as it is, and make another one: Sparse(index, values, sizes)."
         )
     return dropped.graphs.contiguous()
 
 
-def _call(name: str, rows: Tensor, dropped: Dropped | None = None, **tensors: Tensor | None) -> None:
+def _call(name: str, rows: Tensor, dropped: DropoutMask | None = None, **tensors: Tensor | None) -> None:
     dtype, keep, channels = rows.dtype, list[object](), rows.shape[1]
     like_rows = {"before", "gradient", "result"}
     double = {"sums", "products"}
-    graphs, kept = _graphs(dropped, rows), None if dropped is None else dropped.kept
+    graphs, kept = _graphs(dropped, rows), None if dropped is None else dropped.factors
     n_kept = 0 if kept is None else len(kept)
     arguments = BetweenCall(
         n_rows=len(rows),

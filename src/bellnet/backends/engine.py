@@ -13,7 +13,7 @@ from torch import Tensor
 from bellnet.backends.layout import Backend, Layout, Needs
 from bellnet.backends.orders import in_order, inverse
 from bellnet.backends.plain import run_plain
-from bellnet.backends.transforms import is_batched, save, saved, wants_plain
+from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.backends.walk import TorchBackend
 from bellnet.plan import Permutation, Plan, RestrictedPlan
 
@@ -23,19 +23,13 @@ class Executor:
 
     Args:
         plan: The plan.
-        in_channels: The channels of the source, or of every source.
-        out_channels: The channels of the target, or of every target.
+        in_channels: The channels of every source.
+        out_channels: The channels of every target.
         mean: Whether to divide every sum by the number of its terms.
     """
 
-    def __init__(
-        self, plan: Plan, in_channels: int | tuple[int, ...], out_channels: int | tuple[int, ...], *, mean: bool
-    ) -> None:
-        self.plan, self.mean = plan, mean
-        inside, outside = (
-            (channels,) if isinstance(channels, int) else channels for channels in (in_channels, out_channels)
-        )
-        self.channels = inside, outside
+    def __init__(self, plan: Plan, in_channels: tuple[int, ...], out_channels: tuple[int, ...], *, mean: bool) -> None:
+        self.plan, self.mean, self.channels = plan, mean, (in_channels, out_channels)
         self._all = RestrictedPlan(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
         self._last: tuple[object, Backend] | None = None
         # Axes are grouped by node set on the way.
@@ -46,33 +40,20 @@ class Executor:
         # What is prepared can be prepared again; a copy or a pickle goes without it.
         return _engine, (self.plan, *self.channels, self.mean)
 
-    def __call__(self, layout: Layout, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Run the plan on a (batch, *axes, in) tensor that is zero outside the nodes, or on values of listed tuples.
-
-        Args:
-            layout: How the values are held.
-            values: The input.
-            weight: (n_maps, in_channels, out_channels), for diagrams.
-            bias: (n_biases, out_channels), for diagrams, or None.
-
-        Returns:
-            (batch, *axes, out_channels), zero outside the nodes, or (tuples, out_channels).
-        """
-        return self.several(layout, (values,), (weight,), None if bias is None else (bias,))[0]
-
-    def several(
+    def __call__(
         self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
-        """The same for several sources and targets.
+        """Run the plan.
 
         Args:
             layout: How the values are held.
-            values: For every source.
-            weights: For every pair of the plan (n_maps, in, out).
-            biases: For every target (n_biases, out), or None.
+            values: For every source a (batch, *axes, in_channels) tensor that is zero outside the nodes, or the values
+                (stored entries, in_channels) of a sparse one.
+            weights: For every pair of the plan (n_maps, in_channels, out_channels), for diagrams.
+            biases: For every target (n_biases, out_channels), or None.
 
         Returns:
-            For every target.
+            For every target a tensor in the form of the values, zero outside the nodes.
         """
         if not layout.has_axes:
             return self._run(layout, values, weights, biases)
@@ -92,7 +73,7 @@ class Executor:
     def _run(
         self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
-        if wants_plain():
+        if is_traced():
             return self.plainly(layout, values, weights, biases)
         walk = self._prepared(layout, values, weights[0].device)
         if not walk.takes(values, weights, biases):
@@ -157,7 +138,7 @@ class _Run(torch.autograd.Function):
         inputs, kept = tensors[: len(needs)], tensors[len(needs) :]
         # Somebody may look at this pass, too, or make gradients of a kind that walks do not know.
         weights, biases, values = _three(inputs, ctx.counts)
-        is_watched = torch.is_grad_enabled() or wants_plain() or any(map(is_batched, gradients))
+        is_watched = torch.is_grad_enabled() or is_traced() or any(map(is_batched, gradients))
         if is_watched or not (ctx.walk.takes(values, weights, biases) and ctx.walk.takes_back(gradients, kept)):
             return None, None, None, None, *_plain_gradients(ctx, inputs, gradients, needs)
         found = ctx.walk.backward(gradients, values, weights, biases, kept, Needs(*map(any, _three(needs, ctx.counts))))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bellnet.backends.incidence import Bags
-from bellnet.backends.transforms import is_batched, save, saved, wants_plain
+from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.plan import ProductPlan
 from bellnet.tensors import Support
 from bellnet.tensors.support import encode
@@ -108,7 +108,7 @@ class Terms:
         return one.new_zeros(self.n_rows[role], one.shape[1]).index_add(0, self.rows[role], parts)
 
 
-def multiply_listed(
+def multiply_sparse(
     plan: ProductPlan,
     x: Tensor,
     y: Tensor,
@@ -116,7 +116,7 @@ def multiply_listed(
     sources: Sequence[Support],
     target: Support,
     power: float,
-    listed: bool,
+    stored: bool,
 ) -> Tensor:
     """The product of values on listed tuples, at the tuples of the target.
 
@@ -127,20 +127,20 @@ def multiply_listed(
         sources: The tuples of both factors.
         target: Those of the product.
         power: Sums are divided by the number of their terms to this power: 0 for sums, 1 for means.
-        listed: Whether those terms count of which both factors are listed, or all.
+        stored: Whether those terms count of which both factors are listed, or all.
     """
     terms = Terms.between(plan, sources, target)
     wide = torch.promote_types(x.dtype, torch.float32)  # half-precision sums of many numbers lose their small terms
     result = sum_of_terms(terms, TARGET, x.to(wide), y.to(wide))
     if power and plan.summed:
-        n_terms = terms.n_listed if listed else terms.n_all
+        n_terms = terms.n_listed if stored else terms.n_all
         result = result * n_terms.clamp(min=1).to(wide).pow(-power).unsqueeze(-1)
     return result.to(x.dtype)
 
 
 def sum_of_terms(terms: Terms, role: int, one: Tensor, other: Tensor) -> Tensor:
     """For every row of a role the sum over its terms of the product of rows of the other two, with its gradient."""
-    if wants_plain() or is_batched(one) or is_batched(other):
+    if is_traced() or is_batched(one) or is_batched(other):
         return terms.sum_plainly(role, one, other)
     return _Sum.apply(terms, role, one, other)  # type: ignore[no-any-return,no-untyped-call]
 

@@ -31,13 +31,13 @@ class SparseLayout(NamedTuple):
         sources: For every source.
         targets: For every target.
         lengths: The number of nodes of every node set, if all graphs have the same; else None.
-        listed: Whether a mean divides by the number of listed tuples, or by that of all tuples of nodes.
+        stored: Whether a mean divides by the number of listed tuples, or by that of all tuples of nodes.
     """
 
     sources: tuple[Support, ...]
     targets: tuple[Support, ...]
     lengths: tuple[int, ...] | None
-    listed: bool
+    stored: bool
     has_axes: bool = False
 
     def key(self, values: Sequence[Tensor]) -> None:
@@ -68,8 +68,8 @@ class Listed:
     """A plan between supports: where everything stands."""
 
     def __init__(self, plan: Plan, supports: SparseLayout) -> None:
-        self.plan, self.listed = plan, supports.listed
-        self.lengths = None if supports.listed else supports.lengths
+        self.plan, self.listed = plan, supports.stored
+        self.lengths = None if supports.stored else supports.lengths
         self.sides = Projections.on(plan.source, supports.sources), Projections.on(plan.target, supports.targets)
         self._walks: dict[tuple[Channels, torch.dtype, bool], KernelBackend] = {}
 
@@ -77,7 +77,7 @@ class Listed:
     def on(cls, plan: Plan, supports: SparseLayout) -> "Listed":
         """The one for these supports, kept with the first as long as the others are there."""
         first, *others = *supports.sources, *supports.targets
-        return first.cached_with(others, ("listed", plan, supports.listed), lambda: cls(plan, supports))
+        return first.cached_with(others, ("listed", plan, supports.stored), lambda: cls(plan, supports))
 
     def lookup(self, level: int, number: int, *, back: bool) -> Incidence | None:
         """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""

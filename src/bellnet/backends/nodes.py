@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bellnet.backends.means import Means
-from bellnet.backends.transforms import wants_plain
+from bellnet.backends.transforms import is_traced
 from bellnet.backends.weights import constant
 from bellnet.backends.zeros import BITS, cleaned
 from bellnet.plan import ContractionStack, Plan
@@ -75,7 +75,7 @@ class Nodes:
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
         """The tensor with zeros where it has no node."""
-        if wants_plain() or not tensor.is_floating_point():
+        if is_traced() or not tensor.is_floating_point():
             inside = self.inside(sets)
             return tensor if inside is None else tensor.masked_fill(~inside, 0)
         bits = self.bits(sets, tensor.dtype)

@@ -14,7 +14,7 @@ from torch import Tensor
 from bellnet.backends.compiled_orbits import can_pool, pool_compiled, unpool_compiled
 from bellnet.backends.nodes import Nodes
 from bellnet.backends.orbit import Orbit
-from bellnet.backends.transforms import is_batched, save, saved, wants_plain
+from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.backends.zeros import zero_
 
 
@@ -30,7 +30,7 @@ def pool_orbits(tensor: Tensor, nodes: Nodes, orbits: tuple[Orbit, ...], reduce:
     Returns:
         (batch, orbits * channels).
     """
-    if wants_plain():
+    if is_traced():
         return _pool_plainly(tensor, nodes, orbits, reduce)
     return _Pool.apply(tensor, nodes, orbits, reduce)  # type: ignore[no-any-return,no-untyped-call]
 
@@ -53,7 +53,7 @@ class _Pool(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None]:
         gradient = gradients[0]
         tensor, pooled, divisors = saved(ctx)
-        if torch.is_grad_enabled() or wants_plain() or is_batched(gradient):  # somebody looks at this pass, too
+        if torch.is_grad_enabled() or is_traced() or is_batched(gradient):  # somebody looks at this pass, too
             with torch.enable_grad():
                 own = gradient.new_zeros(ctx.shape, requires_grad=True) if tensor is None else tensor.view_as(tensor)
                 again = _pool_plainly(own, ctx.nodes, ctx.orbits, ctx.reduce)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bellnet.backends.contract import contract, shape_of_product
 from bellnet.backends.nodes import Nodes
-from bellnet.backends.transforms import is_batched, save, saved, wants_plain
+from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.kernels.calling import can_call
 from bellnet.plan import ProductPlan, split_letters
 from bellnet.spec import Letters
@@ -50,7 +50,7 @@ def _common_factor(plan: ProductPlan, nodes: Nodes, power: float) -> float:
 
 def _contracted(letters: Letters, x: Tensor, y: Tensor, factor: float) -> Tensor:
     """The contraction of two tensors times a number."""
-    if wants_plain() or is_batched(x) or is_batched(y) or not can_call((x, y)):
+    if is_traced() or is_batched(x) or is_batched(y) or not can_call((x, y)):
         return _contracted_plainly(letters, x, y, factor)
     if torch.is_grad_enabled() and (x.requires_grad or y.requires_grad):
         result: Tensor = _Contracted.apply(x, y, letters, factor)  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from bellnet.errors import TensorError
 from bellnet.tensors.tracing import transforms_active
 
 
-def wants_plain() -> bool:
+def is_traced() -> bool:
     """Whether operations are traced, transformed or differentiated forwards.
 
     A tangent of forward-mode differentiation is carried by every tensor: nothing may be detached from it, taken from

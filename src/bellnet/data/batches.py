@@ -19,10 +19,10 @@ def to_padded(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
     max_gigabytes: float | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Padded: ...
 @overload
@@ -33,10 +33,10 @@ def to_padded(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
     max_gigabytes: float | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Padded | tuple[Padded, Padded]: ...
 def to_padded(
@@ -46,10 +46,10 @@ def to_padded(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
     max_gigabytes: float | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Padded | tuple[Padded, Padded]:
     """A list of graphs as one `Padded` (graphs, n, n, channels): `Encoding.fit` and `encode` in one call.
@@ -63,17 +63,21 @@ def to_padded(
         dtype: The type of the values.
         device: Where the values are.
         max_gigabytes: What would take more is refused; the memory of the machine if None.
-        node: The name or names of the attributes that are node features, see `as_graph`.
-        edge: Likewise of the edge features.
-        label: Likewise of the node labels.
-        edge_label: Likewise of the edge labels.
+        node_attrs: The name or names of the attributes that are node features, see `as_graph`.
+        edge_attrs: Likewise of the edge features.
+        node_labels: Likewise of the node labels.
+        edge_labels: Likewise of the edge labels.
         **options: Those of `Encoding.fit`, for instance adjacency="normalized".
 
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_padded([path, edge], adjacency="both").values.shape
     torch.Size([2, 3, 3, 2])
     """
-    known = read("to_padded(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
+    known = read(
+        "to_padded(graphs)",
+        graphs,
+        Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels),
+    )
     found = Encoding.fit(known, **options).encode(
         known, node_channels=node_channels, dtype=dtype, device=device, max_gigabytes=max_gigabytes
     )
@@ -87,10 +91,10 @@ def to_sparse(
     node_channels: Literal["diagonal"] = "diagonal",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Sparse: ...
 @overload
@@ -100,10 +104,10 @@ def to_sparse(
     node_channels: str,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Sparse | tuple[Sparse, Sparse]: ...
 def to_sparse(
@@ -112,10 +116,10 @@ def to_sparse(
     node_channels: str = "diagonal",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     **options: Any,
 ) -> Sparse | tuple[Sparse, Sparse]:
     """A list of graphs as one `Sparse` that lists their edges and diagonals; otherwise as `to_padded`.
@@ -126,10 +130,10 @@ def to_sparse(
             pairs of nodes and over nodes.
         dtype: The type of the values.
         device: Where the values are.
-        node: The name or names of the attributes that are node features, see `as_graph`.
-        edge: Likewise of the edge features.
-        label: Likewise of the node labels.
-        edge_label: Likewise of the edge labels.
+        node_attrs: The name or names of the attributes that are node features, see `as_graph`.
+        edge_attrs: Likewise of the edge features.
+        node_labels: Likewise of the node labels.
+        edge_labels: Likewise of the edge labels.
         **options: Those of `Encoding.fit`, for instance adjacency="normalized".
 
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
@@ -138,7 +142,11 @@ def to_sparse(
     >>> to_sparse([path, edge], node_channels="separate", degrees=True)
     (Sparse("n n", 6 tuples, 1 channel, sizes=tensor([3, 2])), Sparse("n", 5 tuples, 1 channel, sizes=tensor([3, 2])))
     """
-    known = read("to_sparse(graphs)", graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
+    known = read(
+        "to_sparse(graphs)",
+        graphs,
+        Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels),
+    )
     found = Encoding.fit(known, **options).encode(
         known, layout="sparse", node_channels=node_channels, dtype=dtype, device=device
     )

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-ROLES = ("node", "edge", "label", "edge_label")
+ROLES = ("node_attrs", "edge_attrs", "node_labels", "edge_labels")
 """What an attribute can be, by the argument that names it: features of nodes or edges, labels of nodes or edges."""
 
 
@@ -16,17 +16,17 @@ class Columns:
     names of their library, which differ from library to library.
 
     Args:
-        node: For every node feature the attribute that it is a part of.
-        edge: For every edge feature likewise.
-        label: For every column of node labels its attribute.
-        edge_label: For every column of edge labels its attribute.
+        node_attrs: For every node feature the attribute that it is a part of.
+        edge_attrs: For every edge feature likewise.
+        node_labels: For every column of node labels its attribute.
+        edge_labels: For every column of edge labels its attribute.
         texts: The labels that stand for texts, in ascending order, each with its text.
     """
 
-    node: tuple[str, ...] | None = None
-    edge: tuple[str, ...] | None = None
-    label: tuple[str, ...] | None = None
-    edge_label: tuple[str, ...] | None = None
+    node_attrs: tuple[str, ...] | None = None
+    edge_attrs: tuple[str, ...] | None = None
+    node_labels: tuple[str, ...] | None = None
+    edge_labels: tuple[str, ...] | None = None
     texts: tuple[tuple[int, str], ...] = ()
 
     @classmethod

@@ -35,7 +35,12 @@ DAMAGE = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def as_graph(
-    graph: object, *, node: Given = None, edge: Given = None, label: Given = None, edge_label: Given = None
+    graph: object,
+    *,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
 ) -> Graph:
     """A graph of any kind as a `Graph`.
 
@@ -49,17 +54,18 @@ def as_graph(
 
     Args:
         graph: A `Graph`, PyTorch Geometric `Data` or `HeteroData`, networkx graph, scipy sparse matrix, or dense array.
-        node: The name or names of the node features, of networkx graphs (node attributes; usually "features") and of
-            `Data` (its attributes; usually "x"). An empty list for none.
-        edge: Likewise of edge features: usually "features" or else "weight", and "edge_attr" or else "edge_weight".
-        label: Likewise of the node labels: usually "label", and "node_labels". Labels may be text, which becomes a
-            whole number that depends on nothing but the text. Several names give several columns of labels.
-        edge_label: Likewise of the edge labels: usually "label", and "edge_type".
+        node_attrs: The name or names of the node features, of networkx graphs (node attributes; usually "features") and
+            of `Data` (its attributes; usually "x"). An empty list for none.
+        edge_attrs: Likewise of edge features: usually "features" or else "weight", and "edge_attr" or else
+            "edge_weight".
+        node_labels: Likewise of the node labels: usually "label", and "node_labels". Labels may be text, which becomes
+            an integer that depends on nothing but the text. Several names give several columns of labels.
+        edge_labels: Likewise of the edge labels: usually "label", and "edge_type".
 
     >>> as_graph(torch.tensor([[0, 1], [1, 0]]))
     Graph(n=2, edges=2)
     """
-    names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+    names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     by_kind, left = _choose([graph], names)
     found = convert(graph, by_kind.get(_library(graph), names), strict=True)
     tell("as_graph(graph)", left)
@@ -69,10 +75,10 @@ def as_graph(
 def as_graphs(
     graphs: Iterable[object],
     *,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
     call: str = "as_graphs(graphs)",
 ) -> list[Graph]:
     """Many graphs, of any kind and mixed, as a list of `Graph`.
@@ -82,13 +88,17 @@ def as_graphs(
     Args:
         graphs: A list of graphs, a PyTorch Geometric dataset or `Batch`, or an array (graphs, n, n) or
             (graphs, n, n, channels).
-        node: See `as_graph`.
-        edge: See `as_graph`.
-        label: See `as_graph`.
-        edge_label: See `as_graph`.
+        node_attrs: See `as_graph`.
+        edge_attrs: See `as_graph`.
+        node_labels: See `as_graph`.
+        edge_labels: See `as_graph`.
         call: How the warning of what is left out names the call.
     """
-    return read(call, graphs, Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
+    return read(
+        call,
+        graphs,
+        Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels),
+    )
 
 
 def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str] | None = None) -> list[Graph]:
@@ -187,7 +197,7 @@ def tell(call: str, left: list[str]) -> None:
         depth, frame = depth + 1, frame.f_back
     warnings.warn(
         f"{call}: some attributes are not used.\n" + "\n".join(left) + "\nTo choose, name what is to be used "
-        "(node=, edge=, label=, edge_label=); [] uses nothing and is silent.",
+        "(node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing and is silent.",
         stacklevel=depth,
     )
 

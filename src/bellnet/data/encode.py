@@ -57,8 +57,8 @@ class Encoding:
             `node_labels`.
         columns: The names of the attributes that features and labels are read from; the usual ones where there are
             none.
-        sizes: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit: then there
-            is a channel with log(1 + n), less the mean and divided by the deviation, on the whole diagonal.
+        size_feature: None, or the mean and standard deviation of log(1 + n) over all graphs of n nodes of the fit: then
+            there is a channel with log(1 + n), less the mean and divided by the deviation, on the whole diagonal.
         degree_bins: Ascending degrees, at least two or none, each of which becomes a channel: 1 on the diagonal where
             a node has that degree. A degree between two knots is shared by them, on a straight line of log(1 + degree);
             one outside of all belongs to the outermost.
@@ -73,7 +73,7 @@ class Encoding:
     degrees: tuple[float, float] | None = None
     edge_labels: Labels = ()
     columns: Columns = NO_COLUMNS
-    sizes: tuple[float, float] | None = None
+    size_feature: tuple[float, float] | None = None
     degree_bins: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,17 +86,15 @@ class Encoding:
         *,
         adjacency: str = "plain",
         edge_features: bool = True,
-        node_labels: bool = True,
         node_features: bool = True,
         unknown: str = "zero",
         adjacency_in_labels: bool = False,
         degrees: bool = False,
-        edge_labels: bool = True,
-        node: Given = None,
-        edge: Given = None,
-        label: Given = None,
-        edge_label: Given = None,
-        sizes: bool = False,
+        node_attrs: Given = None,
+        edge_attrs: Given = None,
+        node_labels: Given | bool = True,
+        edge_labels: Given | bool = True,
+        size_feature: bool = False,
         degree_bins: int = 0,
     ) -> "Encoding":
         """The encoding of everything that these graphs have.
@@ -105,17 +103,15 @@ class Encoding:
             graphs: Graphs of any kind that `as_graph` takes.
             adjacency: See `Encoding`.
             edge_features: Whether edge features become channels.
-            node_labels: Whether node labels become channels.
             node_features: Whether node features become channels.
             unknown: See `Encoding`.
             adjacency_in_labels: See `Encoding`.
             degrees: Whether the degrees of nodes become a channel.
-            edge_labels: Whether edge labels become channels.
-            node: The name or names of the attributes that are node features, see `as_graph`.
-            edge: Likewise of the edge features.
-            label: Likewise of the node labels.
-            edge_label: Likewise of the edge labels.
-            sizes: Whether the number of nodes of a graph becomes a channel.
+            node_attrs: The name or names of the attributes that are node features, see `as_graph`.
+            edge_attrs: Likewise of the edge features.
+            node_labels: Likewise of the node labels; False for no channels of node labels.
+            edge_labels: Likewise of the edge labels.
+            size_feature: Whether the number of nodes of a graph becomes a channel.
             degree_bins: 0, or how many degrees, at least two, become channels of their own: all that occur if they
                 are no more than so many, else quantiles.
 
@@ -123,7 +119,12 @@ class Encoding:
         >>> Encoding.fit([triangle]).names
         ('adjacency', 'label 6', 'label 8')
         """
-        names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+        names = Names.of(
+            node_attrs=node_attrs,
+            edge_attrs=edge_attrs,
+            node_labels=None if isinstance(node_labels, bool) else node_labels,
+            edge_labels=None if isinstance(edge_labels, bool) else edge_labels,
+        )
         if not is_number_of_knots(degree_bins):
             raise OptionError(
                 f"Encoding.fit(graphs): degree_bins must be 0 or a whole number from 2 up, not {degree_bins!r}."
@@ -131,12 +132,17 @@ class Encoding:
         known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
             raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")
-        chosen = {"node": node_features, "edge": edge_features, "label": node_labels, "edge_label": edge_labels}
+        chosen = {
+            "node_attrs": node_features,
+            "edge_attrs": edge_features,
+            "node_labels": node_labels is not False,
+            "edge_labels": edge_labels is not False,
+        }
         found: dict[str, Any] = {
             "edge_features": common_width(known, "edge_features") if edge_features else 0,
             "node_features": common_width(known, "node_features") if node_features else 0,
-            "node_labels": seen_labels(known, "node_labels") if node_labels else (),
-            "edge_labels": seen_labels(known, "edge_labels") if edge_labels else (),
+            "node_labels": seen_labels(known, "node_labels") if chosen["node_labels"] else (),
+            "edge_labels": seen_labels(known, "edge_labels") if chosen["edge_labels"] else (),
         }
         columns = Columns.common(graph.columns for graph in known)
         numbers = {number for name in ("node_labels", "edge_labels") for part in apart(found[name]) for number in part}
@@ -145,7 +151,7 @@ class Encoding:
             unknown=unknown,
             adjacency_in_labels=adjacency_in_labels,
             degrees=scale_of(log_degrees(known)) if degrees else None,
-            sizes=scale_of(log_sizes(known)) if sizes else None,
+            size_feature=scale_of(log_sizes(known)) if size_feature else None,
             degree_bins=knots_of(known, int(degree_bins)) if degree_bins else (),
             columns=Columns(
                 **{role: getattr(columns, role) if is_used else () for role, is_used in chosen.items()},
@@ -162,7 +168,7 @@ class Encoding:
         """
         columns, used = self.columns, self._used
         names = {role: getattr(columns, role) for role in ROLES}
-        names |= {} if used["edge_label"] else {"edge_label": ()}
+        names |= {} if used["edge_labels"] else {"edge_labels": ()}
         by_name = Names(
             **{role: None if given is None else tuple(dict.fromkeys(given)) for role, given in names.items()}
         )
@@ -177,17 +183,17 @@ class Encoding:
     def names(self) -> tuple[str, ...]:
         """What every channel holds, in order."""
         columns = self.columns
-        edge = range(self.edge_features) if columns.edge is None else part_names(columns.edge)
-        node = range(self.node_features) if columns.node is None else part_names(columns.node)
+        edge = range(self.edge_features) if columns.edge_attrs is None else part_names(columns.edge_attrs)
+        node = range(self.node_features) if columns.node_attrs is None else part_names(columns.node_attrs)
         return (
             *ADJACENCIES[self.adjacency],
             *(f"edge feature {name}" for name in edge),
-            *(f"edge label {name}" for name in self._label_names(self.edge_labels, columns.edge_label)),
-            *(f"label {name}" for name in self._label_names(self.node_labels, columns.label)),
+            *(f"edge label {name}" for name in self._label_names(self.edge_labels, columns.edge_labels)),
+            *(f"label {name}" for name in self._label_names(self.node_labels, columns.node_labels)),
             *(f"node feature {name}" for name in node),
             *(("degree",) if self.degrees else ()),
             *(f"degree {int(knot) if knot == int(knot) else knot}" for knot in self.degree_bins),
-            *(("size",) if self.sizes else ()),
+            *(("size",) if self.size_feature else ()),
         )
 
     def _label_names(self, labels: Labels, attributes: tuple[str, ...] | None) -> list[str]:
@@ -215,7 +221,7 @@ class Encoding:
     def n_of_nodes(self) -> int:
         """The number of channels that say something of nodes: on the diagonal of pairs, or apart."""
         of_degrees = bool(self.degrees) + len(self.degree_bins)
-        return count(self.node_labels) + self.node_features + of_degrees + bool(self.sizes)
+        return count(self.node_labels) + self.node_features + of_degrees + bool(self.size_feature)
 
     @overload
     def encode(
@@ -320,12 +326,12 @@ class Encoding:
         if not self.n_of_nodes:
             raise OptionError(
                 f"{call}: node_channels='separate' needs channels of nodes, but these nodes have "
-                "neither labels nor features.\nLeave it out, or add degrees=True or sizes=True."
+                "neither labels nor features.\nLeave it out, or add degrees=True or size_feature=True."
             )
 
     def feature_name(self, owner: Literal["node", "edge"], column: int) -> str:
         """A feature of nodes or edges as messages name it: by its attribute if that is known, else by its column."""
-        names = self.columns.node if owner == "node" else self.columns.edge
+        names = self.columns.node_attrs if owner == "node" else self.columns.edge_attrs
         return f"{owner} feature {column if names is None else repr(part_names(names)[column])}"
 
     def mismatch(self, graph: Graph) -> tuple[str, str] | None:

@@ -39,7 +39,7 @@ def check_fields(encoding: "Encoding") -> None:
         _check_labels(name, getattr(encoding, name))
     if type(encoding.adjacency_in_labels) is not bool:
         raise OptionError(f"Encoding: adjacency_in_labels must be True or False, not {encoding.adjacency_in_labels!r}.")
-    for name in ("degrees", "sizes"):
+    for name in ("degrees", "size_feature"):
         if (scale := getattr(encoding, name)) is not None and not _is_scale(scale):
             raise OptionError(
                 f"Encoding: {name} must be None or a tuple of a mean and a positive deviation, not {as_written(scale)}."

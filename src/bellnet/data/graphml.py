@@ -40,10 +40,10 @@ def load(
     folder: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None = None,
     *,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
 ) -> GraphMLSet:
     """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
 
@@ -57,10 +57,10 @@ def load(
     Args:
         folder: The folder.
         labels: The CSV; `labels.csv` in the folder if None. Without such a file the graphs have no labels.
-        node: The names of the attributes that are node features, see `as_graph`.
-        edge: The names of the attributes that are edge features.
-        label: The names of the attributes that are node labels.
-        edge_label: The names of the attributes that are edge labels.
+        node_attrs: The names of the attributes that are node features, see `as_graph`.
+        edge_attrs: The names of the attributes that are edge features.
+        node_labels: The names of the attributes that are node labels.
+        edge_labels: The names of the attributes that are edge labels.
     """
     require("networkx", extra="graphs", call="graphml.load")
     place = Path(folder)
@@ -70,7 +70,7 @@ def load(
         raise DataError(
             f"graphml.load(folder): {place} {problem}.\nGive a folder with one GraphML file for each graph."
         )
-    names_of = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+    names_of = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     graphs = read("graphml.load(folder)", [_read(file) for file in files], names_of, [str(file) for file in files])
     names = tuple(file.name for file in files)
     table = Path(labels) if labels is not None else place / "labels.csv"

@@ -51,11 +51,11 @@ class Loader:
         cache_bytes: Encoded graphs are kept if all of them take at most so much memory.
         dtype: The type of the values.
         device: Where the values and labels are.
-        node: The name or names of the attributes that are node features, see `as_graph`; not with `encoding`, which
-            knows.
-        edge: Likewise of the edge features.
-        label: Likewise of the node labels.
-        edge_label: Likewise of the edge labels.
+        node_attrs: The name or names of the attributes that are node features, see `as_graph`; not with `encoding`,
+            which has them.
+        edge_attrs: Likewise of the edge features.
+        node_labels: Likewise of the node labels.
+        edge_labels: Likewise of the edge labels.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(100)
@@ -82,10 +82,10 @@ class Loader:
         cache_bytes: int = 2**30,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
-        node: Given = None,
-        edge: Given = None,
-        label: Given = None,
-        edge_label: Given = None,
+        node_attrs: Given = None,
+        edge_attrs: Given = None,
+        node_labels: Given = None,
+        edge_labels: Given = None,
     ) -> None:
         for name, value in (("batch_size", batch_size), ("max_entries", max_entries)):
             if (type(value) is not int or value < 1) and not (name == "max_entries" and value is None):
@@ -94,7 +94,7 @@ class Loader:
             raise OptionError(f"Loader: max_padding must be a part, from 0 to 1, not {max_padding!r}.")
         if layout not in LAYOUTS:
             raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
-        names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+        names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
         if encoding is not None and names.given:
             raise OptionError(f"Loader: encoding says what is read; leave out {', '.join(names.given)}.")
         self.graphs = read("Loader(graphs)", graphs, names) if encoding is None else encoding.read(graphs)

@@ -47,8 +47,8 @@ def node_rows(encoding: "Encoding", graphs: Sequence[Graph], dtype: torch.dtype)
         columns.append(_scaled(log_degrees(graphs), encoding.degrees, dtype))
     if encoding.degree_bins:
         columns.append(shares_of_knots(graphs, encoding.degree_bins).to(dtype))
-    if encoding.sizes:
-        columns.append(_scaled(torch.repeat_interleave(log_sizes(graphs), sizes), encoding.sizes, dtype))
+    if encoding.size_feature:
+        columns.append(_scaled(torch.repeat_interleave(log_sizes(graphs), sizes), encoding.size_feature, dtype))
     return torch.cat(columns, 1)
 
 

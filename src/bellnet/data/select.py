@@ -8,9 +8,13 @@ from bellnet.data.columns import ROLES, Columns
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError
 
-FIELDS = {"node": "node_features", "edge": "edge_features", "label": "node_labels", "edge_label": "edge_labels"}
+FIELDS = {
+    "node_attrs": "node_features",
+    "edge_attrs": "edge_features",
+    "node_labels": "node_labels",
+    "edge_labels": "edge_labels",
+}
 """Where a `Graph` keeps the columns of each role."""
-OWNERS = {"node": "node", "edge": "edge", "label": "node", "edge_label": "edge"}
 
 
 def select(graph: Graph, wanted: Columns, used: Mapping[str, bool], *, number: int) -> Graph:
@@ -33,7 +37,7 @@ def select(graph: Graph, wanted: Columns, used: Mapping[str, bool], *, number: i
         for name in want:
             if name not in have:
                 raise DataError(
-                    f"graphs[{number}] has no {OWNERS[role]} attribute {name!r}, which the fit used.\n"
+                    f"graphs[{number}] has no {role[:4]} attribute {name!r}, which the fit used.\n"
                     "Give graphs with the attributes that were fitted to."
                 )
         values = getattr(graph, FIELDS[role])

@@ -68,7 +68,7 @@ def from_edge_index(
     return _gathered(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
-def from_graph(graph: object, *, node: Given = None, edge: Given = None) -> Sparse:
+def from_graph(graph: object, *, node_attrs: Given = None, edge_attrs: Given = None) -> Sparse:
     """One graph of any kind that `as_graph` takes: networkx, scipy, `Graph`, PyTorch Geometric `Data`, arrays.
 
     The channels are the features of edges, or one channel of ones for a graph without them; then those of nodes, which
@@ -77,13 +77,13 @@ def from_graph(graph: object, *, node: Given = None, edge: Given = None) -> Spar
 
     Args:
         graph: The graph.
-        node: The name or names of the node features, see `as_graph`.
-        edge: Likewise of the edge features.
+        node_attrs: The name or names of the node features, see `as_graph`.
+        edge_attrs: Likewise of the edge features.
 
     >>> from_graph(torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
     Sparse("n n", 3 tuples, 1 channel, sizes=3)
     """
-    known = as_graph(graph, node=node, edge=edge)
+    known = as_graph(graph, node_attrs=node_attrs, edge_attrs=edge_attrs)
     values = None if known.edge_features is None else known.edge_features.to(torch.get_default_dtype())
     edges = from_edge_index(known.edge_index, values, n_nodes=known.n)
     return edges if known.node_features is None else _with_node_features(edges, known.node_features)

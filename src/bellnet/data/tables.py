@@ -46,10 +46,10 @@ def from_tables(
     node_id: str = "node",
     y: str | None = None,
     directed: bool = False,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
 ) -> TableSet:
     """Graphs from a table of edges, and if wanted tables of nodes and of graphs.
 
@@ -71,10 +71,10 @@ def from_tables(
         y: The column with what is to be learned of each graph: in `graphs`, or else in `nodes` or `edges`, where it
             must be the same in all rows of a graph. Text and whole numbers become classes, other numbers targets.
         directed: Whether edges have a direction.
-        node: The column or columns that are node features, see `as_graph`.
-        edge: Likewise of edge features.
-        label: Likewise of node labels.
-        edge_label: Likewise of edge labels.
+        node_attrs: The column or columns that are node features, see `as_graph`.
+        edge_attrs: Likewise of edge features.
+        node_labels: Likewise of node labels.
+        edge_labels: Likewise of edge labels.
 
     >>> table = {"graph": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "c", "b"], "bond": ["-", "=", "-"]}
     >>> from_tables(table).graphs
@@ -92,7 +92,9 @@ def from_tables(
     survey = Survey(USUAL, apart=True)
     survey.see_rows("edge", edge_rows)
     survey.see_rows("node", node_rows or ({} for known in numbers.values() for _ in known))
-    names, left = survey.choose(Names.of(node=node, edge=edge, label=label, edge_label=edge_label))
+    names, left = survey.choose(
+        Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
+    )
     parts = _Parts(ids, owner, ends=ends, numbers=numbers, edge_rows=edge_rows, node_rows=node_rows)
     found = [parts.graph(one, names, directed=directed) for one in ids]
     tell(CALL, left)

@@ -12,10 +12,10 @@ def problems(
     graphs: Iterable[object],
     *,
     encoding: Encoding | None = None,
-    node: Given = None,
-    edge: Given = None,
-    label: Given = None,
-    edge_label: Given = None,
+    node_attrs: Given = None,
+    edge_attrs: Given = None,
+    node_labels: Given = None,
+    edge_labels: Given = None,
 ) -> dict[int, str]:
     """The places of all graphs that cannot be used, each with the reason; nothing if all can.
 
@@ -24,15 +24,15 @@ def problems(
     Args:
         graphs: As in `as_graphs`.
         encoding: The encoding that the graphs are for, such as `encoding_` of an estimator.
-        node: The name or names of attributes that must be there, see `as_graph`; not with `encoding`, which knows.
-        edge: Likewise of edge features.
-        label: Likewise of node labels.
-        edge_label: Likewise of edge labels.
+        node_attrs: The name or names of attributes that must be there, see `as_graph`; not with `encoding`.
+        edge_attrs: Likewise of edge features.
+        node_labels: Likewise of node labels.
+        edge_labels: Likewise of edge labels.
 
     >>> problems([torch.ones(2, 2), torch.ones(2, 3)])
     {1: 'as_graph(array): expected shape (n, n) or (n, n, channels), but it is (2, 3).'}
     """
-    names = Names.of(node=node, edge=edge, label=label, edge_label=edge_label)
+    names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
     if encoding is not None and names.given:
         raise OptionError(f"problems: encoding says what is read; leave out {', '.join(names.given)}.")
     found = {}

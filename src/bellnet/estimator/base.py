@@ -63,11 +63,11 @@ class GraphEstimator(ABC, BaseEstimator):
     adjacency: str
     degrees: bool
     degree_bins: int
-    sizes: bool
-    node: str | Sequence[str] | None
-    edge: str | Sequence[str] | None
-    label: str | Sequence[str] | None
-    edge_label: str | Sequence[str] | None
+    size_feature: bool
+    node_attrs: str | Sequence[str] | None
+    edge_attrs: str | Sequence[str] | None
+    node_labels: str | Sequence[str] | None
+    edge_labels: str | Sequence[str] | None
     layout: str
     node_channels: str
     n_estimators: int | str
@@ -143,7 +143,7 @@ class GraphEstimator(ABC, BaseEstimator):
             self.adjacency,
             degrees=self.degrees,
             degree_bins=int(self.degree_bins) if self.degrees else 0,
-            sizes=self.sizes,
+            size_feature=self.size_feature,
         )
         encoding.check_node_channels(call, self.node_channels)
         self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout

@@ -33,11 +33,13 @@ def read_graphs(call: str, given: Any, by: Mapping[str, Any] | Encoding) -> list
 
 
 def fit_encoding(
-    call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, degree_bins: int, sizes: bool
+    call: str, graphs: Sequence[Graph], adjacency: str, *, degrees: bool, degree_bins: int, size_feature: bool
 ) -> Encoding:
     """The encoding of everything these graphs have."""
     try:
-        return Encoding.fit(graphs, adjacency=adjacency, degrees=degrees, degree_bins=degree_bins, sizes=sizes)
+        return Encoding.fit(
+            graphs, adjacency=adjacency, degrees=degrees, degree_bins=degree_bins, size_feature=size_feature
+        )
     except DataError as reason:
         raise DataError(f"{call}: {reason}") from reason
 
@@ -63,10 +65,10 @@ def warn_of_sizes(call: str, graphs: Sequence[Graph], encoding: Encoding, learne
         encoding: That of the fit, which may have a channel for the number of nodes.
         learned: The fewest and the most nodes of a graph in the training data.
     """
-    if encoding.sizes is None:
+    if encoding.size_feature is None:
         return
     fewest, most = learned
-    apart = encoding.sizes[1] if fewest < most else 0.0  # where all had one size, every other one is new
+    apart = encoding.size_feature[1] if fewest < most else 0.0  # where all had one size, every other one is new
     least, greatest = log1p(fewest) - apart, log1p(most) + apart
     far = [graph.n for graph in graphs if not least - 1e-9 <= log1p(graph.n) <= greatest + 1e-9]
     if far:
@@ -74,7 +76,7 @@ def warn_of_sizes(call: str, graphs: Sequence[Graph], encoding: Encoding, learne
             f"{call}: the graphs that were learned from have {_from_to(fewest, most)} nodes, but {len(far)} of these "
             f"{len(graphs)} have {_from_to(min(far), max(far))}.\n"
             "The network sees the number of nodes, and what it says of numbers that it has not seen may be worth "
-            "little. Where labels do not depend on it, fit with sizes=False.",
+            "little. Where labels do not depend on it, fit with size_feature=False.",
             stacklevel=5,
         )
 

@@ -13,7 +13,7 @@ import torch
 from bellnet.errors import OptionError, as_written
 from bellnet.estimator.labels import TARGETS
 
-ROLES = ("node", "edge", "label", "edge_label")
+ROLES = ("node_attrs", "edge_attrs", "node_labels", "edge_labels")
 """The options that name attributes of graphs, see `bellnet.data.as_graph`."""
 MOST = 2**63 - 1
 """The largest number that any option can be: what is computed from it is a number too."""
@@ -95,7 +95,7 @@ KINDS = {
     "layout": _one_of("auto", "padded", "sparse"),
     "node_channels": _one_of("diagonal", "separate"),
     "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
-    **dict.fromkeys(("degrees", "sizes", "residual", "jumping_knowledge"), _YES_OR_NO),
+    **dict.fromkeys(("degrees", "size_feature", "residual", "jumping_knowledge"), _YES_OR_NO),
     "degree_bins": Kind(
         lambda value: _is_whole(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
     ),

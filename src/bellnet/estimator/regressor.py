@@ -40,13 +40,13 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         degrees: Whether a channel says the degrees of nodes.
         degree_bins: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
             if they are more, quantiles, which share what lies between them.
-        sizes: Whether a channel says the number of nodes.
-        node: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an empty
-            list for none. Without names those whose meaning is plain are used, and what is left out is said in a
+        size_feature: Whether the number of nodes is a channel.
+        node_attrs: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an
+            empty list for none. Without names those whose meaning is plain are used, and what is left out is said in a
             warning: see `bellnet.data.as_graph`.
-        edge: Likewise of the features of edges.
-        label: Likewise of the labels of nodes.
-        edge_label: Likewise of the labels of edges.
+        edge_attrs: Likewise of the features of edges.
+        node_labels: Likewise of the labels of nodes.
+        edge_labels: Likewise of the labels of edges.
         layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
             "auto" takes what is cheaper for the graphs of the fit.
         node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
@@ -109,11 +109,11 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         adjacency: str = "both",
         degrees: bool = True,
         degree_bins: int = 16,
-        sizes: bool = True,
-        node: str | Sequence[str] | None = None,
-        edge: str | Sequence[str] | None = None,
-        label: str | Sequence[str] | None = None,
-        edge_label: str | Sequence[str] | None = None,
+        size_feature: bool = True,
+        node_attrs: str | Sequence[str] | None = None,
+        edge_attrs: str | Sequence[str] | None = None,
+        node_labels: str | Sequence[str] | None = None,
+        edge_labels: str | Sequence[str] | None = None,
         layout: str = "auto",
         node_channels: str = "diagonal",
         n_estimators: int | str = "auto",
@@ -140,11 +140,11 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self.adjacency = adjacency
         self.degrees = degrees
         self.degree_bins = degree_bins
-        self.sizes = sizes
-        self.node = node
-        self.edge = edge
-        self.label = label
-        self.edge_label = edge_label
+        self.size_feature = size_feature
+        self.node_attrs = node_attrs
+        self.edge_attrs = edge_attrs
+        self.node_labels = node_labels
+        self.edge_labels = edge_labels
         self.layout = layout
         self.node_channels = node_channels
         self.n_estimators = n_estimators

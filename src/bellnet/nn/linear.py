@@ -100,7 +100,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "stored", "sum"))
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
-        self._engine = Executor(self.plan, inside, outside, mean=self.normalize != "sum")
+        self._executor = Executor(self.plan, inside, outside, mean=self.normalize != "sum")
         self._is_single = self.spec.is_single
         if self._is_single:
             self._reception = Reception(self._call, self.spec, self.in_channels)
@@ -275,7 +275,7 @@ class EquivariantLinear(NotScripted, nn.Module):
             shares = self._unordered.shares
             weights = [one * shares[pair.target] for one, pair in zip(weights, self.plan.pairs, strict=True)]
             biases = None if biases is None else [one * share for one, share in zip(biases, shares, strict=True)]
-        results = self._engine.several(received.layout, values, weights, biases)
+        results = self._executor(received.layout, values, weights, biases)
         return results if self._unordered is None else self._unordered(results, received.layout)
 
     def _in_diagrams(self, plans: Sequence[Plan], entries: Sequence[Entries], given: Sequence[Tensor]) -> list[Tensor]:
@@ -318,7 +318,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         if self._unordered is not None:
             (share,) = self._unordered.shares
             weight, bias = weight * share, None if bias is None else bias * share
-        result = self._engine(layout, tensor, weight, bias)
+        (result,) = self._executor(layout, (tensor,), (weight,), None if bias is None else (bias,))
         return result if self._unordered is None else self._unordered((result,), layout)[0]
 
     def _check_values(self, tensor: Tensor, weight: Tensor, name: str = "x") -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bellnet.backends import Moments, can_go_between, moments_of, wants_plain
+from bellnet.backends import Moments, can_fuse_norm, is_traced, moments_of
 from bellnet.errors import as_written
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
@@ -117,7 +117,7 @@ class EntryNorm(NotScripted, nn.Module):
             return None
         check_sparse(self._reception.call, x, self.axes, self.channels)
         own = (self.weight, self.bias, self.running_mean, self.running_var)
-        if any(one.shape != (self.channels,) for one in own) or not can_go_between(x.values, own):
+        if any(one.shape != (self.channels,) for one in own) or not can_fuse_norm(x.values, own):
             return None
         if not self.training:
             seen = (self.running_mean, self.running_var)
@@ -150,7 +150,7 @@ class EntryNorm(NotScripted, nn.Module):
         """Whether torch's own batch normalisation does the same, which takes a third of the time."""
         if self.over != "batch" or inside is not None or tensor.dtype not in (torch.float32, torch.float64):
             return False
-        if wants_plain():  # whoever traces may leave the number of entries open
+        if is_traced():  # whoever traces may leave the number of entries open
             return False
         return tensor.dtype == self.weight.dtype and tensor.shape[:-1].numel() > 1
 

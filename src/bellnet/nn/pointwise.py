@@ -12,7 +12,7 @@ from torch.nn.modules.module import (
     _global_forward_pre_hooks,
 )
 
-from bellnet.backends import Dropped
+from bellnet.backends import DropoutMask
 from bellnet.errors import OptionError
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.one_input import refuse_more
@@ -159,10 +159,10 @@ class ChannelDropout(NotScripted, nn.Module):
         kept = self._kept(values, (*batch, *[1] * n_axes, values.shape[-1]))
         return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
 
-    def of_listed(self, x: Sparse) -> Dropped:
+    def of_listed(self, x: Sparse) -> DropoutMask:
         """What channels of every graph of a Sparse are multiplied by, drawn now."""
         kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
-        return Dropped(kept, x.support.graphs if len(kept) > 1 else None)
+        return DropoutMask(kept, x.support.graphs if len(kept) > 1 else None)
 
     def _kept(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:
         """What channels are multiplied by: zero, or what makes up for those."""

@@ -4,7 +4,7 @@ from typing import Any, cast, overload
 
 from torch import Tensor, nn
 
-from bellnet.backends import DenseLayout, SparseLayout, multiply_dense, multiply_listed
+from bellnet.backends import DenseLayout, SparseLayout, multiply_dense, multiply_sparse
 from bellnet.errors import ShapeError, TensorError
 from bellnet.nn.mixed import MixedReception
 from bellnet.nn.one_input import refuse_as_factors
@@ -92,8 +92,8 @@ class Product(NotScripted, nn.Module):
         layout, power = received.layout, POWERS[self.normalize]
         if isinstance(layout, SparseLayout):
             (target,) = layout.targets
-            result = multiply_listed(
-                self.plan, first, second, sources=layout.sources, target=target, power=power, listed=layout.listed
+            result = multiply_sparse(
+                self.plan, first, second, sources=layout.sources, target=target, power=power, stored=layout.stored
             )
         else:
             result = multiply_dense(self.plan, first, second, cast(DenseLayout, layout).nodes, power)

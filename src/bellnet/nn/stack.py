@@ -7,7 +7,7 @@ from typing import cast
 
 from torch import nn
 
-from bellnet.backends import can_go_between, go_between
+from bellnet.backends import can_fuse_norm, fused_norm_relu
 from bellnet.errors import OptionError, as_written
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.norm import OVER, EntryNorm
@@ -115,27 +115,27 @@ class Block(nn.Module):
 
     def _at_once(self, x: OverNodes | Collection, of_layer: Sparse) -> Sparse | None:
         """Everything after the layer by kernels; None where they do not do it."""
-        before = None
+        residual = None
         if self.residual:
             if not isinstance(x, Sparse) or x.support is not of_layer.support:
                 return None
-            if not can_go_between(of_layer.values, [x.values]):
+            if not can_fuse_norm(of_layer.values, [x.values]):
                 return None
-            before = x.values
+            residual = x.values
         norm = cast(EntryNorm, self.norm)
         moments = norm.moments(of_layer)
         if moments is None:
             return None
         drops = self.dropout.training and self.dropout.p > 0
         return of_layer.with_values(
-            go_between(
+            fused_norm_relu(
                 of_layer.values,
                 (norm.weight, norm.bias),
                 moments,
                 eps=norm.eps,
-                learned=norm.training,
-                dropped=self.dropout.of_listed(of_layer) if drops else None,
-                before=before,
+                training=norm.training,
+                dropout=self.dropout.of_listed(of_layer) if drops else None,
+                residual=residual,
             )
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.backends import Layout, SparseLayout, wants_plain
+from bellnet.backends import Layout, SparseLayout, is_traced
 from bellnet.errors import SupportError
 from bellnet.spec import Groups, Spec
 from bellnet.tensors import Support
@@ -50,7 +50,7 @@ class Unordered:
 
 def exchanged(values: Tensor, groups: Groups) -> Tensor:
     """(batch, *axes, channels), summed over all exchanges of the axes of each group of slots."""
-    if wants_plain() or values._is_view():
+    if is_traced() or values._is_view():
         return _summed(values, groups, _transposed)
     return _in_place(values, groups, _transposed, chunk=_chunk(values))
 
@@ -62,7 +62,7 @@ def exchanged_listed(call: str, values: Tensor, support: Support, groups: Groups
         places = support.cached(("exchanged", one, other), lambda: _places(call, support, one, other))
         return tensor.index_select(0, places)
 
-    if wants_plain() or values._is_view():
+    if is_traced() or values._is_view():
         return _summed(values, groups, reordered)
     return _in_place(values, groups, reordered, chunk=None)
 

@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_flatten
 
 import bellnet as bn
 from bellnet.nn.message_passing import CompactSet
-from bellnet.nn.message_passing.ranges import ACTIVATIONS, Range, follow
+from bellnet.nn.message_passing.ranges import ACTIVATIONS, Range, range_of
 from tests.nn.message_passing.examples import CONVS, NODE, OUT, graphs, mlp
 
 pytest.importorskip("torch_geometric")
@@ -166,7 +166,7 @@ UNCOMMON = {
 def test_ranges_hold_what_activations_make_of_them(kind):
     ends = 6 * torch.rand(2, 200, dtype=torch.float64) - 3
     given = Range(ends.amin(0), ends.amax(0), torch.full((200,), 0.1, dtype=torch.float64))
-    found = follow(kind(), given, 1)
+    found = range_of(kind(), given, 1)
     for _ in range(200):
         x = given.low + torch.rand(200, dtype=torch.float64) * (given.high - given.low)
         strayed = x + given.error * (2 * torch.rand(200, dtype=torch.float64) - 1)
@@ -178,7 +178,7 @@ def test_ranges_hold_what_activations_make_of_them(kind):
 def test_ranges_hold_what_a_network_makes_of_them():
     network = bn.from_message_passing(CONVS["GINConv"](), product="exact").steps[0].update.module.module
     given = Range.within(2.0, NODE + NODE)
-    found = follow(network, given, 1)
+    found = range_of(network, given, 1)
     x = 4 * torch.rand(5000, 2 * NODE, dtype=torch.float64) - 2
     assert (found.low <= network(x).amin(0)).all()
     assert (network(x).amax(0) <= found.high).all()

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.nn.message_passing import Adjacency, MessageFunctions
-from bellnet.nn.message_passing.affine import linear_of
+from bellnet.nn.message_passing.functions import linear_of
 from tests.nn.message_passing.examples import CONVS, EDGE, NODE, OUT, SIZES, Conv, graphs, mlp, with_bias
 
 pyg = pytest.importorskip("torch_geometric")

@@ -14,10 +14,10 @@ Given = str | Sequence[str] | None
 class Names:
     """The names of the attributes of each role; None where nothing was said, or for the usual ones of a library."""
 
-    node: tuple[str, ...] | None = None
-    edge: tuple[str, ...] | None = None
-    label: tuple[str, ...] | None = None
-    edge_label: tuple[str, ...] | None = None
+    node_attrs: tuple[str, ...] | None = None
+    edge_attrs: tuple[str, ...] | None = None
+    node_labels: tuple[str, ...] | None = None
+    edge_labels: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, **given: Given) -> "Names":

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     import networkx
 
 FEATURES, WEIGHT, LABEL = "features", "weight", "label"
-USUAL = {"node": (FEATURES,), "edge": (FEATURES, WEIGHT), "label": (LABEL,), "edge_label": (LABEL,)}
+USUAL = {
+    "node_attrs": (FEATURES,),
+    "edge_attrs": (FEATURES, WEIGHT),
+    "node_labels": (LABEL,),
+    "edge_labels": (LABEL,),
+}
 
 
 def survey_networkx(graph: Any, survey: Survey) -> None:
@@ -62,12 +67,12 @@ def graph_of_rows(edge_index: torch.Tensor, nodes: Rows, edges: Rows, *, names: 
     """
     usual = {
         role: next(((name,) for name in USUAL[role] if rows.has(name)), ())
-        for role, rows in (("node", nodes), ("edge", edges), ("label", nodes))
+        for role, rows in (("node_attrs", nodes), ("edge_attrs", edges), ("node_labels", nodes))
     }
-    node_features, node = nodes.features(usual["node"] if names.node is None else names.node)
-    edge_features, edge = edges.features(usual["edge"] if names.edge is None else names.edge)
-    node_labels, texts = nodes.labels(usual["label"] if names.label is None else names.label)
-    edge_labels, edge_texts = edges.labels(names.edge_label or ())
+    node_features, node = nodes.features(usual["node_attrs"] if names.node_attrs is None else names.node_attrs)
+    edge_features, edge = edges.features(usual["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
+    node_labels, texts = nodes.labels(usual["node_labels"] if names.node_labels is None else names.node_labels)
+    edge_labels, edge_texts = edges.labels(names.edge_labels or ())
     return Graph(
         len(nodes.values),
         edge_index.contiguous(),
@@ -77,10 +82,10 @@ def graph_of_rows(edge_index: torch.Tensor, nodes: Rows, edges: Rows, *, names: 
         directed=directed,
         edge_labels=edge_labels,
         columns=Columns(
-            None if names.node is None or not nodes.values else node,
-            None if names.edge is None or not edges.values else edge,
-            names.label if nodes.values else None,
-            names.edge_label if edges.values else None,
+            None if names.node_attrs is None or not nodes.values else node,
+            None if names.edge_attrs is None or not edges.values else edge,
+            names.node_labels if nodes.values else None,
+            names.edge_labels if edges.values else None,
             tuple(sorted({**texts, **edge_texts}.items())),
         ),
     )
@@ -100,7 +105,7 @@ def to_networkx(graph: Graph) -> "networkx.Graph | networkx.DiGraph":
     found.add_nodes_from(range(graph.n))
     for node, row in enumerate([] if graph.node_features is None else graph.node_features.tolist()):
         found.nodes[node][FEATURES] = tuple(row)
-    for name, values in _label_columns(graph.node_labels, graph.columns.label, graph):
+    for name, values in _label_columns(graph.node_labels, graph.columns.node_labels, graph):
         for node, value in enumerate(values):
             found.nodes[node][name] = value
     ends = graph.edge_index.T.tolist()
@@ -108,7 +113,7 @@ def to_networkx(graph: Graph) -> "networkx.Graph | networkx.DiGraph":
     if graph.edge_features is not None:
         for (source, target), row in zip(ends, graph.edge_features.tolist(), strict=True):
             found.edges[source, target].update({WEIGHT: row[0]} if len(row) == 1 else {FEATURES: tuple(row)})
-    for name, values in _label_columns(graph.edge_labels, graph.columns.edge_label, graph):
+    for name, values in _label_columns(graph.edge_labels, graph.columns.edge_labels, graph):
         for (source, target), value in zip(ends, values, strict=True):
             found.edges[source, target][name] = value
     return found

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 X, LABELS, TYPE = "x", "node_labels", "edge_type"
-USUAL = {"node": (X,), "edge": ("edge_attr", "edge_weight"), "label": (LABELS,), "edge_label": (TYPE,)}
+USUAL = {
+    "node_attrs": (X,),
+    "edge_attrs": ("edge_attr", "edge_weight"),
+    "node_labels": (LABELS,),
+    "edge_labels": (TYPE,),
+}
 NO_INPUT = ("y", "edge_label", "num_nodes", "batch", "ptr", "face", "adj_t")
 """What stands in a `Data` for other purposes: to be predicted, or to say where things are."""
 
@@ -75,17 +80,20 @@ def from_pyg(data: Any, names: Names) -> Graph:
         raise DataError(
             "as_graph(data): this Data has no edge_index.\nFor no edges set torch.zeros(2, 0, dtype=torch.long)."
         )
-    usual = {role: next(((name,) for name in USUAL[role] if name in data), ()) for role in ("node", "edge", "label")}
-    edge_features, edge = _columns(data, usual["edge"] if names.edge is None else names.edge)
-    node_features, node = _columns(data, usual["node"] if names.node is None else names.node)
-    node_labels, texts = _labels(data, usual["label"] if names.label is None else names.label)
-    edge_labels, edge_texts = _labels(data, names.edge_label or ())
+    usual = {
+        role: next(((name,) for name in USUAL[role] if name in data), ())
+        for role in ("node_attrs", "edge_attrs", "node_labels")
+    }
+    edge_features, edge = _columns(data, usual["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
+    node_features, node = _columns(data, usual["node_attrs"] if names.node_attrs is None else names.node_attrs)
+    node_labels, texts = _labels(data, usual["node_labels"] if names.node_labels is None else names.node_labels)
+    edge_labels, edge_texts = _labels(data, names.edge_labels or ())
     n, has_edges = int(data.num_nodes or 0), index.shape[-1] > 0
     columns = Columns(
-        None if names.node is None or not n else node,
-        None if names.edge is None or not has_edges else edge,
-        names.label if n else None,
-        names.edge_label if has_edges else None,
+        None if names.node_attrs is None or not n else node,
+        None if names.edge_attrs is None or not has_edges else edge,
+        names.node_labels if n else None,
+        names.edge_labels if has_edges else None,
         tuple(sorted({**texts, **edge_texts}.items())),
     )
     found: dict[str, Any] = {

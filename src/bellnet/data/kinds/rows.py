@@ -61,7 +61,7 @@ class Rows:
                 if row.get(name) is None:
                     raise DataError(
                         f"{self.call}: {where} has no attribute {name!r}.\n"
-                        f"Give every {self.owner} a label, or name another attribute: {self._with(self._role)}."
+                        f"Give every {self.owner} a label, or name another attribute: {self._with(self._labels)}."
                     )
                 value = row[name]
                 number = self._label(value, name, where)
@@ -76,7 +76,7 @@ class Rows:
             there, meant = ", ".join(map(repr, row)) or "none", did_you_mean(name, map(str, row))
             raise DataError(
                 f"{self.call}: {where} has no attribute {name!r} (it has {there}).{' ' * bool(meant)}{meant}\n"
-                f"Give every {self.owner} one, or name others: {self._with(self.owner)}."
+                f"Give every {self.owner} one, or name others: {self._with(self._attrs)}."
             )
         value = row[name]
         try:
@@ -90,7 +90,7 @@ class Rows:
                 f"{self.call}: attribute {name!r} of {where} is beyond all numbers of 64 bits with floating point.\n"
                 "Scale the attribute, or leave it out."
             ) from reason
-        advice = f"\nTexts can be labels: {self._with(self._role, repr(name))}." if isinstance(value, str) else ""
+        advice = f"\nTexts can be labels: {self._with(self._labels, repr(name))}." if isinstance(value, str) else ""
         raise DataError(
             f"{self.call}: attribute {name!r} of {where} must be a number or a list of numbers, not {value!r}.{advice}"
         )
@@ -101,7 +101,7 @@ class Rows:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise DataError(
                 f"{self.call}: the label {name!r} of {where} must be a whole number or text, not {value!r}.\n"
-                f"Numbers with fractions can be features: {self._with(self.owner)}."
+                f"Numbers with fractions can be features: {self._with(self._attrs)}."
             )
         number = int(value.__index__())
         if not -(2**63) <= number < 2**63:
@@ -112,8 +112,12 @@ class Rows:
         return number
 
     @property
-    def _role(self) -> str:
-        return "label" if self.owner == "node" else "edge_label"
+    def _attrs(self) -> str:
+        return f"{self.owner}_attrs"
+
+    @property
+    def _labels(self) -> str:
+        return f"{self.owner}_labels"
 
     def _with(self, argument: str, value: str = "...") -> str:
         """The call with one argument more."""

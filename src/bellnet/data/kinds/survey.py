@@ -20,7 +20,7 @@ from bellnet.data.kinds.names import Names
 MOST_TEXTS = 128
 """An attribute with more texts than that names things rather than kinds of things; there are 118 elements."""
 NUMBERS, TEXT, OTHER = "numbers", "text", "other"
-OF_OWNER = {"node": ("node", "label"), "edge": ("edge", "edge_label")}
+OF_OWNER = {"node": ("node_attrs", "node_labels"), "edge": ("edge_attrs", "edge_labels")}
 """For nodes and edges the argument that names features, and the one that names labels."""
 
 
@@ -131,7 +131,7 @@ class Survey:
         for role, there in usual.items():
             if there is None and any(name in taken for name in self.usual[role]):
                 chosen[role] = ()  # what is named in another role is no default besides
-            elif there is not None and role == "edge_label":
+            elif there is not None and role == "edge_labels":
                 chosen[role] = (there,)  # read by its name alone, since files of old know no labels of edges
         used = taken | {name for name in usual.values() if name is not None}
         left = []
@@ -154,7 +154,7 @@ class Survey:
         for name in self.usual[role]:
             if name in attributes and name not in taken:
                 complete = attributes[name].count == self.totals["edge"]
-                if role != "edge_label" or (complete and attributes[name].whole):
+                if role != "edge_labels" or (complete and attributes[name].whole):
                     return name
         return None
 

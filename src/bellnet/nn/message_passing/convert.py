@@ -1,4 +1,4 @@
-"""Models of PyTorch Geometric, layer by layer, as networks of equivariant layers."""
+"""Conversion of PyTorch Geometric models to networks of equivariant layers."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -9,11 +9,10 @@ from torch import nn
 
 from bellnet._utils.optional import require
 from bellnet.errors import OptionError
-from bellnet.nn.message_passing.compact import CompactSet
 from bellnet.nn.message_passing.functions import MessageFunctions
 from bellnet.nn.message_passing.network import PRODUCTS, MessagePassingNet
-from bellnet.nn.message_passing.pyg_convs import functions_of
-from bellnet.nn.message_passing.pyg_modules import in_order, on_channels, refuse
+from bellnet.nn.message_passing.pyg_layers import functions_of, in_order, on_channels, refuse
+from bellnet.nn.message_passing.ranges import CompactSet
 from bellnet.nn.options import check_choice
 
 CALL = "from_message_passing"
@@ -28,21 +27,21 @@ def from_message_passing(
     depth: int = 8,
     functions: Mapping[nn.Module, MessageFunctions] | None = None,
 ) -> MessagePassingNet:
-    """The network of equivariant layers that does what a PyTorch Geometric model does.
+    """Convert a PyTorch Geometric model to a network of equivariant layers.
 
-    Convolutions that are known: GCNConv, GINConv, GINEConv, NNConv, SAGEConv. What cannot be converted is refused,
-    by its name and with the reason. The model is left as it is: the network has copies of its weights.
+    Supported convolutions: GCNConv, GINConv, GINEConv, NNConv, SAGEConv. A `ConversionError` names a layer that cannot
+    be converted and gives the reason. The model does not change: the network has copies of its weights.
 
     Args:
         model: A convolution; or a list, `torch.nn.Sequential` or `torch_geometric.nn.Sequential` of convolutions,
             modules on channels, and at most one pooling (`global_add_pool`, `SumAggregation` and so on); or one of the
-            ready models GCN, GraphSAGE and GIN. It must be in evaluation mode if it has dropout or batch norm.
-        readout: "sum", "mean" or "max" over the nodes, for a model that has no pooling of its own.
-        product: "relu" multiplies by the adjacency with ReLU networks, as the proof does; "exact" multiplies.
-        on: The compact set on which the ReLU networks must be right.
+            models GCN, GraphSAGE and GIN. It must be in evaluation mode if it has dropout or batch norm.
+        readout: "sum", "mean" or "max" over the nodes, for a model without pooling.
+        product: "relu" multiplies by the adjacency with ReLU networks, as in the proof; "exact" multiplies.
+        on: The compact set for which the ReLU networks are built.
         depth: Their depth: every level divides the error by four.
-        functions: M and U for other kinds of `MessagePassing`, by the convolution itself. How it aggregates and in
-            which direction is read from the convolution.
+        functions: M and U of other `MessagePassing` layers, by layer. Aggregation and direction are read from the
+            layer.
 
     >>> from torch_geometric.nn import GIN, global_add_pool
     >>> model = [GIN(3, 16, num_layers=2).eval(), global_add_pool, nn.Linear(16, 2)]
@@ -87,12 +86,12 @@ def _build(model: Any, readout: str | None, given: Mapping[nn.Module, MessageFun
 
 
 def _own(functions: MessageFunctions) -> MessageFunctions:
-    """The same functions with modules of their own, as M and U that were given still belong to someone else."""
+    """The same functions with copies of their modules: those of the caller must not change."""
     return replace(functions, message=copy.deepcopy(functions.message), update=copy.deepcopy(functions.update))
 
 
 def _after(steps: list[MessageFunctions | nn.Module], module: nn.Module) -> None:
-    """Let a module on channels act after the last step: as part of its U, if it has one."""
+    """Append a module on channels, to U of the last step if that has one."""
     if isinstance(module, nn.Identity):
         return
     if steps and isinstance(last := steps[-1], MessageFunctions):
@@ -127,14 +126,14 @@ def _readout(layer: Any) -> str | None:
 
 
 class Called(NamedTuple):
-    """A layer, and whether the model hands it edge weights if there are any."""
+    """A layer, and whether the model passes it the edge weights if there are any."""
 
     layer: Any
     with_weights: bool = True
 
 
 def _layers(model: Any) -> Iterator[Called]:
-    """The layers of a model in the order in which it calls them."""
+    """The layers of a model in the order of its calls."""
     from torch_geometric.nn import MessagePassing, Sequential
     from torch_geometric.nn.models.basic_gnn import BasicGNN
 
@@ -175,7 +174,7 @@ def _layers_of_basic_gnn(model: Any) -> Iterator[Any]:
 
 
 def _layers_of_sequential(model: Any) -> Iterator[Called]:
-    """Every layer must take what the one before it returned, and all convolutions the same edges."""
+    """The layers, if each takes the output of the one before it, and all convolutions take the same edges."""
     from torch_geometric.nn import MessagePassing
 
     features = next(iter(model.signature.param_dict))

@@ -8,44 +8,96 @@ The state Y holds, for every pair of nodes, Y[u, v] = [a_uv, e_uv, d_uv h_u], wh
     4. gather     [a_uv, e_uv, h_u, d_uv m_u]               an equivariant layer
     5. update     [a_uv, e_uv, d_uv U(h_u, m_u)]            a module on the channels, then an equivariant layer
 
-In step 5 U acts on all pairs, which leaves numbers off the diagonal; the equivariant layer takes the diagonal alone.
+In step 5 U acts on all pairs, which gives values off the diagonal; the equivariant layer selects the diagonal.
+
+The weights of the equivariant layers are known in closed form: each copies channels through diagrams.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from bellnet.nn.message_passing.adjacency import Adjacency
-from bellnet.nn.message_passing.channels import Channels
-from bellnet.nn.message_passing.closed_form import Copy, copying, is_closed_form
-from bellnet.nn.message_passing.compact import CompactSet
+from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.message_passing.functions import MessageFunctions
-from bellnet.nn.message_passing.product import ExactProduct, Product
-from bellnet.nn.message_passing.ranges import Range, fitted, follow
+from bellnet.nn.message_passing.ranges import CompactSet, Range, product_for, range_of
+from bellnet.nn.message_passing.relu_product import EntryProduct, ExactProduct
+from bellnet.nn.message_passing.state import Adjacency, Channels
 from bellnet.nn.pointwise import Pointwise
 from bellnet.tensors import Padded
 
 
-class Beside(nn.Module):
-    """Keep the first channels, and put beside them what a module makes of chosen channels.
+class Copy(NamedTuple):
+    """Copies channels through one diagram: for i below `channels`, channel source + i to channel target + i."""
+
+    diagram: str
+    source: int
+    target: int
+    channels: int
+
+
+def copying(spec: str, copies: Sequence[Copy], in_channels: int, *, like: Tensor) -> EquivariantLinear:
+    """An equivariant layer whose weight makes these copies and whose bias is zero; it can be trained.
 
     Args:
-        n_kept: How many channels stay.
-        taken: Where the channels begin and end that the module takes, joined in this order.
+        spec: As in `EquivariantLinear`.
+        copies: The copies. The output has as many channels as they fill.
+        in_channels: The number of channels of the input.
+        like: A tensor with the dtype and the device of the parameters.
+
+    >>> rows = copying("n n -> n n", [Copy("aa->ab", 0, 0, 1)], 1, like=torch.zeros(()))
+    >>> rows(torch.tensor([[1.0, 0.0], [0.0, 2.0]]).unsqueeze(-1)).squeeze(-1).tolist()
+    [[1.0, 1.0], [2.0, 2.0]]
+    """
+    out_channels = max(copy.target + copy.channels for copy in copies)
+    layer = EquivariantLinear(spec, in_channels, out_channels, normalize="sum", dtype=like.dtype, device=like.device)
+    with torch.no_grad():
+        layer.weight.copy_(closed_form(layer, copies))
+    return layer
+
+
+def closed_form(layer: EquivariantLinear, copies: Sequence[Copy]) -> Tensor:
+    """The weight that is an identity matrix at the diagram of every copy, and zero elsewhere."""
+    weight = torch.zeros_like(layer.weight)
+    diagrams = [diagram.name for diagram in layer.plan.diagrams]
+    for diagram, source, target, channels in copies:
+        channel = torch.arange(channels, device=weight.device)
+        weight[diagrams.index(diagram), source + channel, target + channel] = 1
+    return weight
+
+
+def is_closed_form(layer: EquivariantLinear, copies: Sequence[Copy]) -> bool:
+    """Whether a layer still has the weights that `copying` gave it, and has not been trained."""
+    has_bias = layer.bias is not None and bool(layer.bias.any())
+    return not has_bias and torch.equal(layer.weight, closed_form(layer, copies))
+
+
+def diagrams_used(layer: EquivariantLinear) -> tuple[str, ...]:
+    """The names of the diagrams whose weights are not all zero."""
+    used = layer.weight.detach().flatten(1).any(1).tolist()
+    return tuple(diagram.name for diagram, is_used in zip(layer.plan.diagrams, used, strict=True) if is_used)
+
+
+class AppendChannels(nn.Module):
+    """Concatenates the first channels with the output of a module on chosen channels.
+
+    Args:
+        n_copied: The number of channels that are copied.
+        inputs: The first and the last channel (exclusive) of each part of the input of the module.
         module: A module on channels.
     """
 
-    def __init__(self, n_kept: int, taken: Sequence[tuple[int, int]], module: nn.Module) -> None:
+    def __init__(self, n_copied: int, inputs: Sequence[tuple[int, int]], module: nn.Module) -> None:
         super().__init__()
-        self.n_kept = n_kept
-        self.taken = tuple(taken)
+        self.n_copied = n_copied
+        self.inputs = tuple(inputs)
         self.module = module
 
     def forward(self, z: Tensor) -> Tensor:
-        """From (..., channels) to (..., kept channels and those of the module)."""
-        made = self.module(torch.cat([z[..., first:last] for first, last in self.taken], -1))
-        return torch.cat([z[..., : self.n_kept], made], -1)
+        """From (..., channels) to (..., copied channels and those of the module)."""
+        output = self.module(torch.cat([z[..., first:last] for first, last in self.inputs], -1))
+        return torch.cat([z[..., : self.n_copied], output], -1)
 
 
 class Gate(nn.Module):
@@ -53,7 +105,7 @@ class Gate(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.product: Product = ExactProduct()
+        self.product: EntryProduct = ExactProduct()
 
     def forward(self, z: Tensor) -> Tensor:
         """From (..., 1 + channels) to (..., channels)."""
@@ -64,12 +116,12 @@ class Gate(nn.Module):
 class MessagePassingLayer(nn.Module):
     """One round of message passing, built of equivariant layers and modules on channels.
 
-    It takes a state over "n n" to a state over "n n"; adjacency and edge features are handed on.
+    It maps a state over "n n" to a state over "n n" and copies adjacency and edge features.
 
     Args:
-        functions: M, U and what they take.
-        channels: What the state holds.
-        adjacency: The number of the adjacency channel that belongs to these functions.
+        functions: M, U and their numbers of channels.
+        channels: The channels of the state.
+        adjacency: The index of the adjacency channel of these functions.
         widths: The number of channels of M and of U.
         like: A tensor with the dtype and the device of the parameters.
     """
@@ -88,26 +140,26 @@ class MessagePassingLayer(nn.Module):
         self.adjacency: Adjacency = functions.adjacency
         self.edge_channels = functions.edge_channels
         fixed, node = channels.fixed, channels.node
-        heard, message, updated = fixed + node, *widths
-        # Row u hears of column v; against the edges it is the other way round.
+        neighbour, message, updated = fixed + node, *widths
+        # Row u receives from column v; against the edges column v receives from row u.
         own, other, total = (
             ("aa->ba", "aa->ab", "ab->bb") if self.adjacency.to_source else ("aa->ab", "aa->ba", "ab->aa")
         )
         graph = Copy("ab->ab", 0, 0, fixed)
         self._copies = {
-            "replicate": (graph, Copy(own, fixed, fixed, node), Copy(other, fixed, heard, node)),
-            "gather": (graph, Copy("ab->ab", fixed, fixed, node), Copy(total, heard, heard, message)),
+            "replicate": (graph, Copy(own, fixed, fixed, node), Copy(other, fixed, neighbour, node)),
+            "gather": (graph, Copy("ab->ab", fixed, fixed, node), Copy(total, neighbour, neighbour, message)),
             "onto_diagonal": (graph, Copy("aa->aa", fixed, fixed, updated)),
         }
-        taken = [(fixed, heard), (heard, heard + node)]
+        of_message = [(fixed, neighbour), (neighbour, neighbour + node)]
         if self.edge_channels:
-            taken.append((channels.adjacency, fixed))
-        gated = [(adjacency, adjacency + 1), (heard, heard + message)]
+            of_message.append((channels.adjacency, fixed))
+        of_product = [(adjacency, adjacency + 1), (neighbour, neighbour + message)]
         self.replicate = copying("n n -> n n", self._copies["replicate"], channels.total, like=like)
-        self.message = Pointwise(Beside(heard, taken, functions.message))
-        self.multiply = Pointwise(Beside(heard, gated, Gate()))
-        self.gather = copying("n n -> n n", self._copies["gather"], heard + message, like=like)
-        self.update = Pointwise(Beside(fixed, [(fixed, heard + message)], functions.update))
+        self.message = Pointwise(AppendChannels(neighbour, of_message, functions.message))
+        self.multiply = Pointwise(AppendChannels(neighbour, of_product, Gate()))
+        self.gather = copying("n n -> n n", self._copies["gather"], neighbour + message, like=like)
+        self.update = Pointwise(AppendChannels(fixed, [(fixed, neighbour + message)], functions.update))
         self.onto_diagonal = copying("n n -> n n", self._copies["onto_diagonal"], fixed + updated, like=like)
 
     def forward(self, y: Tensor | Padded) -> Tensor | Padded:
@@ -122,41 +174,41 @@ class MessagePassingLayer(nn.Module):
 
     @property
     def is_as_built(self) -> bool:
-        """Whether the equivariant layers still have the weights of the proof."""
+        """Whether the equivariant layers have the weights of the proof, and have not been trained."""
         return all(is_closed_form(getattr(self, name), copies) for name, copies in self._copies.items())
 
     @property
     def gate(self) -> Gate:
-        """Step 3: what multiplies by the adjacency."""
+        """The module of step 3, which multiplies by the adjacency."""
         gate = module_of(self.multiply)
         assert isinstance(gate, Gate)
         return gate
 
-    def fit(self, node: Range, on: CompactSet, depth: int) -> Range:
-        """Approximate the products so that they are right on a compact set.
+    def approximate(self, node: Range, on: CompactSet, depth: int) -> Range:
+        """Replace the products by ReLU networks with a proven error on a compact set.
 
         Args:
-            node: The range of the node features that arrive.
+            node: The range of the node features of the input.
             on: The compact set.
             depth: The depth of the products.
 
         Returns:
-            The range of the node features that leave, with their error against exact products:
-            U does not stretch errors by more than its slopes, and the error of m_u is at most
-            (sum of |a_uv|) times that of M, plus (number of neighbours) times that of the product.
+            The range of the node features of the output, with their error against exact products: U multiplies errors
+            by at most its slopes, and the error of m_u is at most (sum of |a_uv|) times that of M, plus (number of
+            neighbours) times that of the product.
         """
-        taken = node.beside(node)
+        inputs = node.concatenated(node)
         if self.edge_channels:
-            taken = taken.beside(Range.within(on.edge, self.edge_channels))
-        heard = follow(module_of(self.message), taken, depth)
-        product = fitted(torch.tensor([on.adjacency], dtype=torch.float64), heard.largest, depth, self)
+            inputs = inputs.concatenated(Range.within(on.edge, self.edge_channels))
+        message = range_of(module_of(self.message), inputs, depth)
+        product = product_for(torch.tensor([on.adjacency], dtype=torch.float64), message.largest, depth, self)
         self.gate.product = product
         largest_sum = on.neighbours * on.adjacency
         if self.adjacency.scale == "mean" and not self.adjacency.weighted:
             largest_sum = min(largest_sum, 1.0)
-        added = on.neighbours * product.bound.cpu()
-        total = heard.summed(largest_sum, signed=self.adjacency.weighted, added=added)
-        return follow(module_of(self.update), node.beside(total), depth)
+        error = on.neighbours * product.bound.cpu()
+        total = message.summed(largest_sum, signed=self.adjacency.weighted, product_error=error)
+        return range_of(module_of(self.update), node.concatenated(total), depth)
 
 
 class NodeLayer(nn.Module):
@@ -164,8 +216,8 @@ class NodeLayer(nn.Module):
 
     Args:
         module: A module on channels.
-        channels: What the state holds.
-        width: The number of channels that the module makes.
+        channels: The channels of the state.
+        width: The number of output channels of the module.
         like: A tensor with the dtype and the device of the parameters.
     """
 
@@ -173,7 +225,7 @@ class NodeLayer(nn.Module):
         super().__init__()
         fixed = channels.fixed
         self._copies = {"onto_diagonal": (Copy("ab->ab", 0, 0, fixed), Copy("aa->aa", fixed, fixed, width))}
-        self.update = Pointwise(Beside(fixed, [(fixed, channels.total)], module))
+        self.update = Pointwise(AppendChannels(fixed, [(fixed, channels.total)], module))
         self.onto_diagonal = copying("n n -> n n", self._copies["onto_diagonal"], fixed + width, like=like)
 
     def forward(self, y: Tensor | Padded) -> Tensor | Padded:
@@ -183,15 +235,15 @@ class NodeLayer(nn.Module):
 
     @property
     def is_as_built(self) -> bool:
-        """Whether the equivariant layer still has the weights of the proof."""
+        """Whether the equivariant layer has the weights of the proof, and has not been trained."""
         return is_closed_form(self.onto_diagonal, self._copies["onto_diagonal"])
 
-    def fit(self, node: Range, on: CompactSet, depth: int) -> Range:
-        """The range of the node features that leave."""
-        return follow(module_of(self.update), node, depth)
+    def approximate(self, node: Range, on: CompactSet, depth: int) -> Range:
+        """The range of the node features of the output."""
+        return range_of(module_of(self.update), node, depth)
 
 
 def module_of(step: Pointwise) -> nn.Module:
     """The module on channels that a step applies."""
-    assert isinstance(step.module, Beside)
+    assert isinstance(step.module, AppendChannels)
     return step.module.module

@@ -8,16 +8,19 @@ from torch import Tensor, nn
 from bellnet.errors import DeclarationError, OptionError
 from bellnet.nn.inputs import Reception
 from bellnet.nn.linear import EquivariantLinear
-from bellnet.nn.message_passing.adjacency import Adjacency
-from bellnet.nn.message_passing.affine import ChannelAffine
-from bellnet.nn.message_passing.channels import Channels
-from bellnet.nn.message_passing.closed_form import Copy, copying, diagrams_used, is_closed_form
-from bellnet.nn.message_passing.compact import CompactSet
-from bellnet.nn.message_passing.functions import EdgeConditionedMessage, MessageFunctions
-from bellnet.nn.message_passing.layer import Gate, MessagePassingLayer, NodeLayer
-from bellnet.nn.message_passing.prepare import Graphs, prepare
-from bellnet.nn.message_passing.product import ExactProduct
-from bellnet.nn.message_passing.ranges import Range, follow
+from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions
+from bellnet.nn.message_passing.layer import (
+    Copy,
+    Gate,
+    MessagePassingLayer,
+    NodeLayer,
+    copying,
+    diagrams_used,
+    is_closed_form,
+)
+from bellnet.nn.message_passing.ranges import CompactSet, Range, range_of
+from bellnet.nn.message_passing.relu_product import ExactProduct
+from bellnet.nn.message_passing.state import Adjacency, Channels, Graphs, prepare
 from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.pool import InvariantPool
 from bellnet.spec import Spec
@@ -29,10 +32,10 @@ PRODUCTS = ("relu", "exact")
 
 
 class MessagePassingNet(nn.Module):
-    """Rounds of message passing, written as equivariant layers, modules on channels, and nothing else.
+    """Rounds of message passing, written as equivariant layers and modules on channels only.
 
-    It takes what `prepare` makes of graphs: a tensor or `Padded` over "n n". Its products are exact until `approximate`
-    is called. It is an ordinary module: all its weights can be trained further.
+    The input is a tensor or `Padded` over "n n", as `prepare` returns it. Products are exact until `approximate` is
+    called. It is an ordinary module: all its weights can be trained further.
 
     Args:
         steps: `MessageFunctions` for a round of message passing; any other module acts on the node features.
@@ -40,8 +43,8 @@ class MessagePassingNet(nn.Module):
         head: A module on channels that is applied after the readout.
 
     Attributes:
-        channels: What the channels of the input hold.
-        adjacencies: Which matrices the adjacency channels are.
+        channels: The channels of the input.
+        adjacencies: The matrices of the adjacency channels.
         error_bound: For every channel of the output the largest difference from exact products, proven for the
             weights at the time of `approximate`; zero for exact products.
 
@@ -65,7 +68,7 @@ class MessagePassingNet(nn.Module):
             raise OptionError(f"{CALL}(steps): there is no step that passes messages, no MessageFunctions.")
         self.adjacencies: tuple[Adjacency, ...] = tuple(dict.fromkeys(step.adjacency for step in rounds))
         self.channels = Channels(len(self.adjacencies), _edge_channels(rounds), _node_channels(steps))
-        like = _home(steps)
+        like = _like_parameters(steps)
         self.steps = nn.ModuleList()
         channels = self.channels
         for number, step in enumerate(steps):
@@ -99,11 +102,11 @@ class MessagePassingNet(nn.Module):
         return MessagePassingLayer(step, channels, adjacency=number, widths=(message, update), like=like), update
 
     def prepare(self, graphs: Graphs) -> Padded:
-        """What the network takes, made from graphs as PyTorch Geometric's `Data` and `Batch` hold them.
+        """The input of the network, made from PyTorch Geometric's `Data` or `Batch`.
 
-        Degrees and self-loops are seen to here, as `adjacencies` says. Edge weights are read from `edge_weight`, edge
-        features from `edge_attr`. Nodes keep their order, so `net(net.prepare(batch)).unpack("n")` lists the graphs
-        of the batch, and within each its nodes.
+        Division by degrees and self-loops are applied here, as specified by `adjacencies`. Edge weights are read from
+        `edge_weight`, edge features from `edge_attr`. The order of the nodes does not change, so
+        `net(net.prepare(batch)).unpack("n")` returns the graphs of the batch with their nodes in order.
 
         Args:
             graphs: Has `x`, `edge_index` and, as needed, `edge_attr`, `edge_weight`, `batch`.
@@ -114,8 +117,8 @@ class MessagePassingNet(nn.Module):
         """From a state (*batch, n, n, in_channels) to (*batch, n, out_channels), or with a readout to a vector.
 
         Args:
-            x: A tensor or `Padded`, as `prepare` makes it.
-            check: Whether to refuse an input outside the compact set on which products were approximated.
+            x: A tensor or `Padded`, as `prepare` returns it.
+            check: Raise for an input outside the compact set on which products were approximated.
         """
         if check and self.on is not None:
             self._check(x, self.on)
@@ -126,13 +129,13 @@ class MessagePassingNet(nn.Module):
         return result
 
     def approximate(self, on: CompactSet, depth: int = 8) -> "MessagePassingNet":
-        """Replace every product by a ReLU network that is right on a compact set, and prove `error_bound`.
+        """Replace every product by a ReLU network for inputs in a compact set, and compute `error_bound`.
 
         The ranges of all messages are found by interval arithmetic, layer by layer.
 
         Args:
             on: The compact set.
-            depth: How often each product is refined; every level divides its error by four.
+            depth: The number of refinements of each product; each divides its error by four.
         """
         depth = check_channels(f"{CALL}.approximate", "depth", depth)
         if not self.is_as_built:
@@ -142,17 +145,17 @@ class MessagePassingNet(nn.Module):
             )
         node = Range.within(on.node, self.channels.node)
         for step in self._layers():
-            node = step.fit(node, on, depth)
+            node = step.approximate(node, on, depth)
         if self.readout == "sum":
-            node = node.summed(on.size, signed=False, added=torch.zeros_like(node.error))
+            node = node.summed(on.size, signed=False, product_error=torch.zeros_like(node.error))
         elif self.readout is not None:  # a graph without nodes gives zero
             node = Range(node.low.clamp(max=0), node.high.clamp(min=0), node.error)
-        self.error_bound = follow(self.head, node, depth).error
+        self.error_bound = range_of(self.head, node, depth).error
         self.on = on
         return self
 
     def exact(self) -> "MessagePassingNet":
-        """Multiply exactly from here on."""
+        """Replace every product by the exact one."""
         for part in self.modules():
             if isinstance(part, Gate | EdgeConditionedMessage):
                 part.product = ExactProduct()
@@ -161,18 +164,18 @@ class MessagePassingNet(nn.Module):
         return self
 
     def compact_set(self, x: Tensor | Padded) -> CompactSet:
-        """The smallest compact set that holds these graphs, given as `prepare` makes them."""
+        """The smallest compact set that contains these graphs, given as `prepare` returns them."""
         given = self._reception.receive(x)
         state, fixed = given.tensor.detach(), self.channels.fixed
         adjacency, edge = state[..., : self.channels.adjacency], state[..., self.channels.adjacency : fixed]
-        heard = [
+        received = [
             matrix.mT if known.to_source else matrix
             for known, matrix in zip(self.adjacencies, adjacency.unbind(-1), strict=True)
         ]
         counts = given.nodes.counts
         return CompactSet(
             size=given.nodes.lengths[0] if counts is None else int(counts.max()),
-            neighbours=max(int(_largest(matrix.count_nonzero(-1))) for matrix in heard),
+            neighbours=max(int(_largest(matrix.count_nonzero(-1))) for matrix in received),
             adjacency=_largest(adjacency),
             node=_largest(state[..., fixed:].diagonal(0, 1, 2)),
             edge=_largest(edge),
@@ -180,11 +183,11 @@ class MessagePassingNet(nn.Module):
 
     @property
     def is_as_built(self) -> bool:
-        """Whether the equivariant layers still have the weights of the proof."""
+        """Whether the equivariant layers have the weights of the proof, and have not been trained."""
         return is_closed_form(self.read, self._copies) and all(step.is_as_built for step in self._layers())
 
     def diagrams(self) -> dict[str, tuple[str, ...]]:
-        """For every equivariant layer, by its name in the network, the diagrams whose weights are not zero."""
+        """The diagrams with nonzero weights of every equivariant layer, by its name in the network."""
         found = self.named_modules()
         return {name: diagrams_used(layer) for name, layer in found if isinstance(layer, EquivariantLinear)}
 
@@ -201,7 +204,7 @@ class MessagePassingNet(nn.Module):
             )
 
     def extra_repr(self) -> str:
-        """What comes in and what goes out."""
+        """The numbers of channels, and the readout."""
         words = f"in_channels={self.in_channels} ({self.channels}), out_channels={self.out_channels}"
         return words if self.readout is None else f'{words}, readout="{self.readout}"'
 
@@ -216,7 +219,7 @@ def _edge_channels(rounds: Sequence[MessageFunctions]) -> int:
 
 
 def _node_channels(steps: Sequence[MessageFunctions | nn.Module]) -> int:
-    """How many channels arrive: what the first module that counts them takes."""
+    """The number of channels of the input: that of the first module that has one."""
     found: list[int] = []
     for step in steps:
         if isinstance(step, MessageFunctions):
@@ -226,15 +229,15 @@ def _node_channels(steps: Sequence[MessageFunctions | nn.Module]) -> int:
     return found[0]
 
 
-def _home(steps: Sequence[MessageFunctions | nn.Module]) -> Tensor:
-    """A tensor with the dtype and the device of the modules."""
+def _like_parameters(steps: Sequence[MessageFunctions | nn.Module]) -> Tensor:
+    """A tensor with the dtype and the device of the parameters of the modules."""
     modules = [[step.message, step.update] if isinstance(step, MessageFunctions) else [step] for step in steps]
     parameters = (parameter for some in modules for module in some for parameter in module.parameters())
     return next(parameters, torch.empty(()))
 
 
 def _width(where: str, module: nn.Module, channels: int, like: Tensor) -> int:
-    """How many channels a module makes of so many."""
+    """The number of output channels of a module for a number of input channels."""
     try:
         with torch.no_grad():
             made: Tensor = module(like.new_zeros(1, 1, 1, channels))

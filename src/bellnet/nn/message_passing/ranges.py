@@ -1,26 +1,54 @@
-"""What values a module on channels can take on a compact set, and how far approximated values can stray.
+"""Interval arithmetic: the range of a module on channels over a compact set, and a bound on the approximation error.
 
-An interval for each channel is followed through the module, and with it a bound on the error. Linear maps and
-activations with a known Lipschitz constant are understood; anything else is refused, since nothing could be proven.
+An interval for each channel is propagated through the module, together with a bound on the error. Linear maps and
+activations with a known Lipschitz constant are supported; for any other module an error is raised, since nothing could
+be proven.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from bellnet.errors import ConversionError
-from bellnet.nn.message_passing.affine import ChannelAffine
-from bellnet.nn.message_passing.functions import EdgeConditionedMessage
-from bellnet.nn.message_passing.product import ReluProduct
+from bellnet.errors import ConversionError, OptionError, as_written
+from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage
+from bellnet.nn.message_passing.relu_product import ReluProduct
+
+
+@dataclass(frozen=True)
+class CompactSet:
+    """All graphs within these limits.
+
+    Attributes:
+        size: The largest number of nodes of a graph.
+        neighbours: The largest number of neighbours of a node; self-loops count.
+        adjacency: The largest entry of the adjacency channels, in absolute value.
+        node: The largest entry of the node features, in absolute value.
+        edge: The largest entry of the edge features, in absolute value.
+    """
+
+    size: int
+    neighbours: int
+    adjacency: float = 1.0
+    node: float = 1.0
+    edge: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, limit in asdict(self).items():
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < inf:
+                raise OptionError(f"CompactSet: {name} must be a number from 0 up, not {as_written(limit)}.")
+
+    def exceeded_by(self, other: "CompactSet") -> list[str]:
+        """The names of the limits that are larger in the other set."""
+        return [name for name, limit in asdict(self).items() if getattr(other, name) > limit]
 
 
 @dataclass(frozen=True)
 class Range:
-    """Channel by channel, in float64: exact values lie in [low, high], approximated ones within `error` of them."""
+    """An interval for each channel, in float64: exact values are in [low, high], approximated ones within `error`."""
 
     low: Tensor
     high: Tensor
@@ -28,7 +56,7 @@ class Range:
 
     @classmethod
     def within(cls, largest: float, channels: int) -> "Range":
-        """Numbers that are known exactly and not larger than this in absolute value."""
+        """The range of exact values that are at most this large in absolute value."""
         ones = torch.ones(channels, dtype=torch.float64)
         return cls(-largest * ones, largest * ones, 0 * ones)
 
@@ -37,27 +65,27 @@ class Range:
         """The largest absolute value, exact or approximated."""
         return torch.maximum(-self.low, self.high).clamp(min=0) + self.error
 
-    def beside(self, other: "Range") -> "Range":
+    def concatenated(self, other: "Range") -> "Range":
         """The channels of both."""
         pairs = zip((self.low, self.high, self.error), (other.low, other.high, other.error), strict=True)
         return Range(*(torch.cat(pair) for pair in pairs))
 
-    def summed(self, largest_sum: float, *, signed: bool, added: Tensor) -> "Range":
-        """Sums of these numbers times coefficients whose absolute values sum to at most `largest_sum`.
+    def summed(self, largest_sum: float, *, signed: bool, product_error: Tensor) -> "Range":
+        """The range of sums of values times coefficients whose absolute values sum to at most `largest_sum`.
 
         Args:
             largest_sum: The largest sum of absolute values of the coefficients.
             signed: Whether coefficients may be negative.
-            added: The error that the multiplications add.
+            product_error: The error of the multiplications.
         """
         low, high = self.low.clamp(max=0), self.high.clamp(min=0)
         if signed:
             low, high = torch.minimum(low, -high), torch.maximum(high, -low)
-        return Range(largest_sum * low, largest_sum * high, largest_sum * self.error + added)
+        return Range(largest_sum * low, largest_sum * high, largest_sum * self.error + product_error)
 
 
 class Activation(NamedTuple):
-    """What is known of an activation: its largest slope, and its minimum where that is not at zero or an end."""
+    """The largest slope of an activation, and its minimum if that is neither at zero nor at an end of the range."""
 
     slope: Callable[[nn.Module], float]
     minimum: float = inf
@@ -73,8 +101,8 @@ def _slope_of_leaky_relu(module: nn.Module) -> float:
     return max(1.0, abs(module.negative_slope))
 
 
-# The slopes of GELU and SiLU are rounded up, their minima down; both fall to the minimum and rise from there. Torch's
-# softplus jumps by 2e-9 where it becomes linear, which counts as rounding.
+# The slopes of GELU and SiLU are rounded up, their minima down; both decrease up to the minimum, then increase.
+# Torch's softplus jumps by 2e-9 where it becomes linear, which counts as rounding.
 ACTIVATIONS: dict[type[nn.Module], Activation] = {
     nn.ReLU: Activation(lambda module: 1.0),
     nn.LeakyReLU: Activation(_slope_of_leaky_relu),
@@ -87,10 +115,10 @@ ACTIVATIONS: dict[type[nn.Module], Activation] = {
 }
 
 
-def follow(module: nn.Module, given: Range, depth: int) -> Range:
-    """The range of what a module makes of numbers in a range.
+def range_of(module: nn.Module, given: Range, depth: int) -> Range:
+    """The range of the output of a module.
 
-    A module that multiplies gets, on the way, products that are right on that range.
+    In modules that multiply, the product is replaced by a ReLU network for the range of its factors.
 
     Args:
         module: A module on channels, made of linear maps and activations.
@@ -99,7 +127,7 @@ def follow(module: nn.Module, given: Range, depth: int) -> Range:
     """
     if isinstance(module, nn.Sequential):
         for part in module:
-            given = follow(part, given, depth)
+            given = range_of(part, given, depth)
         return given
     if isinstance(module, nn.Identity):
         return given
@@ -128,9 +156,9 @@ def _affine(weight: Tensor, bias: Tensor | None, given: Range) -> Range:
 
 
 def _activation(module: nn.Module, known: Activation, given: Range) -> Range:
-    # Each rises or falls on either side of zero, up to the one minimum that is known.
-    turns = [given.low, torch.zeros_like(given.low).clamp(given.low, given.high), given.high]
-    values = torch.stack([module(turn) for turn in turns])
+    # Each is monotone on either side of zero, apart from the known minimum.
+    points = [given.low, torch.zeros_like(given.low).clamp(given.low, given.high), given.high]
+    values = torch.stack([module(point) for point in points])
     low = values.amin(0)
     if known.minimum < inf:
         low = torch.where(given.low < 0, low.clamp(max=known.minimum), low)
@@ -139,24 +167,24 @@ def _activation(module: nn.Module, known: Activation, given: Range) -> Range:
 
 def _edge_conditioned(module: EdgeConditionedMessage, given: Range, depth: int) -> Range:
     n = module.node_channels
-    heard = Range(given.low[n : 2 * n], given.high[n : 2 * n], given.error[n : 2 * n])
+    neighbour = Range(given.low[n : 2 * n], given.high[n : 2 * n], given.error[n : 2 * n])
     edge = Range(given.low[2 * n :], given.high[2 * n :], given.error[2 * n :])
     shape = n, module.out_channels
-    entries = follow(module.matrix, edge, depth).largest.reshape(shape)  # exact: edge features are never approximated
-    module.product = fitted(heard.largest.unsqueeze(-1), entries, depth, module.matrix)
-    largest = (heard.largest.unsqueeze(-1) * entries).sum(0)
-    error = (heard.error.unsqueeze(-1) * entries + module.product.bound.cpu()).sum(0)
+    entries = range_of(module.matrix, edge, depth).largest.reshape(shape)  # exact: edge features are not approximated
+    module.product = product_for(neighbour.largest.unsqueeze(-1), entries, depth, module.matrix)
+    largest = (neighbour.largest.unsqueeze(-1) * entries).sum(0)
+    error = (neighbour.error.unsqueeze(-1) * entries + module.product.bound.cpu()).sum(0)
     return Range(-largest, largest, error)
 
 
-def fitted(left: Tensor, right: Tensor, depth: int, owner: nn.Module) -> ReluProduct:
-    """The product for these ranges, with the dtype and on the device of a module's parameters."""
-    home = next(owner.parameters(), torch.empty(()))
-    return ReluProduct(depth, _rounded_up(left, home), _rounded_up(right, home))
+def product_for(left: Tensor, right: Tensor, depth: int, owner: nn.Module) -> ReluProduct:
+    """The product for factors of these ranges, with the dtype and device of a module's parameters."""
+    like = next(owner.parameters(), torch.empty(()))
+    return ReluProduct(depth, _rounded_up(left, like), _rounded_up(right, like))
 
 
-def _rounded_up(limits: Tensor, home: Tensor) -> Tensor:
-    """Limits in a type that may have fewer digits, and not below what they were."""
-    rounded = limits.to(home.dtype)
+def _rounded_up(limits: Tensor, like: Tensor) -> Tensor:
+    """Limits converted to the dtype and device of a tensor, rounded up."""
+    rounded = limits.to(like.dtype)
     too_low = rounded.to(limits.dtype) < limits
-    return torch.where(too_low, rounded.nextafter(torch.full_like(rounded, inf)), rounded).to(home.device)
+    return torch.where(too_low, rounded.nextafter(torch.full_like(rounded, inf)), rounded).to(like.device)

@@ -1,0 +1,1 @@
+"""The command line: `bellnet plan`, `basis`, `explore`, `fit`, `evaluate` and `predict`."""

@@ -1,0 +1,98 @@
+"""The command `bellnet explore`: the page it opens or writes, and its messages."""
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bellnet.cli import spec_commands
+from bellnet.cli.main import main
+
+
+def _initial_spec(page):
+    """The spec in the input field of a page."""
+    (escaped,) = re.findall(r'<input id="spec" type="text" value="(.*?)"', page.read_text(encoding="utf-8"))
+    return html.unescape(escaped)
+
+
+@pytest.fixture(autouse=True)
+def _no_screen(monkeypatch, tmp_path):
+    for name in spec_commands.SCREENS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(spec_commands.tempfile, "tempdir", str(tmp_path))
+
+
+def test_out_writes_the_page_and_opens_nothing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: pytest.fail(f"opened {address}"))
+    out = tmp_path / "maps.html"
+    assert main(["explore", "u u i -> u i", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert _initial_spec(out) == "u u i -> u i"
+
+
+def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch, capsys):
+    opened = []
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: opened.append(address) or True)
+    assert main(["explore"]) == 0
+    path = Path(capsys.readouterr().out.removeprefix("opened ").strip())
+    assert opened == [path.as_uri()]
+    assert _initial_spec(path) == "n n -> n n"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a screen")
+def test_without_a_screen_it_says_where_the_page_is(monkeypatch, capsys):
+    monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: pytest.fail(f"opened {address}"))
+    assert main(["explore", "-> n"]) == 0
+    said, path = capsys.readouterr().out.strip().rsplit(maxsplit=1)
+    assert said == "There is no browser to open here. The page is"
+    assert _initial_spec(Path(path)) == "-> n"
+
+
+def test_a_browser_that_does_not_open_is_not_said_to_have_opened(monkeypatch, capsys):
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: False)
+    assert main(["explore"]) == 0
+    assert capsys.readouterr().out.startswith("There is no browser to open here. The page is ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["explore", "n n"], "bellnet explore: This spec cannot be read: the arrow '->'"),
+        (
+            ["explore", 'n -> "><script>'],
+            "bellnet explore: This spec cannot be read: '\"' is not part of a node set name",
+        ),
+        (["explore", ""], "bellnet explore: This spec cannot be read: the arrow '->'"),
+        (["explore", "--out", "nowhere/maps.html"], "bellnet explore: --out nowhere/maps.html cannot be written"),
+    ],
+)
+def test_what_cannot_be_explored_is_said_with_exit_code_2(capsys, monkeypatch, tmp_path, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_built_page_the_error_says_how_to_get_it(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(spec_commands, "files", lambda package: tmp_path)
+    assert main(["explore"]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'explorer.html'} does not exist" in error
+    assert "pip install -e ." in error
+
+
+def test_exploring_does_not_wait_for_torch(tmp_path):
+    program = f"""
+import sys
+from bellnet.cli.main import main
+main(["explore", "--out", {str(tmp_path / "maps.html")!r}])
+print("torch" in sys.modules)
+"""
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.split()[-1] == "False"

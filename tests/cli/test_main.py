@@ -1,0 +1,339 @@
+"""The command `bellnet` as a process: its exit codes, its messages, what it imports, and never a traceback."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bellnet
+from bellnet import __main__ as process
+from bellnet.cli.command import Command
+from bellnet.cli.main import COMMANDS, main
+from tests.cli.outcome import outcome
+
+QUIET = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": ""}
+UNBUFFERED = {**QUIET, "PYTHONUNBUFFERED": "1"}
+PLAN = ["plan", "n n -> n n"]
+
+
+# Torch is replaced by an empty module, since importing it takes seconds, and the commands by one planted command.
+PREPARE = """
+import sys, types, warnings
+sys.modules["torch"] = types.ModuleType("torch")
+from bellnet.cli import main as command_line
+from bellnet.cli.command import Command
+main = command_line.main
+
+def plant(run):
+    command_line.COMMANDS = (Command("planted", "of a test", ("planted",), lambda parser: None, run),)
+"""
+RUN = "sys.exit(main(sys.argv[1:]))"
+
+
+def plant(monkeypatch, run):
+    """Make the command line have one command, `planted`, that does this."""
+    planted = Command("planted", "of a test", ("planted",), lambda parser: None, run)
+    monkeypatch.setattr("bellnet.cli.main.COMMANDS", (planted,))
+
+
+def shell(words, *, redirect="", code=RUN, env=QUIET):
+    """The exit code and what reached standard error of a command, its streams redirected as a shell does it."""
+    finished = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirect}', "sh", sys.executable, "-c", PREPARE + code, *words],
+        capture_output=True,
+        text=True,
+        env=env,
+    )
+    return finished.returncode, finished.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("env", [QUIET, UNBUFFERED], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    ("words", "name"), [(PLAN, "bellnet plan"), (["--help"], "bellnet"), (["--version"], "bellnet")]
+)
+def test_output_that_has_no_room_is_said(words, name, env):
+    assert shell(words, redirect="> /dev/full", env=env) == (
+        2,
+        f"{name}: standard output cannot be written: No space left on device.\n",
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_where_nothing_can_be_said_at_all_the_exit_code_still_is():
+    assert shell(PLAN, redirect="> /dev/full 2> /dev/full") == (2, "")
+    assert shell(["plan", "n"], redirect="2> /dev/full") == (2, "")
+
+
+@pytest.mark.parametrize("words", [PLAN, ["--help"]])
+def test_a_closed_standard_output_is_said_before_anything_is_done(words):
+    assert shell(words, redirect=">&-") == (
+        2,
+        "bellnet: standard output is closed, so that nothing can be said.\n"
+        "Send it somewhere; /dev/null takes what nobody wants.\n",
+    )
+
+
+def test_without_standard_error_a_mistake_is_not_told_to_standard_output(tmp_path):
+    out = tmp_path / "out"
+    assert shell(["plan", "n"], redirect=f"> {out} 2>&-") == (2, "")
+    assert shell(["plan"], redirect=f">> {out} 2>&-") == (2, "")
+    assert out.read_text() == ""
+
+
+@pytest.mark.parametrize("env", [QUIET, UNBUFFERED], ids=["buffered", "unbuffered"])
+def test_a_reader_that_has_seen_enough_does_not_hide_that_a_check_failed(env):
+    program = """
+plant(lambda arguments: print("Bell(3) is 5: no") or 1)
+sys.exit(main(["planted"]))
+"""
+    reader, writer = os.pipe()
+    os.close(reader)
+    finished = subprocess.run([sys.executable, "-c", PREPARE + program], stdout=writer, stderr=subprocess.PIPE, env=env)
+    os.close(writer)
+    assert (finished.returncode, finished.stderr) == (1, b"")
+
+
+def test_what_the_system_refuses_is_said_with_the_path_and_without_a_traceback(tmp_path, monkeypatch, capsys):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert main(["fit", str(tmp_path / "folder"), "--out", str(tmp_path / "model")]) == 2
+    assert capsys.readouterr().err == (
+        f"bellnet fit: {tmp_path / 'folder'} cannot be used: Permission denied.\nCheck the path and its permissions.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict"])
+def test_a_path_that_no_system_has_is_said(tmp_path, capsys, command):
+    path = str(tmp_path / ("n" * 300))
+    words = {"fit": [path, "--out", str(tmp_path / "m")]}.get(command, [str(tmp_path / "m"), path])
+    if command != "fit":
+        words[0] = path
+    assert main([command, *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"bellnet {command}: ")
+    assert "File name too long" in said or "there is no such file" in said
+
+
+def test_an_error_of_the_system_without_a_path_is_said(monkeypatch, capsys):
+    def fail(arguments):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    plant(monkeypatch, fail)
+    assert main(["planted"]) == 2
+    assert capsys.readouterr().err == "bellnet planted: Cannot allocate memory.\n"
+
+
+def test_ctrl_c_in_any_command_ends_it_with_a_word_and_130(monkeypatch, capsys):
+    def stop(arguments):
+        raise KeyboardInterrupt
+
+    plant(monkeypatch, stop)
+    assert main(["planted"]) == 130
+    assert capsys.readouterr().err == "\nStopped.\n"
+
+
+def test_a_warning_is_said_in_a_line_that_a_terminal_does_not_obey():
+    program = """
+plant(lambda arguments: warnings.warn("the file a\\x1b[2J is odd", RuntimeWarning) or 0)
+before = warnings.formatwarning
+code = main(["planted"])
+assert warnings.formatwarning is before
+sys.exit(code)
+"""
+    assert shell([], code=program) == (0, "bellnet planted: RuntimeWarning: the file a\\x1b[2J is odd\n")
+
+
+def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(tmp_path):
+    (tmp_path / "torch.py").write_text(
+        "import warnings\n"
+        "warnings.warn(\"Failed to initialize NumPy: No module named 'numpy' (Triggered internally)\", UserWarning)\n"
+        "warnings.warn('Something else', UserWarning)\n"
+    )
+    program = f"""
+del sys.modules["torch"]
+sys.path.insert(0, {str(tmp_path)!r})
+plant(lambda arguments: 0)
+sys.exit(main(["planted"]))
+"""
+    assert shell([], code=program) == (0, "bellnet planted: UserWarning: Something else\n")
+
+
+def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
+    with pytest.raises(SystemExit):
+        main([*PLAN, "--\x1b[2J"])
+    assert "\x1b" not in capsys.readouterr().err
+    assert main(["plan", "n\x1b[2J"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("package", "words"), [("argparse", PLAN), ("torch", ["basis", "n -> n", "--out", "a.png"])])
+def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130(tmp_path, package, words):
+    # A package of that name, found before the real one, that takes its time and catches whatever comes.
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(
+        "import time\ntry:\n    print('importing', flush=True)\n    time.sleep(600)\nexcept BaseException:\n    pass\n"
+    )
+    program = """
+import sys
+from bellnet.__main__ import main
+sys.path.insert(0, sys.argv.pop(1))
+sys.exit(main())
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        assert process.stdout.readline() == b"importing\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, b"\nStopped.\n")
+
+
+def test_ctrl_c_is_an_error_again_when_a_command_begins(monkeypatch):
+    seen = []
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        plant(monkeypatch, lambda arguments: seen.append(signal.getsignal(signal.SIGINT)) or 0)
+        monkeypatch.setattr(sys, "argv", ["bellnet", "planted"])
+        assert process.main() == 0
+        assert seen == [signal.default_int_handler] == [signal.getsignal(signal.SIGINT)]
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, capsys):
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(sys, "argv", ["bellnet", *PLAN])
+        assert process.main() == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_the_command_that_is_installed_runs_the_command_line(capsys, monkeypatch):
+    from importlib.metadata import entry_points
+
+    (entry,) = entry_points(group="console_scripts", name="bellnet")
+    monkeypatch.setattr(sys, "argv", ["bellnet", *PLAN])
+    assert entry.load()() == 0
+    assert capsys.readouterr().out == f"{bellnet.plan('n n -> n n')}\n"
+    assert entry.value == "bellnet.__main__:main"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n -> n", "--symetric"), "unrecognized arguments: --symetric\nDid you mean --symmetric?"),
+        (("plan", "n -> n", "--max_maps=4"), "unrecognized arguments: --max_maps=4\nDid you mean --max-maps?"),
+        (("fit", "x", "--output", "y"), "the following arguments are required: --out\nDid you mean --out?"),
+        (("fit", "x", "--out", "y", "--sede", "1"), "unrecognized arguments: --sede 1\nDid you mean --seed?"),
+        (("paln", "n -> n"), "invalid choice: 'paln' (choose from "),
+        (("paln", "n -> n"), ")\nDid you mean plan?"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "orbti"), ")\nDid you mean orbit?"),
+        (("--verison",), "\nDid you mean --version?"),
+        (("--verison", "plan", "n -> n"), "\nDid you mean --version?"),
+    ],
+)
+def test_a_word_that_is_misspelled_is_answered_with_the_right_one(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert complaint.count("Did you mean") == 1
+
+
+def test_where_no_option_is_near_none_is_suggested(capsys):
+    for arguments in (("plan", "n -> n", "--zzzzz"), ("plan", "n -> n", "more"), ("zzzzz",)):
+        code, _, complaint = outcome(capsys, *arguments)
+        assert code == 2
+        assert "Did you mean" not in complaint
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert outcome(capsys, "--version") == (0, f"bellnet {bellnet.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_help_of_every_command_has_its_examples(capsys, command):
+    code, printed, _ = outcome(capsys, command.name, "--help")
+    assert code == 0
+    for example in command.examples:
+        assert example.startswith(command.name)
+        assert f"  bellnet {example}\n" in printed
+
+
+def test_the_help_lists_commands_and_exit_codes(capsys):
+    code, printed, _ = outcome(capsys, "--help")
+    assert code == 0
+    for command in COMMANDS:
+        assert f" {command.name} {command.summary} " in " ".join(printed.split())
+    assert "exit codes:\n  0  done\n  2  bad arguments or bad input, or output" in printed
+    assert "\n  130  stopped by Ctrl-C\n" in printed
+
+
+def test_the_exit_code_reaches_the_shell():
+    command = [sys.executable, "-W", "error", "-m", "bellnet", "plan", "n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("bellnet plan: This spec cannot be read")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "bellnet", "plan", "n n n n -> n n n n", "--diagrams"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_the_package_runs_as_the_command_does():
+    command = [sys.executable, "-m", "bellnet", "plan", "n n -> n n"]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{bellnet.plan('n n -> n n')}\n", "")
+
+
+STARTS = {
+    "the command": "from bellnet.__main__ import main\nsys.exit(main())",
+    "the module": "import runpy\nrunpy.run_module('bellnet', run_name='__main__')",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--help",), 0),
+        (("--version",), 0),
+        (("fit", "--help"), 0),
+        (("plan", "n n -> n n", "--diagrams", "--cost", "5"), 0),
+        (("plan", "n n"), 2),
+        (("fit",), 2),
+    ],
+)
+def test_neither_help_nor_plan_nor_a_mistake_in_arguments_imports_torch(start, arguments, code):
+    program = f"""
+import sys
+sys.argv[0] = "bellnet"
+try:
+    {STARTS[start].replace(chr(10), chr(10) + "    ")}
+except SystemExit as stop:
+    assert stop.code == {code}, stop.code
+else:
+    raise AssertionError("it did not end")
+for name in ("torch", "numpy", "matplotlib"):
+    assert name not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

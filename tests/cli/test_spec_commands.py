@@ -1,0 +1,233 @@
+"""The commands plan and basis: what they print and draw, and their errors."""
+
+import os
+import re
+import sys
+
+import pytest
+
+import bellnet as bn
+from bellnet.draw import draw_basis
+from tests.cli.outcome import outcome
+
+MOST = "the most is 9,223,372,036,854,775,807"
+
+
+def test_plan_prints_the_table_of_the_plan(capsys):
+    assert outcome(capsys, "plan", "n n -> n n") == (0, f"{bn.plan('n n -> n n')}\n", "")
+
+
+def test_the_help_of_plan_says_what_every_column_of_its_table_is(capsys):
+    _, printed, _ = outcome(capsys, "plan", "--help")
+    heading = str(bn.plan("n n -> n n")).splitlines()[1]
+    assert [name for name in heading.split() if not re.search(f"^  {name}  +[a-z]", printed, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("n", "n", "-"),  # what a shell leaves of n n -> n, having made a file n
+        ("nn-",),  # nn->n
+        ("n", "n", "->", "n"),
+    ],
+)
+def test_a_spec_that_the_shell_took_to_pieces_is_answered_with_quotation_marks(capsys, words):
+    code, printed, said = outcome(capsys, "plan", *words)
+    assert (code, printed) == (2, "")
+    assert said.endswith(
+        'Put quotation marks around a spec, or the shell takes it to pieces: bellnet plan "n n -> n".\n'
+    )
+    assert "quotation" not in outcome(capsys, "plan", "n n")[2]
+
+
+def test_plan_takes_declared_symmetries(capsys):
+    _, printed, _ = outcome(capsys, "plan", "n n -> n n", "--symmetric", "--hollow")
+    assert printed == f"{bn.plan('n n -> n n', symmetric=True, hollow=True)}\n"
+
+
+def test_plan_prints_many_exchangeable_slots(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n n n n n n ->", "--symmetric", "--max-maps", "15")
+    assert code == 0
+    assert printed.startswith("n n n n n n n ->    15 maps, 1 bias    on symmetric inputs\n")
+
+
+@pytest.mark.parametrize("spec", ["->", "->n", "-> n n", "n n ->"])
+def test_a_spec_without_source_or_target_is_not_taken_for_an_option(capsys, spec):
+    assert outcome(capsys, "plan", spec) == (0, f"{bn.plan(spec)}\n", "")
+
+
+def test_plan_lists_every_diagram_in_words(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--diagrams")
+    listed = printed.split("\n\n")[1].splitlines()[1:]
+    assert code == 0
+    assert [re.split(" {2,}", line.strip()) for line in listed] == [
+        [str(number), diagram.name, diagram.words(), diagram.describe()]
+        for number, diagram in enumerate(bn.plan("n n -> n n").diagrams)
+    ]
+
+
+def test_plan_says_between_which_of_several_tensors_a_map_is(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n, n -> n, ", "--diagrams", "--cost", "10", "--channels", "2", "3")
+    assert code == 0
+    assert printed.startswith(f"{bn.plan('n n, n -> n, ')}\n")
+    (line,) = [line for line in printed.splitlines() if line.startswith("     7  ")]
+    assert re.split(" {2,}", line.strip()) == ["7", "[1] to [0]", "a->a", "the input, unchanged", "copy"]
+
+
+def test_plan_counts_the_cost(capsys):
+    code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--cost", "10", "--channels", "2", "3", "--batch", "4")
+    assert code == 0
+    # (2 n^2 + 9 n + 4) d d' for each graph, against 15 n^2 d d'.
+    assert f"multiplications        {4 * 294 * 6:>6,}\n" in printed
+    assert f"with all maps stacked  {4 * 1500 * 6:>6,}  5.1 times as many\n" in printed
+
+
+def test_plan_takes_a_size_for_each_node_set(capsys):
+    code, printed, _ = outcome(capsys, "plan", "u i -> u i", "--cost", "u=3, i=5")
+    assert code == 0
+    assert f"  {bn.plan('u i -> u i').cost({'u': 3, 'i': 5}).multiplications}\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "n n"), "bellnet plan: This spec cannot be read: the arrow '->' between source and target is"),
+        (("plan", "n -> n", "--batch", "2"), "bellnet plan: --channels and --batch belong to --cost.\nAdd the number"),
+        (("plan", "n -> n", "--cost", "few"), "argument --cost: 'few' is not a whole number from 1 up"),
+        (("plan", "n -> n", "--cost", "9" * 30), f"argument --cost: a number of 30 digits is too large; {MOST}"),
+        (("plan", "n -> n", "--cost", "u=" + "9" * 5000), f"--cost: a number of 5000 digits is too large; {MOST}"),
+        (
+            ("plan", "n -> n", "--cost", "2", "--channels", "1", "9" * 3000),
+            f"argument --channels: a number of 3000 digits is too large; {MOST}",
+        ),
+        (("plan", "n -> n", "--max-maps", str(2**63)), f"--max-maps: a number of 19 digits is too large; {MOST}"),
+        (
+            ("fit", "x", "--out", "y", "--seed", "9" * 23),
+            f"argument --seed: a number of 23 digits is too large; {MOST}",
+        ),
+        (
+            ("fit", "x", "--out", "y", "--max-gigabytes", "1e300"),
+            f"argument --max-gigabytes: 1e+300 is too large; {MOST}",
+        ),
+        (("fit", "x", "--out", "y", "--rate", "1e300"), f"argument --rate: 1e+300 is too large; {MOST}"),
+        (("fit", "x", "--out", "y", "--rate", "inf"), "argument --rate: 'inf' is not a positive number"),
+        (("plan", "n -> n", "--cost", "u="), "argument --cost: '' is not a whole number from 1 up"),
+        (("plan", "n -> n", "--cost", "u=1,5"), "argument --cost: '5' is not a node set and its size, for instance"),
+        (("plan", "u i -> u", "--cost", "u=2"), "there is none for 'i'"),
+        (("plan", "n " * 12 + "-> n"), "plans are built for up to 50,000 (max_maps)"),
+        (("plan", "n n -> n", "--max-maps", "4"), "has 5 maps; plans are built for up to 4 (max_maps)"),
+        (("plan",), "the following arguments are required: SPEC"),
+        (("basis", "n -> n"), "the following arguments are required: --out"),
+        (("basis", "n -> n", "--out", "a.png", "--basis", "fourier"), "invalid choice: 'fourier'"),
+        (("nonsense",), "invalid choice: 'nonsense'"),
+        ((), "usage: bellnet"),
+    ],
+)
+def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_code_2(capsys, arguments, said):
+    code, printed, complaint = outcome(capsys, *arguments)
+    assert (code, printed) == (2, "")
+    assert said in complaint
+    assert "Traceback" not in complaint
+
+
+def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
+    largest = str(2**63 - 1)
+    assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0
+
+
+def test_basis_draws_both_pictures(capsys, tmp_path):
+    matrices, diagrams = tmp_path / "figure1.png", tmp_path / "diagrams.svg"
+    code, printed, complaint = outcome(
+        capsys, "basis", "n n -> n", "--n", "3", "--out", str(matrices), "--diagrams", str(diagrams)
+    )
+    assert (code, complaint) == (0, "")
+    assert printed == f"wrote {matrices}\nwrote {diagrams}\n"
+    assert matrices.read_bytes().startswith(b"\x89PNG")
+    assert diagrams.read_bytes().startswith(b"<?xml")
+
+
+def test_the_diagrams_are_drawn_beside_the_matrices_if_no_file_is_named_for_them(capsys, tmp_path):
+    assert outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "figure1.png"))[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1-diagrams.png", "figure1.png"]
+
+
+def test_basis_draws_every_pair_of_several_tensors(capsys, tmp_path):
+    given = "u i, u -> i", "--n", "u=2,i=3", "--out", str(tmp_path / "a.svg")
+    code, printed, _ = outcome(capsys, "basis", *given)
+    names = ["a-0-to-0.svg", "a-1-to-0.svg", "a-diagrams-0-to-0.svg", "a-diagrams-1-to-0.svg"]
+    assert code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert all(name in printed for name in names)
+    for draw in bn.draw.draw_basis, bn.draw.draw_diagrams:
+        with pytest.raises(bn.errors.SpecError, match=r'Draw the pairs one by one, for instance "u i -> i"'):
+            draw("u i, u -> i")
+
+
+def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
+    asked = []
+
+    def watched(*given, **options):
+        asked.append((given, options))
+        return draw_basis(*given, **options)
+
+    monkeypatch.setattr("bellnet.draw.draw_basis", watched)
+    path = tmp_path / "a.pdf"
+    code, _, _ = outcome(capsys, "basis", "u i -> u", "--n", "u=2,i=3", "--basis", "diagram", "--out", str(path))
+    assert code == 0
+    assert asked == [(("u i -> u", {"u": 2, "i": 3}), {"basis": "diagram"})]
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("picture.gif", "its name ends in '.gif'.\nThe suffix chooses the format: .png, .pdf, .svg."),
+        ("nowhere/picture.png", "there is no directory"),
+        ("file/picture.png", "there is no directory"),
+        ("pipe.png", "it is a pipe, not a file.\nChoose another path."),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys, tmp_path, name, said):
+    (tmp_path / "file").write_text("not a directory")
+    os.mkfifo(tmp_path / "pipe.png")
+    for option in ("--out", "--diagrams"):
+        arguments = ["--out", str(tmp_path / "fine.png"), "--diagrams", str(tmp_path / "fine.pdf")]
+        arguments[arguments.index(option) + 1] = str(tmp_path / name)
+        code, printed, complaint = outcome(capsys, "basis", "n -> n", *arguments)
+        assert (code, printed) == (2, "")
+        assert complaint.startswith(f"bellnet basis: The picture '{tmp_path / name}' cannot be written: ")
+        assert said in complaint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe.png"]
+
+
+def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path):
+    def forbid(path, *mode, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "mkdir", forbid)
+    monkeypatch.setattr("bellnet.draw.draw_basis", lambda *given, **options: pytest.fail("it was drawn"))
+    code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        f"bellnet basis: The picture '{tmp_path / 'a.png'}' cannot be written: Permission denied.\n"
+        "Choose another path.\n"
+    )
+
+
+def test_two_pictures_cannot_have_one_path(capsys, tmp_path):
+    (tmp_path / "here").mkdir()
+    one, same = str(tmp_path / "a.png"), str(tmp_path / "here" / ".." / "a.png")
+    code, _, complaint = outcome(capsys, "basis", "n -> n", "--out", one, "--diagrams", same)
+    assert code == 2
+    assert complaint == f"bellnet basis: --out and --diagrams are one file, '{one}'.\nGive each picture its own.\n"
+
+
+def test_without_matplotlib_basis_says_what_to_install(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
+    assert (code, printed) == (2, "")
+    assert complaint == (
+        'bellnet basis: draw_basis("n -> n") needs matplotlib, which is not installed.\n'
+        "Install it: pip install 'bellnet[draw]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
