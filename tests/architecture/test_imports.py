@@ -48,17 +48,17 @@ def test_imports_of_the_library_are_read():
 
 
 PLANTED = {
-    "combinatorics uses a part": ("combinatorics/counting.py", "from bellnet.errors import SpecError"),
-    "combinatorics uses torch late": ("combinatorics/counting.py", "def f():\n    import torch"),
+    "combinatorics uses a part": ("combinatorics.py", "from bellnet.errors import SpecError"),
+    "combinatorics uses torch late": ("combinatorics.py", "def f():\n    import torch"),
     "files use a part": ("files.py", "from bellnet.errors import DataError"),
     "files use torch late": ("files.py", "def f():\n    import torch"),
-    "spec looks up": ("spec/parse.py", "from bellnet.plan import plan"),
+    "spec looks up": ("spec/parser.py", "from bellnet.plan import plan"),
     "plan uses torch": ("plan/cost.py", "import torch"),
     "plan uses torch for types": (
         "plan/cost.py",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch import Tensor",
     ),
-    "plan uses numpy late": ("plan/show.py", "class A:\n    def f(self):\n        import numpy as np"),
+    "plan uses numpy late": ("plan/level.py", "class A:\n    def f(self):\n        import numpy as np"),
     "tensors look up": ("tensors/padded.py", "import bellnet.nn.linear"),
     "execute looks up late": ("backends/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
     "execute looks up by a relative import": ("backends/dense.py", "from ..nn.linear import EquivariantLinear"),
@@ -72,8 +72,8 @@ PLANTED = {
     "layers use hypothesis late": ("nn/linear.py", "def f():\n    import hypothesis"),
     "data knows layers": ("data/batch.py", "from bellnet.nn import EquivariantLinear"),
     "checks use hypothesis at once": ("testing/padding.py", "import hypothesis"),
-    "drawing uses matplotlib at once": ("draw/basis.py", "import matplotlib.pyplot as plt"),
-    "drawing uses layers": ("draw/basis.py", "from bellnet.nn import EquivariantLinear"),
+    "drawing uses matplotlib at once": ("draw/matrices.py", "import matplotlib.pyplot as plt"),
+    "drawing uses layers": ("draw/matrices.py", "from bellnet.nn import EquivariantLinear"),
     "the command line reaches into a part": ("cli.py", "from bellnet.plan.plan import plan"),
     "the command line reaches into a file": ("cli.py", "def f():\n    from bellnet.draw.save import save_figures"),
     "the library uses experiments": ("nn/linear.py", "def f():\n    import experiments"),
@@ -84,12 +84,12 @@ PLANTED = {
 
 FINE = {
     "locks use filelock late": ("_utils/files.py", "def f():\n    from filelock import FileLock"),
-    "spec uses what is below": ("spec/parse.py", "from bellnet.combinatorics import canonical"),
+    "spec uses what is below": ("spec/parser.py", "from bellnet.combinatorics import canonical"),
     "a part uses itself": ("nn/linear.py", "from bellnet.nn.pool import InvariantPool\nfrom . import pool"),
-    "layers use what is below": ("nn/linear.py", "import torch\nfrom bellnet.plan.declare import representative"),
-    "drawing uses matplotlib late": ("draw/basis.py", "def f():\n    import matplotlib.pyplot as plt"),
+    "layers use what is below": ("nn/linear.py", "import torch\nfrom bellnet.plan.symmetry import representative"),
+    "drawing uses matplotlib late": ("draw/matrices.py", "def f():\n    import matplotlib.pyplot as plt"),
     "drawing uses matplotlib for types": (
-        "draw/basis.py",
+        "draw/matrices.py",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matplotlib",
     ),
     "the file made for hypothesis": ("testing/strategies.py", "import hypothesis"),
@@ -103,7 +103,7 @@ def _plant(tmp_path, file, code):
     root = tmp_path / "bellnet"
     files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense", "backends/nodes", "backends/reference")
     for part in (*PARTS, *files):
-        is_file = part in ("errors", "tensors", "cli", *files) or part.startswith("__")
+        is_file = part in ("errors", "combinatorics", "tensors", "cli", *files) or part.startswith("__")
         path = root / f"{part}.py" if is_file else root / part / "__init__.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")

@@ -23,7 +23,7 @@ PUBLIC = (
     "bellnet.testing",
     "bellnet.testing.strategies",
 )
-NOT_FOR_USERS = {"bellnet.errors.as_written"}  # words of messages
+NOT_FOR_USERS = {f"bellnet.errors.{name}" for name in ("as_written", "type_name", "did_you_mean")}  # for messages
 
 
 def public_names() -> dict[str, object]:

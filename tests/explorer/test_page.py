@@ -3,7 +3,7 @@
 import re
 from importlib import resources
 
-from bellnet.draw import strands, style
+from bellnet.draw import diagrams, style
 from docs.explorer.build_page import INTERFACE, LIBRARY, SOURCES, build_page
 
 SCRIPTS = SOURCES / "js"
@@ -48,4 +48,4 @@ def test_light_colors_and_markers_are_those_of_the_pictures():
     script = (SCRIPTS / "diagram_svg.js").read_text(encoding="utf-8")
     assert f"N_COLORS = {len(style.PALETTE)};" in script
     (markers,) = re.findall(r"MARKERS = \[(.*)\];", script)
-    assert re.findall('"(.)"', markers) == [letter for _, letter in strands.MARKERS]
+    assert re.findall('"(.)"', markers) == [letter for _, letter in diagrams.MARKERS]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import bellnet
 
 LIBRARY = Path(bellnet.__file__).parent
-CHECKED = ("combinatorics", "spec", "plan", "tensors", "backends", "nn", "data", "_utils/optional.py")
+CHECKED = ("combinatorics.py", "spec", "plan", "tensors", "backends", "nn", "data", "_utils/optional.py")
 TESTED_ELSEWHERE = ("data/generated.py", "data/tu/fetch.py", "data/tu/parcel.py")  # each in the test of its own name
 
 
