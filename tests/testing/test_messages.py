@@ -36,8 +36,8 @@ def test_what_a_failure_says_can_be_reproduced_by_hand():
     permutation = [int(digit) for digit in re.search(r"'n': \[([\d, ]+)\]", text).group(1).split(", ")]
     place = tuple(int(digit) for digit in re.search(r"output\[([\d, ]+)\]", text).group(1).split(", "))
     x = torch.randn(2, 5, 5, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64).float()
-    found = module(testing.relabel(x, "n n", permutation))
-    expected = testing.relabel(module(x), "n", permutation)
+    found = module(testing.permute_nodes(x, "n n", permutation))
+    expected = testing.permute_nodes(module(x), "n", permutation)
     assert f"renumbered, then called  {found[place]:.6g}" in text
     assert f"called, then renumbered  {expected[place]:.6g}" in text
 

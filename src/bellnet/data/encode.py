@@ -26,7 +26,7 @@ from bellnet.data.rows import Labels, apart, count, edge_rows, node_rows
 from bellnet.data.select import FIELDS, select
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
-from bellnet.tensors.room import check_room_for
+from bellnet.tensors.node_counts import check_room_for
 
 LAYOUTS = ("padded", "sparse")
 NODE_CHANNELS = ("diagonal", "separate")

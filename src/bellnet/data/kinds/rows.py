@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bellnet._utils.spelling import did_you_mean
 from bellnet.data.columns import text_label
-from bellnet.errors import DataError
+from bellnet.errors import DataError, did_you_mean
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from bellnet._utils.optional import require
-from bellnet._utils.spelling import did_you_mean
 from bellnet.data.graph import Graph
 from bellnet.data.sets import GraphSet, number_classes
 from bellnet.data.tu import cache as kept
@@ -21,7 +20,7 @@ from bellnet.data.tu.parcel import pack as packed
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.splits import read_splits
 from bellnet.data.tu.unpack import MAX_RATIO, MAX_UNPACKED, Bound
-from bellnet.errors import DataError
+from bellnet.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np

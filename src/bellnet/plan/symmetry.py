@@ -1,9 +1,9 @@
-"""What a declared symmetry of the input, or of the result, leaves of the diagrams.
+"""Declared symmetries: which diagrams remain for symmetric or hollow inputs and for unordered slots.
 
 On inputs that do not change when slots of one node set are exchanged, diagrams that differ by such an exchange of
-source slots are the same map, so one of each orbit remains. Results that do not change are averages over exchanges, and
-diagrams that differ by an exchange of target slots have the same average. On hollow inputs, zero wherever two slots of
-one node set coincide, a diagram that reads such a diagonal is zero, so it goes.
+source slots are the same map, so one of each orbit remains. Outputs with unordered slots are averages over exchanges,
+and diagrams that differ by an exchange of target slots have the same average. On hollow inputs, zero wherever two slots
+of one node set coincide, a diagram that takes such a diagonal is zero and is left out.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,13 +16,13 @@ from bellnet.spec import Spec
 
 
 @dataclass(frozen=True)
-class Declared:
-    """What is known of the slots, source slots first.
+class Symmetry:
+    """The symmetry of the slots, source slots first.
 
     Attributes:
         sets: The node set of every slot.
         groups: The group of every slot; exchanging slots of one group changes nothing.
-        apart: The slots no two of which hold the same node wherever there is anything to read.
+        apart: The slots of a hollow input: no two of them hold the same node where the input is not zero.
     """
 
     sets: tuple[int, ...]
@@ -30,12 +30,12 @@ class Declared:
     apart: frozenset[int]
 
     @classmethod
-    def of(cls, spec: Spec, *, symmetric: bool, hollow: bool) -> "Declared":
-        """What declarations about the source, and unordered slots, say of the slots.
+    def of(cls, spec: Spec, *, symmetric: bool, hollow: bool) -> "Symmetry":
+        """The symmetry that follows from a declared source and from unordered slots.
 
-        >>> Declared.of(Spec(("u", "i", "u"), ("u",)), symmetric=True, hollow=False).groups
+        >>> Symmetry.of(Spec(("u", "i", "u"), ("u",)), symmetric=True, hollow=False).groups
         (0, 1, 0, 3)
-        >>> Declared.of(Spec(("n", "n"), ("n", "n"), unordered=((2, 3),)), symmetric=False, hollow=False).groups
+        >>> Symmetry.of(Spec(("n", "n"), ("n", "n"), unordered=((2, 3),)), symmetric=False, hollow=False).groups
         (0, 1, 2, 2)
         """
         source, target = spec.set_numbers
@@ -49,7 +49,7 @@ class Declared:
     def partitions(self) -> tuple[Partition, ...]:
         """The first diagram of every orbit, in canonical order, without those that are zero.
 
-        >>> Declared.of(Spec(("n", "n"), ("n",)), symmetric=True, hollow=True).partitions()
+        >>> Symmetry.of(Spec(("n", "n"), ("n",)), symmetric=True, hollow=True).partitions()
         ((0, 1, 0), (0, 1, 2))
         """
         return partitions(self.sets, groups=self.groups, apart=self.apart)
@@ -57,7 +57,7 @@ class Declared:
     def representative(self, partition: Partition) -> Partition | None:
         """The first diagram in canonical order that is the same map on declared inputs; None for the zero map.
 
-        >>> declared = Declared.of(Spec(("n", "n"), ("n", "n")), symmetric=True, hollow=True)
+        >>> declared = Symmetry.of(Spec(("n", "n"), ("n", "n")), symmetric=True, hollow=True)
         >>> declared.representative((0, 1, 1, 0)), declared.representative((0, 0, 1, 1))
         ((0, 1, 0, 1), None)
         """
@@ -66,13 +66,13 @@ class Declared:
         return first_of_orbit(partition, self.groups)
 
     def coarsenings(self, fine: Partition, fixed: Collection[int] = ()) -> "Iterator[Coarsening]":
-        """What becomes of a representative when blocks are merged, but for the zero map.
+        """The coarser partitions of a representative, except those of the zero map.
 
         Args:
             fine: One of `partitions()`.
-            fixed: Its blocks that are not merged with others.
+            fixed: Its blocks that are not merged with other blocks.
 
-        >>> for found in Declared.of(Spec(("n",) * 3, ()), symmetric=True, hollow=False).coarsenings((0, 1, 2)):
+        >>> for found in Symmetry.of(Spec(("n",) * 3, ()), symmetric=True, hollow=False).coarsenings((0, 1, 2)):
         ...     print(*found)
         (0, 0, 0) 1 2
         (0, 0, 1) 3 -1
@@ -93,7 +93,7 @@ class Coarsening(NamedTuple):
 
     Attributes:
         partition: The coarser partition.
-        n_alike: How many there are that differ from it only by blocks that were made of the same groups.
+        n_alike: The number of partitions that differ from it only by an exchange of blocks with the same groups.
         moebius: The Moebius function between the two.
     """
 
@@ -104,7 +104,7 @@ class Coarsening(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _mergings(kinds: Partition, groups: Partition, apart: frozenset[int]) -> tuple[Coarsening, ...]:
-    """The ways to merge blocks, taken for slots: many diagrams have blocks of the same kinds and groups."""
+    """The ways to merge blocks, cached because many diagrams have blocks of the same kinds and groups."""
     finest = tuple(range(len(kinds)))
     found = partitions(kinds, groups=groups, apart=apart)
     return tuple(Coarsening(merged, orbit_size(merged, groups), moebius(finest, merged)) for merged in found)

@@ -9,15 +9,27 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import SequenceKey
 
-from bellnet.errors import ShapeError, TensorError
-from bellnet.tensors.looking import kind_of
-from bellnet.tensors.not_a_tensor import is_of_tensors, not_a_tensor
+from bellnet.errors import NotATensorError, ShapeError, TensorError, type_name
 
 Operation = Callable[[Any, Any], Tensor]
 Context = TypeVar("Context")
 
+OVER_ENTRIES = frozenset(
+    {
+        *("all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "logsumexp", "max", "mean", "median", "min"),
+        *("nanmean", "nansum", "norm", "prod", "std", "sum", "var"),
+    }
+)
+"""What takes entries together: those of padding, too, and not those that are not listed."""
+CONVERSIONS = {"cpu": '"cpu"', "cuda": '"cuda"', "double": "torch.float64", "float": "torch.float32"}
+CONVERSIONS |= {"half": "torch.float16", "bfloat16": "torch.bfloat16"}
+HOLDS = {
+    "Padded": "x.values is the tensor, with whatever stands in its padding",
+    "Sparse": "x.values is the tensor of the listed values, those of all graphs in a row",
+}
 
-class OverNodes(ABC):
+
+class NodeTensor(ABC):
     """Values over tuples of nodes.
 
     Arithmetic with numbers, with tensors of channels and with values over the same nodes acts entry by entry. Of a
@@ -83,7 +95,7 @@ class OverNodes(ABC):
 
     def _combined(self, other: Any, operation: Operation, sign: str) -> Self:
         own, call = self._held(), f"{type(self).__name__} {sign} {type(other).__name__}"
-        if isinstance(other, OverNodes):
+        if isinstance(other, NodeTensor):
             if type(other) is not type(self):
                 raise TensorError(
                     f"{call}: both must be of one kind.\nConvert one of them, x.to_padded() for instance."
@@ -146,7 +158,7 @@ def converted(
         elif isinstance(arg, torch.device | str | torch.dtype | int):
             values = values.to(arg, non_blocking=non_blocking)
         elif arg is not None:
-            raise TensorError(f"to(): expected a device, a dtype or a tensor, not {kind_of(arg)}.")
+            raise TensorError(f"to(): expected a device, a dtype or a tensor, not {type_name(arg)}.")
     return values
 
 
@@ -154,3 +166,30 @@ def with_places(flat: tuple[list[Tensor], Context]) -> tuple[list[tuple[Any, Ten
     """The leaves of a tree of tensors, each with its place, as torch wants them."""
     leaves, context = flat
     return [(SequenceKey(place), leaf) for place, leaf in enumerate(leaves)], context
+
+
+def is_of_tensors(kind: type, name: str) -> bool:
+    """Whether a public name is one of tensors alone; one that half-made objects lack is not."""
+    return not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(kind, name)
+
+
+def not_a_tensor(kind: type, name: str) -> NotATensorError:
+    """The error for a name of tensors, with the way out.
+
+    Args:
+        kind: `Padded` or `Sparse`, or what somebody has derived from them.
+        name: What was asked for.
+    """
+    said = f"A {kind.__name__} is no tensor and has no {name!r}."
+    holds = next(HOLDS[base.__name__] for base in kind.__mro__ if base.__name__ in HOLDS)
+    if name in CONVERSIONS:
+        return NotATensorError(f"{said}\nWrite x.to({CONVERSIONS[name]}).")
+    if name in OVER_ENTRIES:
+        pool = name if name in ("mean", "sum") else "max"
+        advice = (
+            f'bellnet.InvariantPool("n n", "{pool}") takes the entries of every graph together, and so does a layer '
+            f'without target slots, "n n ->".'
+        )
+    else:
+        advice = "A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise."
+    return NotATensorError(f"{said}\n{advice}\n{holds}.")

@@ -4,26 +4,39 @@ For "n n -> n n" this is Figure 1 of the paper. Lines part the values of the fir
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from bellnet._utils.optional import require
 from bellnet.draw import style
-from bellnet.draw.pictures import Picture, pictures_of_biases, pictures_of_maps
-from bellnet.draw.sheet import Grid, Head, Sheet, fit_grid, fitting
-from bellnet.draw.sizes import refuse_several, sizes_of_sets
-from bellnet.errors import OptionError
-from bellnet.plan import count_maps, plan, short_count, short_spec
+from bellnet.draw.diagrams import refuse_several
+from bellnet.draw.style import Grid, fit_grid, fitting
+from bellnet.errors import OptionError, SizesError
+from bellnet.plan import Plan, count_maps, plan, short_count, short_spec
+from bellnet.plan.contraction import letters
 from bellnet.spec import Spec, parse_spec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from torch import Tensor
+
+    from bellnet.draw.figure import Sheet
 
 MOST_MAPS = 60
 MOST_ROWS = 150
 AGREEMENT = {"orbit": "exactly", "diagram": "at least"}
 LABEL = 0.3
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A matrix of ones and zeros; `together` is how many rows, and columns, belong to one value of the first slot."""
+
+    title: str
+    matrix: "Tensor"
+    together: tuple[int, int]
 
 
 def draw_basis(spec: str | Spec, n: int | Mapping[str, int] = 5, *, basis: str = "orbit") -> "Figure":
@@ -52,7 +65,7 @@ def draw_basis(spec: str | Spec, n: int | Mapping[str, int] = 5, *, basis: str =
     the_plan = plan(spec)
     maps = pictures_of_maps(the_plan, sizes, basis=basis)
     biases = pictures_of_biases(the_plan, sizes, basis=basis)
-    return _lay_out(_head(spec, sizes, basis), maps, biases)
+    return _lay_out(spec, _about(sizes, basis), maps, biases)
 
 
 def _refuse_giants(call: str, spec: Spec, sizes: Mapping[str, int]) -> None:
@@ -69,27 +82,26 @@ def _refuse_giants(call: str, spec: Spec, sizes: Mapping[str, int]) -> None:
             )
 
 
-def _head(spec: Spec, sizes: Mapping[str, int], basis: str) -> Head:
+def _about(sizes: Mapping[str, int], basis: str) -> tuple[str, str]:
     nodes = [f"{name} = {size}" for name, size in sizes.items()]
-    return Head(
-        spec,
-        (
-            f"{', '.join([f'{basis} basis', *nodes])}; rows are output indices, columns input indices,",
-            f"filled where the indices agree {AGREEMENT[basis]} as the letters say",
-        ),
+    return (
+        f"{', '.join([f'{basis} basis', *nodes])}; rows are output indices, columns input indices,",
+        f"filled where the indices agree {AGREEMENT[basis]} as the letters say",
     )
 
 
-def _lay_out(head: Head, maps: Sequence[Picture], biases: Sequence[Picture]) -> "Figure":
+def _lay_out(spec: Spec, about: tuple[str, str], maps: Sequence[Picture], biases: Sequence[Picture]) -> "Figure":
+    from bellnet.draw.figure import Sheet
+
     cell, bias_cell = _cell_side(maps[0], most=0.2), _cell_side(biases[0], most=0.24)
     grid = fit_grid(len(maps), _panel_size(maps, cell))
     bias_panel = _panel_size(biases, bias_cell)
     bias_grid = Grid(len(biases), ceil(len(biases) / fitting(bias_panel[1], grid.height)), bias_panel)
-    left, top = style.MARGIN, style.MARGIN + Head.height + LABEL
+    left, top = style.MARGIN, style.MARGIN + style.HEAD + LABEL
     rule = left + max(grid.width, 0.5) + 1.5 * style.GAP
     bias_left = rule + 1.5 * style.GAP
     bottom = top + max(grid.height, bias_grid.height)
-    sheet = Sheet(head, bias_left + max(bias_grid.width, 0.6) + style.MARGIN, bottom + style.MARGIN)
+    sheet = Sheet(spec, about, bias_left + max(bias_grid.width, 0.6) + style.MARGIN, bottom + style.MARGIN)
     sheet.rule((rule, top - LABEL), (rule, bottom))
     _draw_all(sheet, maps, grid, (left, top), cell=cell, color=style.MAP, names=("map", "maps"))
     _draw_all(sheet, biases, bias_grid, (bias_left, top), cell=bias_cell, color=style.BIAS, names=("bias", "biases"))
@@ -110,7 +122,7 @@ def _panel_size(pictures: Sequence[Picture], cell: float) -> tuple[float, float]
 
 
 def _draw_all(
-    sheet: Sheet,
+    sheet: "Sheet",
     pictures: Sequence[Picture],
     grid: Grid,
     place: tuple[float, float],
@@ -127,7 +139,7 @@ def _draw_all(
         _draw(sheet, picture, (left + x, top + y + style.TITLE), cell, color)
 
 
-def _draw(sheet: Sheet, picture: Picture, place: tuple[float, float], cell: float, color: str) -> None:
+def _draw(sheet: "Sheet", picture: Picture, place: tuple[float, float], cell: float, color: str) -> None:
     from matplotlib.colors import ListedColormap
 
     rows, columns = picture.matrix.shape
@@ -158,3 +170,44 @@ def _part(axes: "Axes", picture: Picture, *, fine: bool) -> None:
     if fine:
         axes.add_collection(LineCollection(others, colors=style.FAINT, linewidths=style.HAIR), autolim=False)
     axes.add_collection(LineCollection(parting, colors=style.RULE, linewidths=style.THIN), autolim=False)
+
+
+def pictures_of_maps(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
+    """One for every map, in canonical order."""
+    from bellnet.backends.reference import basis_tensors
+
+    source, target = ([sizes[name] for name in slots] for slots in (plan.spec.source, plan.spec.target))
+    tensors = basis_tensors(plan, sizes, basis=basis).reshape(plan.n_maps, prod(source), prod(target)).mT
+    together = (prod(target[1:]), prod(source[1:]))
+    titles = [diagram.name for diagram in plan.diagrams]
+    return [Picture(title, matrix, together) for title, matrix in zip(titles, tensors, strict=True)]
+
+
+def pictures_of_biases(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
+    """One for every bias, in canonical order."""
+    from bellnet.backends.reference import bias_tensors
+
+    target = [sizes[name] for name in plan.spec.target]
+    tensors = bias_tensors(plan, sizes, basis=basis).reshape(plan.n_biases, prod(target[:1]), prod(target[1:]))
+    together = (1, prod(target[2:]))
+    titles = [f"->{letters(partition)}" for partition in plan.biases]
+    return [Picture(title, matrix, together) for title, matrix in zip(titles, tensors, strict=True)]
+
+
+def sizes_of_sets(call: str, spec: Spec, n: int | Mapping[str, int]) -> dict[str, int]:
+    """The number of nodes of every node set, from one number for all or a number for each."""
+    sizes = dict(n) if isinstance(n, Mapping) else dict.fromkeys(spec.node_sets, n)
+    example = f"{{{', '.join(f'{name!r}: 4' for name in spec.node_sets)}}}"
+    if missing := [name for name in spec.node_sets if name not in sizes]:
+        raise SizesError(f"{call}: n has no entry for node set {missing[0]!r}.\nPass one number for all, or {example}.")
+    if unknown := [name for name in sizes if name not in spec.node_sets]:
+        known = ", ".join(map(repr, spec.node_sets)) or "none"
+        raise SizesError(f"{call}: n has an entry for {unknown[0]!r}, but the node sets are {known}.")
+    for name, size in sizes.items():
+        if not _is_count(size):
+            raise SizesError(f"{call}: the number of nodes of {name!r} must be a whole number from 1 up, not {size!r}.")
+    return sizes
+
+
+def _is_count(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 1

@@ -5,32 +5,32 @@ from hypothesis import strategies as st
 
 from bellnet import errors, testing
 from bellnet.testing import strategies
-from bellnet.testing.relabelling import draw_renumbering
+from bellnet.testing.equivariance import draw_renumbering
 
 
 def test_what_stood_at_node_i_stands_at_node_p_of_i():
     x, p = torch.randn(4, 4, 4, 2), [2, 0, 3, 1]
-    y = testing.relabel(x, "n n n", p)
+    y = testing.permute_nodes(x, "n n n", p)
     for i, j, k in [(0, 1, 2), (3, 3, 0), (2, 2, 2)]:
         assert torch.equal(y[p[i], p[j], p[k]], x[i, j, k])
 
 
 def test_batch_axes_and_channels_stay_where_they_are():
     x = torch.randn(3, 2, 4, 5)
-    y = testing.relabel(x, "n", [3, 2, 1, 0])
+    y = testing.permute_nodes(x, "n", [3, 2, 1, 0])
     assert torch.equal(y, x.flip(2))
 
 
 def test_each_node_set_is_renumbered_by_its_own_permutation():
     x = torch.randn(2, 3, 3, 1)
-    y = testing.relabel(x, ("u", "i", "i"), {"u": [1, 0], "i": torch.tensor([1, 2, 0])})
+    y = testing.permute_nodes(x, ("u", "i", "i"), {"u": [1, 0], "i": torch.tensor([1, 2, 0])})
     assert y[1, 1, 0, 0] == x[0, 0, 2, 0]
 
 
 def test_a_node_set_without_a_permutation_stays_as_it_is():
     x = torch.randn(2, 3, 1)
-    assert torch.equal(testing.relabel(x, "u i", {"i": [2, 1, 0]}), x.flip(1))
-    assert torch.equal(testing.relabel(x, "u i", {}), x)
+    assert torch.equal(testing.permute_nodes(x, "u i", {"i": [2, 1, 0]}), x.flip(1))
+    assert torch.equal(testing.permute_nodes(x, "u i", {}), x)
 
 
 @given(st.data(), strategies.sizes("u i"))
@@ -38,13 +38,13 @@ def test_relabelling_twice_is_relabelling_by_the_product(data, sizes):
     x = data.draw(strategies.tensors("u i u", sizes, channels=2, batch=(2,)))
     p, q = data.draw(strategies.permutations(sizes)), data.draw(strategies.permutations(sizes))
     product = {name: [q[name][node] for node in p[name]] for name in sizes}
-    twice = testing.relabel(testing.relabel(x, "u i u", p), "u i u", q)
-    assert torch.equal(twice, testing.relabel(x, "u i u", product))
+    twice = testing.permute_nodes(testing.permute_nodes(x, "u i u", p), "u i u", q)
+    assert torch.equal(twice, testing.permute_nodes(x, "u i u", product))
 
 
 def test_relabelling_is_differentiable():
     x = torch.randn(3, 1, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: testing.relabel(x, "n", [1, 2, 0]), x)
+    assert torch.autograd.gradcheck(lambda x: testing.permute_nodes(x, "n", [1, 2, 0]), x)
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,15 @@ def test_relabelling_is_differentiable():
     [
         ("n n", [0, 1], "node set 'n' has 3 nodes, so its permutation must hold each of 0, ..., 2 once, but it is [0,"),
         ("n n", [0, 1, 1], "but it is [0, 1, 1]"),
-        ("u i", [0, 1, 2], "there are several node sets, so say which of them the permutation renumbers: {'u': ..., "),
+        ("u i", [0, 1, 2], "there are several node sets, so pass a permutation for each: {'u': ..., 'i': ..."),
         ("n n n", [0, 1, 2], "3 node axes and the channels need at least 4 axes, but the shape of x is (3, 3, 1)"),
     ],
 )
 def test_mistakes_are_named(shape, permutation, words):
     with pytest.raises(errors.ShapeError) as caught:
-        testing.relabel(torch.zeros(3, 3, 1), shape, permutation)
+        testing.permute_nodes(torch.zeros(3, 3, 1), shape, permutation)
     assert words in str(caught.value)
-    assert str(caught.value).startswith(f'relabel(x, "{shape}"')
+    assert str(caught.value).startswith(f'permute_nodes(x, "{shape}"')
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 6])

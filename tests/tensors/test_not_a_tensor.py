@@ -9,7 +9,7 @@ from torch.utils import _pytree as trees
 
 from bellnet import Padded, Sparse
 from bellnet.errors import NotATensorError
-from bellnet.tensors.not_a_tensor import CONVERSIONS, OVER_ENTRIES
+from bellnet.tensors.node_tensor import CONVERSIONS, OVER_ENTRIES
 
 
 def padded():

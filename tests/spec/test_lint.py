@@ -9,12 +9,12 @@ import pytest
 
 import bellnet as bn
 from bellnet.errors import SpecWarning
-from bellnet.spec import doubts, parse_shape, parse_spec
+from bellnet.spec import lint, parse_shape, parse_spec
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_said_before(monkeypatch):
-    monkeypatch.setattr(doubts, "_said", set())
+    monkeypatch.setattr(lint, "_said", set())
 
 
 def _warnings(call, *arguments):
