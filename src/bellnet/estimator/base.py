@@ -205,7 +205,8 @@ class GraphEstimator(ABC, BaseEstimator):
             targets=targets,
             groups=groups,
             weights=times_class_weights(call, given, group_weights[groups]),
-            group_weights=group_weights * given.mean(),
+            group_weights=group_weights,
+            mean_weight=given.mean(),
         )
 
     def _encode(self, call: str, samples: Samples, validation_data: Any) -> tuple[TrainingData, int]:

@@ -76,7 +76,8 @@ class Samples:
         targets: What the network is to predict for each known label.
         groups: The group (the class) of each known label.
         weights: The weight of each known label.
-        group_weights: The weight of a label of each group in validation data.
+        group_weights: The weight of each group.
+        mean_weight: The mean sample weight, which labels of validation data have.
     """
 
     graphs: list[Graph]
@@ -86,6 +87,7 @@ class Samples:
     groups: NDArray[np.int64]
     weights: NDArray[np.float64]
     group_weights: NDArray[np.float64]
+    mean_weight: float
 
     def followed_by(self, labelled: LabelledGraphs, targets: Tensor, groups: NDArray[np.int64]) -> "Samples":
         """These and validation data."""
@@ -95,8 +97,9 @@ class Samples:
             known=np.concatenate([self.known, labelled.known]),
             targets=torch.cat([self.targets, targets]),
             groups=np.concatenate([self.groups, groups]),
-            weights=np.concatenate([self.weights, self.group_weights[groups]]),
+            weights=np.concatenate([self.weights, self.group_weights[groups] * self.mean_weight]),
             group_weights=self.group_weights,
+            mean_weight=self.mean_weight,
         )
 
     def among_all(self, values: Tensor, device: torch.device) -> Tensor:
