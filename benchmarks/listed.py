@@ -181,8 +181,8 @@ def _listed(n_nodes: int, n_edges: int, *, diagonal: bool = False) -> Contestant
 def _on(x: Sparse, layer: nn.Module | None = None) -> Contestant:
     layer = EquivariantLinear("n n -> n n", WIDTH, WIDTH) if layer is None else layer
     x = x.with_values(x.values.requires_grad_())
-    upstream = torch.randn(x.n_tuples, WIDTH)
-    return x.n_tuples, partial(run_once, lambda: layer(x).values, upstream, [x.values, *layer.parameters()])
+    upstream = torch.randn(x.nnz, WIDTH)
+    return x.nnz, partial(run_once, lambda: layer(x).values, upstream, [x.values, *layer.parameters()])
 
 
 def _against_convolution(n_edges: int) -> dict[str, Contestant]:

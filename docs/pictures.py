@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import bellnet as bn
 from bellnet.draw import save_figures, style
-from bellnet.draw.strands import draw_diagram, panel_size
+from bellnet.draw.diagrams import draw_diagram, panel_size
 
 IMAGES = Path(__file__).parent / "images"
 INK = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#56b4e9", "#0072b2", "#00324f"])

@@ -23,7 +23,7 @@ import bellnet as bn
 from bellnet.data import Graph, generated
 from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure, save_figures
 from bellnet.estimator import GraphClassifier
-from bellnet.testing import matrix_of, relabel
+from bellnet.testing import matrix_of, permute_nodes
 from experiments.config import LAYERS, METHODS, TASKS, Cell, cells_of_table1
 from experiments.records import Records
 from experiments.report import Page, pictures_of, print_table, tables_of
@@ -170,7 +170,7 @@ def renumberings() -> Table:
         worst = 0.0
         for _ in range(20):
             order = {name: torch.randperm(n[name]) for name in layer.spec.node_sets}
-            before, after = layer(relabel(x, source, order)), relabel(layer(x), target, order)
+            before, after = layer(permute_nodes(x, source, order)), permute_nodes(layer(x), target, order)
             worst = max(worst, float((before - after).abs().max()))
         rows.append((spec, "a tensor", worst))
     rows.append(("n n -> n n", "graphs of 3, 9, 1 and 6 nodes, padded", worst_in_padded_batch()))
@@ -189,9 +189,9 @@ def worst_in_padded_batch() -> float:
     worst = 0.0
     for _ in range(20):
         orders = [torch.randperm(len(graph)) for graph in graphs]  # every graph is renumbered in its own way
-        renumbered = [relabel(graph, "n n", order) for graph, order in zip(graphs, orders, strict=True)]
+        renumbered = [permute_nodes(graph, "n n", order) for graph, order in zip(graphs, orders, strict=True)]
         together = layer(bn.Padded.pack(renumbered)).unpack()
-        alone = [relabel(layer(graph), "n n", order) for graph, order in zip(graphs, orders, strict=True)]
+        alone = [permute_nodes(layer(graph), "n n", order) for graph, order in zip(graphs, orders, strict=True)]
         worst = max(worst, *(float((one - other).abs().max()) for one, other in zip(together, alone, strict=True)))
     return worst
 

@@ -50,7 +50,7 @@ for spec, inside, more in [("u i -> u i", 2, ()), ("u i, u, i -> u i", (2, 2, 2)
     net = bn.EquivariantNet(spec, [inside, 32, 32, 32, 1], normalize="stored", residual=True)  # means as in that paper
     optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
     for _ in range(options.steps):  # hide a fifth of the ratings and predict them from the others
-        visible = (torch.rand(train.n_tuples, 1) < 0.8).float()  # a channel of its own
+        visible = (torch.rand(train.nnz, 1) < 0.8).float()  # a channel of its own
         shown = train.with_values(torch.cat([train.values * visible, visible], 1))
         optimizer.zero_grad()
         (net((shown, *more) if more else shown).values - train.values)[visible == 0].square().mean().backward()

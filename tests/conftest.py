@@ -1,4 +1,4 @@
-"""Settings of the whole test run: one thread, and neither clocks nor chance."""
+"""Settings of all tests: one thread, fixed seeds, no deadlines."""
 
 import os
 from contextlib import nullcontext
@@ -17,11 +17,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("search", parent=settings.get_profile("repeatable"), derandomize=False, max_examples=1000)
-settings.load_profile("repeatable")  # pytest --hypothesis-profile=search looks for new counterexamples
+settings.load_profile("repeatable")  # new counterexamples: pytest --hypothesis-profile=search
 
 torch.set_num_threads(1)
 if not list(PLACE.glob("built/*.so")):
-    os.environ[WITHOUT] = "1"  # no compiler was found: then that is how it is, also in processes that tests start
+    os.environ[WITHOUT] = "1"  # without a compiler; also for processes that tests start
 
 
 def pytest_addoption(parser):
@@ -29,18 +29,18 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """What takes long comes first, so that at the end no worker waits for another one."""
+    """Slow tests run first, so that the workers end at about the same time."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(autouse=True)
-def _the_same_numbers_in_every_run() -> None:
+def _seed() -> None:
     torch.manual_seed(0)
 
 
 @pytest.fixture(scope="module", params=["compiled", "torch"])
-def every_walk(request):
-    """Layers are run by compiled kernels, or by torch's operations."""
+def every_backend(request):
+    """Compiled kernels or torch operations as the backend of layers."""
     if request.param == "compiled" and kernels() is None:
         pytest.skip("bellnet was built without kernels")
     with nullcontext() if request.param == "compiled" else disabled():
@@ -49,6 +49,6 @@ def every_walk(request):
 
 @pytest.fixture
 def without_kernels():
-    """Layers are run by torch operations."""
+    """Torch operations as the backend of layers."""
     with disabled():
         yield

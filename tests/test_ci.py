@@ -1,4 +1,4 @@
-"""Continuous integration: `.ci/run` installs the browser if it can, and then no browser test may be skipped."""
+"""`.ci/run` installs a browser where possible, and requires the browser tests if there is one."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ case "$1" in install) for name in chromium chromedriver; do ln -s "$0" "${0%/*}/
 
 @pytest.fixture
 def ci(tmp_path):
-    """Runs `.ci/run` with these commands in place of all others, and returns stdout and stderr."""
+    """Runs `.ci/run` with only these commands on the path; returns stdout and stderr."""
 
     def run(**commands):
         commands["make"] = 'echo "make $* ${BELLNET_REQUIRE_BROWSER-}"'
@@ -44,11 +44,11 @@ REQUIRED = ["make lint 1", "make test 1", "make sanitize ARGS=--seconds 20 1", "
 NOT_REQUIRED = ["make lint ", "make test ", "make sanitize ARGS=--seconds 20 ", "make docs "]
 
 
-def test_an_installed_browser_is_required(ci):
+def test_installed_browser_is_required(ci):
     assert ci(chromium="", chromedriver="", id="echo 0", apt_get="exit 1") == (REQUIRED, "")
 
 
-def test_a_missing_browser_is_installed_and_then_required(ci):
+def test_missing_browser_is_installed_and_then_required(ci):
     output, errors = ci(id="echo 0", apt_get=INSTALL)
     install = "apt-get install -y --no-install-recommends chromium chromium-driver"
     assert output == ["apt-get update", install, *REQUIRED]
@@ -60,7 +60,7 @@ def test_a_missing_browser_is_installed_and_then_required(ci):
     [{"id": "echo 1000", "apt_get": INSTALL}, {"id": "echo 0"}, {"id": "echo 0", "apt_get": "exit 100"}],
     ids=["not root", "no apt-get", "no network"],
 )
-def test_without_a_browser_that_can_be_installed_the_rest_runs(ci, commands):
+def test_other_checks_run_if_no_browser_can_be_installed(ci, commands):
     output, errors = ci(**commands)
     assert output == NOT_REQUIRED
     assert "the browser tests are skipped" in errors
@@ -68,8 +68,8 @@ def test_without_a_browser_that_can_be_installed_the_rest_runs(ci, commands):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("required", "outcome"), [("", "1 skipped"), ("1", "1 error")])
-def test_a_missing_browser_skips_browser_tests_unless_it_is_required(tmp_path, required, outcome):
-    test = "tests/explorer/test_browser.py::test_biases_are_constants_on_their_orbits"
+def test_missing_browser_skips_browser_tests_unless_required(tmp_path, required, outcome):
+    test = "tests/explorer/test_browser.py::test_bias_is_constant_on_its_orbit"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test]
     environment = {**os.environ, "PATH": str(tmp_path), "BELLNET_REQUIRE_BROWSER": required}
     finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""What was run now stands beside the paper's figures and beside recorded runs."""
+"""The demonstration compares new errors with those of the paper and of recorded runs."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def recorded(place, cells, error, **changes):
     return place
 
 
-def test_a_row_has_the_figures_of_now_of_the_paper_and_of_before(tmp_path):
+def test_row_has_the_new_the_papers_and_the_recorded_error(tmp_path):
     now, before = recorded(tmp_path / "now", CELLS, 5e-6, epochs=3), recorded(tmp_path / "before", CELLS[:2], 7e-9)
     table = beside_table(now, before)
     assert table.rows == (
@@ -38,7 +38,7 @@ def test_a_row_has_the_figures_of_now_of_the_paper_and_of_before(tmp_path):
     )
 
 
-def test_what_is_worse_is_called_so_and_other_sizes_are_not_compared(tmp_path):
+def test_worse_errors_are_marked_and_other_sizes_are_not_compared(tmp_path):
     assert beside_table(recorded(tmp_path / "bad", CELLS[:1], 1.0), tmp_path).rows[0][-1] == "worse"
     table = beside_table(recorded(tmp_path / "small", CELLS[:1], 1.0, n=4), tmp_path)
     assert table.rows[0][-1] == "-"
@@ -49,7 +49,7 @@ def test_what_is_worse_is_called_so_and_other_sizes_are_not_compared(tmp_path):
     )
 
 
-def test_a_page_says_what_it_is_given_and_runs_nothing_of_it():
+def test_page_escapes_its_content():
     page = Page("<title>", "a `b -> c` < d")
     page.heading("<h>")
     page.words("<w>")

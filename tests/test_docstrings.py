@@ -1,4 +1,4 @@
-"""The examples in docstrings and in the README do what they show."""
+"""The examples in docstrings, in the README and on the pages run."""
 
 import doctest
 import importlib
@@ -27,7 +27,7 @@ def _examples(name):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_do_what_they_show(name):
+def test_docstring_examples_of_a_module_pass(name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     said = []
     for test in _examples(name):
@@ -35,31 +35,31 @@ def test_the_examples_of_a_module_do_what_they_show(name):
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
 
 
-def test_there_are_examples_where_a_newcomer_looks_first():
+def test_main_classes_and_functions_have_examples():
     documented = {test.name.removeprefix(name + ".") for name in MODULES for test in _examples(name)}
     assert {"EquivariantLinear", "InvariantPool", "change_basis", "plan", "Padded", "Spec", "bell"} <= documented
 
 
-def test_a_wrong_example_is_found():
+def test_wrong_example_is_found():
     test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "planted", None, 0)
     assert doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed == 1
 
 
 def python_blocks(text):
-    """The python code of a markdown page, block by block."""
+    """The Python blocks of a markdown page."""
     return re.findall(r"^```(?:python|py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def test_blocks_of_python_are_found_and_others_are_not():
+def test_only_python_blocks_are_found():
     page = "text\n```python\na = 1\n```\n```\nnot python\n```\n```bash\nls\n```\n```py\nb = a\n```\n"
     assert python_blocks(page) == ["a = 1\n", "b = a\n"]
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # of Lightning, whatever it is given
 @pytest.mark.parametrize("page", [README, *sorted((README.parent / "docs").glob("*.md"))], ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys, tmp_path, monkeypatch):
+def test_python_blocks_of_a_page_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may save what it made
-    # Pages name data sets that would have to be downloaded; generated graphs stand in for them.
+    # Generated graphs in place of data sets that would be downloaded.
     stand_in = GraphSet("MUTAG", *generated.leaf_pairs(40), classes=(0, 1))
     monkeypatch.setattr("bellnet.data.tu.load", lambda name: stand_in)
     namespace: dict[str, object] = {}
@@ -67,7 +67,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, capsys, tmp_path, mo
         exec(compile(block, page.name, "exec"), namespace)
 
 
-def test_the_pages_show_python():
+def test_pages_have_python_blocks():
     assert python_blocks(README.read_text())
     assert python_blocks((README.parent / "docs" / "layers.md").read_text())
 

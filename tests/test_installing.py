@@ -1,4 +1,4 @@
-"""What the README says of installing is what the package declares."""
+"""The README describes the extras and the version that the package declares."""
 
 import re
 import subprocess
@@ -13,13 +13,13 @@ FOR_DEVELOPERS = {"test", "lint", "docs", "dist", "dev"}
 
 
 def _section(page, title):
-    """A section of a page, from its title to the next one."""
+    """A section of a page."""
     found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
     assert found, title
     return found[1]
 
 
-def test_the_extras_of_the_readme_are_those_of_the_package_with_what_they_bring():
+def test_readme_lists_the_extras_with_their_packages():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {
         extra: {name for package in packages for name in re.findall(r"[\w-]+", re.split(r"[><]", package)[0])}
@@ -31,13 +31,13 @@ def test_the_extras_of_the_readme_are_those_of_the_package_with_what_they_bring(
     assert {extra: set(re.findall(r"[\w-]+", brings)) - {"and"} for extra, brings in rows} == declared
 
 
-def test_the_readme_installs_the_version_that_there_is():
+def test_readme_installs_the_current_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wheel = f"bellnet-{project['version']}-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
     assert wheel in _section(ROOT / "README.md", "Install")
 
 
-def test_with_torch_alone_nothing_is_said_of_numpy_where_bellnet_imports_torch():
+def test_import_without_numpy_shows_no_warning():
     program = """
 import sys
 

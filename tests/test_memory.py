@@ -1,4 +1,4 @@
-"""A process that keeps its freed memory does not ask the kernel for it again."""
+"""Freed memory that is kept is reused without page faults."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ FOR_A_WHILE = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
-def test_it_can_last_for_a_while_and_then_gives_back_what_is_free():
+def test_freed_memory_is_kept_inside_the_context_only():
     done = subprocess.run([sys.executable, "-c", PAGES + FOR_A_WHILE], capture_output=True, text=True, check=True)
     within, kept, left, after = map(int, done.stdout.split())
     if within > 100:
@@ -60,13 +60,13 @@ AFTERWARDS = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
-def test_afterwards_small_blocks_are_used_again_as_the_c_library_does_by_itself():
+def test_small_blocks_are_reused_after_the_context():
     done = subprocess.run([sys.executable, "-c", PAGES + AFTERWARDS], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 1_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
-def test_large_tensors_take_the_pages_of_those_that_were_freed():
+def test_large_tensors_reuse_freed_pages():
     done = subprocess.run([sys.executable, "-c", PAGES + FAULTS], capture_output=True, text=True, check=True)
     given_back, kept, again = done.stdout.split()
     if kept == "False":
@@ -75,7 +75,7 @@ def test_large_tensors_take_the_pages_of_those_that_were_freed():
     assert int(again) < 100
 
 
-def test_elsewhere_nothing_is_promised(monkeypatch):
+def test_other_systems_return_false(monkeypatch):
     from bellnet import keep_freed_memory
 
     monkeypatch.setattr(sys, "platform", "darwin")

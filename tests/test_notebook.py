@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom, and says what stands in it."""
+"""The notebook runs from top to bottom with the stored outputs."""
 
 import ast
 import contextlib
@@ -15,7 +15,7 @@ CELLS = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cell
 
 
 def run_cell(source, namespace):
-    """What a cell prints, and the value of its last line if that is an expression."""
+    """The printed text of a cell, and the value of its last line if that is an expression."""
     body, said, value = ast.parse(source).body, io.StringIO(), None
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(said):
@@ -32,7 +32,7 @@ def run_all():
 
 
 def stored(cell):
-    """What a cell printed when it was saved, and what it showed, by kind."""
+    """The stored printed text of a cell, and its stored value by MIME type."""
     printed = "".join("".join(out["text"]) for out in cell["outputs"] if out["output_type"] == "stream")
     shown = [out["data"] for out in cell["outputs"] if out["output_type"] == "execute_result"]
     return printed, shown[0] if shown else {}
@@ -43,7 +43,7 @@ def masked(text):
 
 
 @pytest.mark.parametrize("number", range(len(CELLS)))
-def test_a_cell_says_and_shows_what_stands_below_it(number):
+def test_cell_prints_and_shows_its_stored_output(number):
     (said, value), (printed, shown) = run_all()[number], stored(CELLS[number])
     assert masked(said) == masked(printed)
     if value is None:  # of print
@@ -54,20 +54,20 @@ def test_a_cell_says_and_shows_what_stands_below_it(number):
             assert bool(getattr(value, method, lambda: None)()) == (kind in shown)
 
 
-def test_the_classifier_is_right_about_other_graphs():
+def test_classifier_is_accurate_on_other_graphs():
     (said,) = [said for said, _ in run_all() if "other graphs" in said]
     assert int(re.search(r"(\d+)%", said)[1]) >= 90
 
 
-def test_it_was_saved_after_a_run_from_top_to_bottom():
+def test_notebook_was_saved_after_a_run_from_top_to_bottom():
     assert [cell["execution_count"] for cell in CELLS] == list(range(1, len(CELLS) + 1))
     assert {out["output_type"] for cell in CELLS for out in cell["outputs"]} == {"stream", "execute_result"}
 
 
-def test_it_is_short():
+def test_notebook_is_short():
     assert sum(len(cell["source"]) for cell in CELLS) < 50
 
 
-def test_a_cell_without_a_last_expression_shows_nothing():
+def test_cell_without_a_last_expression_shows_nothing():
     assert run_cell("x = 1\nprint(x)\ny = x", {}) == ("1\n", None)
     assert run_cell("x = 1\nx + 1", {}) == ("", 2)

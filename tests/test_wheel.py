@@ -1,4 +1,4 @@
-"""The wheel: it contains the library with its types and nothing else, and a package index accepts its tag."""
+"""The wheel has the library with its types and nothing else, and a tag that package indices accept."""
 
 import os
 import re
@@ -20,7 +20,7 @@ BUILD_FILES = ("pyproject.toml", "hatch_build.py", "build_kernels.py", ".gitigno
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A copy of the sources: a build in the repository would replace kernels that other tests are loading."""
+    """A copy of the sources; a build in the repository would replace kernels that other tests load."""
     root = tmp_path_factory.mktemp("clone")
     ignore = shutil.ignore_patterns("__pycache__", "built", "explorer.html")
     for name in ("src", "docs/explorer", *BUILD_FILES):
@@ -34,7 +34,7 @@ def clone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wheel_path(clone, tmp_path_factory):
-    """A wheel that is built now."""
+    """A new wheel."""
     return _build(clone, tmp_path_factory.mktemp("dist"))
 
 
@@ -70,30 +70,30 @@ def _files(path):
         return {name: opened.read(name) for name in opened.namelist() if not name.endswith("/")}
 
 
-def test_the_wheel_holds_the_files_of_the_library_and_no_others(wheel, clone):
+def test_wheel_has_the_files_of_the_library_and_no_others(wheel, clone):
     source = clone / "src"
     expected = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     expected = {name for name in expected if "__pycache__" not in name and not name.startswith(".")}
     assert {name for name in wheel if ".dist-info/" not in name} == expected
 
 
-def test_the_wheel_contains_the_page_of_the_explorer_and_not_its_sources(wheel):
+def test_wheel_has_the_page_of_the_explorer_without_its_sources(wheel):
     assert wheel["bellnet/explorer.html"].decode() == build_page()
     assert not [name for name in wheel if name.endswith((".js", ".css")) or "build_page" in name]
 
 
-def test_types_ship_and_records_of_experiments_do_not(wheel):
+def test_wheel_has_type_hints_and_no_records(wheel):
     assert "bellnet/py.typed" in wheel
     assert not [name for name in wheel if name.endswith((".jsonl", ".csv", ".zip", ".pt"))]
 
 
-def test_torch_is_all_that_the_library_needs(wheel):
+def test_torch_is_the_only_requirement(wheel):
     (metadata,) = (text.decode() for name, text in wheel.items() if name.endswith(".dist-info/METADATA"))
     required = re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE)
     assert [re.match(r"[\w-]+", one)[0] for one in required if "extra ==" not in one] == ["torch"]
 
 
-def test_the_command_comes_with_it(wheel):
+def test_wheel_has_the_command(wheel):
     (entries,) = (text.decode() for name, text in wheel.items() if name.endswith("entry_points.txt"))
     assert "bellnet = bellnet.__main__:main" in entries
 
@@ -103,7 +103,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="auditwheel repair
 
 @on_linux
 @pytest.mark.slow
-def test_a_repaired_wheel_has_a_tag_that_package_indices_accept_and_bundles_no_library(wheel, repaired_path):
+def test_repaired_wheel_has_a_portable_tag_and_bundles_no_library(wheel, repaired_path):
     assert re.search(r"-py3-none-(manylinux|musllinux)[\w.]+\.whl$", repaired_path.name)
     repaired = _files(repaired_path)
     (tags,) = (text.decode() for name, text in repaired.items() if name.endswith(".dist-info/WHEEL"))
@@ -117,7 +117,7 @@ def test_a_repaired_wheel_has_a_tag_that_package_indices_accept_and_bundles_no_l
 
 @on_linux
 @pytest.mark.slow
-def test_a_repaired_wheel_runs_with_its_kernels_and_its_page(repaired_path, tmp_path):
+def test_repaired_wheel_runs_with_its_kernels_and_page(repaired_path, tmp_path):
     with zipfile.ZipFile(repaired_path) as opened:
         opened.extractall(tmp_path / "site")
     program = """
@@ -142,7 +142,7 @@ assert main(["explore", "--out", "page.html"]) == 0
 
 
 @pytest.mark.slow
-def test_without_a_compiler_the_wheel_is_for_every_platform(clone, tmp_path):
+def test_wheel_built_without_a_compiler_is_for_every_platform(clone, tmp_path):
     root = shutil.copytree(clone, tmp_path / "clone", ignore=shutil.ignore_patterns("built"))
     path = _build(root, tmp_path / "dist", CC="there-is-no-such-compiler")
     assert path.name.endswith("-py3-none-any.whl")
@@ -151,7 +151,7 @@ def test_without_a_compiler_the_wheel_is_for_every_platform(clone, tmp_path):
     assert not [name for name in files if name.endswith(".so")]
 
 
-def test_the_citation_names_the_version_and_the_paper():
+def test_citation_has_the_version_and_the_paper():
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     assert f"\nversion: {version}\n" in text

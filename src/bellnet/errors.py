@@ -1,12 +1,18 @@
-"""What can go wrong, one class for each kind of mistake.
+"""Exceptions, one class for each kind of mistake, and helpers for their messages.
 
-Every error is also a `ValueError`, so code that knows nothing of bellnet can catch it. A message names the call,
-what was expected, what came, and the way out. What is done all the same, though hardly meant, is a warning.
+Every error is also a `ValueError`. A message names the call, what was expected, what it got, and how to fix it. Input
+that is valid but probably unintended is a warning.
 """
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class BellnetError(ValueError):
-    """Something bellnet cannot do with what it was given."""
+    """The base class of all errors of bellnet."""
 
 
 class SpecError(BellnetError):
@@ -30,40 +36,56 @@ class TensorError(BellnetError):
 
 
 class NotATensorError(BellnetError, AttributeError):
-    """A name that torch's tensors have was asked of a tensor over nodes that knows more than they do."""
+    """An attribute of `torch.Tensor` that a `Padded` or a `Sparse` does not have."""
 
 
 class DeclarationError(BellnetError):
-    """An input that is not what was declared of it, for instance not symmetric."""
+    """An input without a declared property, for instance one that is not symmetric."""
 
 
 class SupportError(BellnetError):
-    """A list of tuples that cannot carry the values of a sparse tensor."""
+    """An index, or a support, that does not fit the values of a sparse tensor."""
 
 
 class DataError(BellnetError):
-    """Graphs or files that cannot be read as what they claim to be."""
+    """Graphs or files with invalid content."""
 
 
 class EquivarianceError(BellnetError, AssertionError):
-    """A module that was claimed to be equivariant, invariant or blind to padding, and is not."""
+    """A module that is not equivariant, invariant or padding-invariant as a check expects."""
 
 
 class MissingExtraError(BellnetError, ImportError):
-    """An optional package that this call needs is not installed."""
+    """A missing optional package that a call needs."""
 
 
 class ConversionError(BellnetError):
-    """A model, or a part of it, that cannot be written as a network of bellnet."""
+    """A model, or a part of it, that cannot be converted to a network of bellnet."""
 
 
 class SpecWarning(UserWarning):
-    """A spec that can be read, but was probably meant otherwise."""
+    """A valid spec that was probably meant otherwise."""
 
 
 def as_written(value: object) -> str:
-    """A value as messages show it: as Python writes it, if it does; numbers of thousands of digits it does not."""
+    """The repr of a value for messages; Python has none for integers of thousands of digits."""
     try:
         return repr(value)
     except ValueError:
         return f"<{type(value).__name__} too long to be written>"
+
+
+def type_name(value: object) -> str:
+    """The full name of the type of a value, for messages."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def did_you_mean(word: str, known: "Iterable[str]") -> str:
+    """A suggestion of the closest known word, or an empty string if none is close; case does not matter.
+
+    >>> did_you_mean("mutagg", ["MUTAG", "PROTEINS"]), did_you_mean("x", ["MUTAG"])
+    ('Did you mean MUTAG?', '')
+    """
+    spellings = {name.lower(): name for name in known}
+    nearest = get_close_matches(word.lower(), spellings, n=1)
+    return f"Did you mean {spellings[nearest[0]]}?" if nearest else ""

@@ -1,4 +1,4 @@
-"""Which part of the library may import which, and what may come from outside. Found by reading, not by importing."""
+"""The imports that each part of the library may have, checked in the source code."""
 
 import ast
 import sys
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.docs.reference import PUBLIC
 
-# Downwards only: a part may import the parts that stand before it, and no others.
+# A part may import only the parts before it.
 CORE = ("errors", "combinatorics", "spec", "plan", "tensors", "kernels", "backends", "nn")
 BELOW = {part: {*CORE[:place], "_utils"} for place, part in enumerate(CORE)}
 PARTS = {
@@ -26,7 +26,7 @@ PARTS = {
     "__init__": {*CORE, "testing", "data", "_utils"},
 }
 
-# From outside: what a part may import at all, and what it may only import inside a function (or for type checkers).
+# Other packages: those that a part may import, and those that it may import only in a function or for type checkers.
 USE_TORCH = ("tensors", "kernels", "backends", "nn", "testing", "draw", "data")
 OUTSIDE = {part: {"torch"} for part in USE_TORCH}
 LATE = {
@@ -44,7 +44,7 @@ MADE_FOR = {
     "draw/figure.py": {"matplotlib"},
 }
 
-# The experiments are no part of the library: they use what users have, and helpers that write and lock files.
+# The experiments use public names, and the helpers that write and lock files.
 HELPERS = {"bellnet._utils.files"}
 AT_ONCE = {"torch"}
 ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
@@ -56,7 +56,7 @@ ORACLE = "bellnet.backends.reference"
 
 
 class Import(NamedTuple):
-    """One imported module: by which file, on which line, and whether only when a function runs or types are checked."""
+    """An import: its file, line and module, and whether it is in a function or for type checkers."""
 
     file: str
     line: int
@@ -112,7 +112,7 @@ def _exists(root: Path, module: str) -> bool:
 
 
 def _public_names(root: Path) -> set[str]:
-    """The names, other than modules, that the package itself takes from its parts."""
+    """The names, other than modules, that the package imports from its parts."""
     nodes = ast.walk(ast.parse((root / "__init__.py").read_text()))
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != "bellnet"]
     return {alias.asname or alias.name for node in froms for alias in node.names}
@@ -123,12 +123,12 @@ def _is_for_types(node: ast.AST) -> bool:
 
 
 def violations(root: Path) -> list[str]:
-    """What breaks the rules in the library whose package is the folder `root`."""
+    """The violations in the library whose package is the folder `root`."""
     return [words for found in imports(root) for words in _judge(found)]
 
 
 def violations_of_experiments(root: Path, experiments: Path) -> list[str]:
-    """What breaks the rules in the folder of the experiments."""
+    """The violations in the folder of the experiments."""
     return [words for found in imports(root, experiments) for words in _judge_experiment(found)]
 
 

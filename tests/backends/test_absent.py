@@ -7,7 +7,7 @@ from bellnet import EquivariantLinear, Sparse, plan
 from bellnet.backends import listed
 from bellnet.backends.absent import absent, what_is_left
 from bellnet.combinatorics import partitions
-from bellnet.plan import Present
+from bellnet.plan import RestrictedPlan
 
 
 def pairs(index, n=5, channels=2):
@@ -48,7 +48,9 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
         return [result, *torch.autograd.grad(result.pow(2).sum(), [values, *layer.parameters()])]
 
     fewer = run()
-    everything = Present(layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)), layer.plan)
+    everything = RestrictedPlan(
+        layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)), layer.plan
+    )
     monkeypatch.setattr(listed, "what_is_left", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

@@ -12,7 +12,7 @@ from bellnet import EquivariantLinear, plan
 from bellnet.backends import reference
 from tests.backends.subjects import by_definition, declared, randomise, sizes_for, specs
 
-pytestmark = pytest.mark.usefixtures("every_walk")
+pytestmark = pytest.mark.usefixtures("every_backend")
 
 KINDS = {
     "orbit": {"basis": "orbit", "normalize": "sum"},

@@ -8,7 +8,7 @@ from torch.func import functional_call
 from bellnet import EquivariantLinear, Padded
 from tests.backends.subjects import declared, randomise
 
-pytestmark = pytest.mark.usefixtures("every_walk")
+pytestmark = pytest.mark.usefixtures("every_backend")
 
 CASES = {
     "n n -> n n": {},

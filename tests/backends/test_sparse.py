@@ -18,7 +18,7 @@ from tests.backends.listed import KINDS, expected, listed_sizes, sparse
 from tests.backends.recording import Recording
 from tests.backends.subjects import randomise
 
-pytestmark = pytest.mark.usefixtures("every_walk")
+pytestmark = pytest.mark.usefixtures("every_backend")
 
 HOW = {
     "orbit": {"basis": "orbit", "normalize": "sum"},

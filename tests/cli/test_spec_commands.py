@@ -2,15 +2,12 @@
 
 import os
 import re
-import sys
 
 import pytest
 
 import bellnet as bn
 from bellnet.draw import draw_basis
 from tests.cli.outcome import outcome
-
-MOST = "the most is 9,223,372,036,854,775,807"
 
 
 def test_plan_prints_the_table_of_the_plan(capsys):
@@ -21,23 +18,6 @@ def test_the_help_of_plan_says_what_every_column_of_its_table_is(capsys):
     _, printed, _ = outcome(capsys, "plan", "--help")
     heading = str(bn.plan("n n -> n n")).splitlines()[1]
     assert [name for name in heading.split() if not re.search(f"^  {name}  +[a-z]", printed, re.MULTILINE)] == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("n", "n", "-"),  # what a shell leaves of n n -> n, having made a file n
-        ("nn-",),  # nn->n
-        ("n", "n", "->", "n"),
-    ],
-)
-def test_a_spec_that_the_shell_took_to_pieces_is_answered_with_quotation_marks(capsys, words):
-    code, printed, said = outcome(capsys, "plan", *words)
-    assert (code, printed) == (2, "")
-    assert said.endswith(
-        'Put quotation marks around a spec, or the shell takes it to pieces: bellnet plan "n n -> n".\n'
-    )
-    assert "quotation" not in outcome(capsys, "plan", "n n")[2]
 
 
 def test_plan_takes_declared_symmetries(capsys):
@@ -88,48 +68,6 @@ def test_plan_takes_a_size_for_each_node_set(capsys):
     assert f"  {bn.plan('u i -> u i').cost({'u': 3, 'i': 5}).multiplications}\n" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("plan", "n n"), "bellnet plan: This spec cannot be read: the arrow '->' between source and target is"),
-        (("plan", "n -> n", "--batch", "2"), "bellnet plan: --channels and --batch belong to --cost.\nAdd the number"),
-        (("plan", "n -> n", "--cost", "few"), "argument --cost: 'few' is not a whole number from 1 up"),
-        (("plan", "n -> n", "--cost", "9" * 30), f"argument --cost: a number of 30 digits is too large; {MOST}"),
-        (("plan", "n -> n", "--cost", "u=" + "9" * 5000), f"--cost: a number of 5000 digits is too large; {MOST}"),
-        (
-            ("plan", "n -> n", "--cost", "2", "--channels", "1", "9" * 3000),
-            f"argument --channels: a number of 3000 digits is too large; {MOST}",
-        ),
-        (("plan", "n -> n", "--max-maps", str(2**63)), f"--max-maps: a number of 19 digits is too large; {MOST}"),
-        (
-            ("fit", "x", "--out", "y", "--seed", "9" * 23),
-            f"argument --seed: a number of 23 digits is too large; {MOST}",
-        ),
-        (
-            ("fit", "x", "--out", "y", "--max-gigabytes", "1e300"),
-            f"argument --max-gigabytes: 1e+300 is too large; {MOST}",
-        ),
-        (("fit", "x", "--out", "y", "--rate", "1e300"), f"argument --rate: 1e+300 is too large; {MOST}"),
-        (("fit", "x", "--out", "y", "--rate", "inf"), "argument --rate: 'inf' is not a positive number"),
-        (("plan", "n -> n", "--cost", "u="), "argument --cost: '' is not a whole number from 1 up"),
-        (("plan", "n -> n", "--cost", "u=1,5"), "argument --cost: '5' is not a node set and its size, for instance"),
-        (("plan", "u i -> u", "--cost", "u=2"), "there is none for 'i'"),
-        (("plan", "n " * 12 + "-> n"), "plans are built for up to 50,000 (max_maps)"),
-        (("plan", "n n -> n", "--max-maps", "4"), "has 5 maps; plans are built for up to 4 (max_maps)"),
-        (("plan",), "the following arguments are required: SPEC"),
-        (("basis", "n -> n"), "the following arguments are required: --out"),
-        (("basis", "n -> n", "--out", "a.png", "--basis", "fourier"), "invalid choice: 'fourier'"),
-        (("nonsense",), "invalid choice: 'nonsense'"),
-        ((), "usage: bellnet"),
-    ],
-)
-def test_bad_input_is_said_on_standard_error_without_a_traceback_and_with_exit_code_2(capsys, arguments, said):
-    code, printed, complaint = outcome(capsys, *arguments)
-    assert (code, printed) == (2, "")
-    assert said in complaint
-    assert "Traceback" not in complaint
-
-
 def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
     largest = str(2**63 - 1)
     assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0
@@ -178,28 +116,6 @@ def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
     assert path.read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("picture.gif", "its name ends in '.gif'.\nThe suffix chooses the format: .png, .pdf, .svg."),
-        ("nowhere/picture.png", "there is no directory"),
-        ("file/picture.png", "there is no directory"),
-        ("pipe.png", "it is a pipe, not a file.\nChoose another path."),
-    ],
-)
-def test_an_output_that_cannot_be_written_is_refused_and_nothing_is_left(capsys, tmp_path, name, said):
-    (tmp_path / "file").write_text("not a directory")
-    os.mkfifo(tmp_path / "pipe.png")
-    for option in ("--out", "--diagrams"):
-        arguments = ["--out", str(tmp_path / "fine.png"), "--diagrams", str(tmp_path / "fine.pdf")]
-        arguments[arguments.index(option) + 1] = str(tmp_path / name)
-        code, printed, complaint = outcome(capsys, "basis", "n -> n", *arguments)
-        assert (code, printed) == (2, "")
-        assert complaint.startswith(f"bellnet basis: The picture '{tmp_path / name}' cannot be written: ")
-        assert said in complaint
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe.png"]
-
-
 def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path):
     def forbid(path, *mode, **options):
         raise PermissionError(13, "Permission denied", str(path))
@@ -212,22 +128,3 @@ def test_a_directory_without_permission_is_refused(capsys, monkeypatch, tmp_path
         f"bellnet basis: The picture '{tmp_path / 'a.png'}' cannot be written: Permission denied.\n"
         "Choose another path.\n"
     )
-
-
-def test_two_pictures_cannot_have_one_path(capsys, tmp_path):
-    (tmp_path / "here").mkdir()
-    one, same = str(tmp_path / "a.png"), str(tmp_path / "here" / ".." / "a.png")
-    code, _, complaint = outcome(capsys, "basis", "n -> n", "--out", one, "--diagrams", same)
-    assert code == 2
-    assert complaint == f"bellnet basis: --out and --diagrams are one file, '{one}'.\nGive each picture its own.\n"
-
-
-def test_without_matplotlib_basis_says_what_to_install(capsys, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, printed, complaint = outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "a.png"))
-    assert (code, printed) == (2, "")
-    assert complaint == (
-        'bellnet basis: draw_basis("n -> n") needs matplotlib, which is not installed.\n'
-        "Install it: pip install 'bellnet[draw]'\n"
-    )
-    assert list(tmp_path.iterdir()) == []

@@ -27,8 +27,8 @@ def test_the_two_tensors_hold_what_the_diagonal_and_the_pairs_hold(case, layout)
     assert torch.equal(said(pairs), said(whole)[..., :of_pairs])
     assert torch.equal(said(nodes), said(whole)[..., of_pairs:].diagonal(0, 1, 2).movedim(-1, 1))
     if layout == "sparse":
-        assert pairs.n_tuples == sum(graph.n_edges for graph in several)
-        assert nodes.n_tuples == sum(graph.n for graph in several)
+        assert pairs.nnz == sum(graph.n_edges for graph in several)
+        assert nodes.nnz == sum(graph.n for graph in several)
 
 
 @pytest.mark.parametrize("layout", ["padded", "sparse"])

@@ -63,7 +63,7 @@ def test_a_graph_of_pytorch_geometric_has_edge_features_and_node_features_on_the
     data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
     x = sparse_inputs.from_pyg(data)
     assert torch.equal(x.to_dense(), _dense(data))
-    assert x.n_tuples == 6  # the loop is there already
+    assert x.nnz == 6  # the loop is there already
 
 
 def test_a_batch_of_pytorch_geometric_is_its_graphs_one_by_one():
@@ -209,7 +209,7 @@ def test_hyperedges_of_any_sizes_are_a_tensor_of_nodes_by_hyperedges():
             expected[node, place] = values[place]
     assert torch.equal(x.to_dense(), expected)
     assert x.sizes == {"n": 5, "e": 3}
-    assert sparse_inputs.from_incidence([], n_nodes=2).n_tuples == 0
+    assert sparse_inputs.from_incidence([], n_nodes=2).nnz == 0
 
 
 def test_a_layer_on_hyperedges_does_not_depend_on_how_they_are_numbered():
@@ -224,4 +224,4 @@ def test_the_way_out_of_different_sizes_is_one_that_works():
     hyperedges = [(0, 1), (0, 1, 2)]
     with pytest.raises(DataError, match=r"take from_incidence\(hyperedges, n_nodes=...\)"):
         sparse_inputs.from_hyperedges(hyperedges, n_nodes=3)
-    assert sparse_inputs.from_incidence(hyperedges, n_nodes=3).n_tuples == 5
+    assert sparse_inputs.from_incidence(hyperedges, n_nodes=3).nnz == 5

@@ -1,4 +1,4 @@
-"""What is public, and what the pages of the reference list; both found without building them."""
+"""The public names, and the names on the pages of the reference."""
 
 import re
 from importlib import import_module
@@ -7,8 +7,7 @@ from types import ModuleType
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-# Packages whose `__all__` is for users, and modules that users import whole. Where names come again (`bellnet.nn` has
-# those of `bellnet`) they are listed once.
+# Packages whose `__all__` is public, and modules that users import. A name of several of them is in the reference once.
 PUBLIC = (
     "bellnet",
     "bellnet.data",
@@ -24,11 +23,11 @@ PUBLIC = (
     "bellnet.testing",
     "bellnet.testing.strategies",
 )
-NOT_FOR_USERS = {"bellnet.errors.as_written"}  # words of messages
+NOT_FOR_USERS = {f"bellnet.errors.{name}" for name in ("as_written", "type_name", "did_you_mean")}  # for messages
 
 
 def public_names() -> dict[str, object]:
-    """Every public name with what it stands for; modules are not names but have them."""
+    """Every public name with its value, without modules."""
     found = {}
     for name in PUBLIC:
         module = import_module(name)
@@ -40,10 +39,10 @@ def public_names() -> dict[str, object]:
 
 
 def listed_names(pages: Path = DOCS / "api") -> dict[str, object]:
-    """Every name that the reference shows, with what it stands for."""
+    """Every name in the reference with its value."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(pages.glob("*.md")))
     names = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", text, re.MULTILINE)
-    assert len(names) == len(set(names)), "a name stands in the reference twice"
+    assert len(names) == len(set(names)), "a name is in the reference twice"
     return {name: getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in names}
 
 

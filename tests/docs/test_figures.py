@@ -1,4 +1,4 @@
-"""The figures of the first pages are those of the records."""
+"""The numbers on the first pages are those of the recorded runs."""
 
 import json
 import re
@@ -13,13 +13,13 @@ FIRST_PAGES = (ROOT / "README.md", DOCS / "index.md", DOCS / "speed.md")
 
 @pytest.fixture(scope="module")
 def measured():
-    """What the recorded run of the benchmarks has found, by name."""
+    """The results of the recorded run of the benchmarks, by name."""
     record = json.loads((ROOT / "benchmarks" / "results" / "latest.json").read_text(encoding="utf-8"))
     return {one["what"]: one["value"] for one in record["summary"]}
 
 
 @pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.name)
-def test_speed_and_memory_are_those_of_the_recorded_run(page, measured):
+def test_first_pages_state_the_recorded_speed_and_memory(page, measured):
     text = page.read_text(encoding="utf-8")
     faster = measured["n n -> n n, forward+backward, stacked/ours"]
     less = measured["n n -> n n, forward+backward, stacked/ours, peak memory"]
@@ -29,7 +29,7 @@ def test_speed_and_memory_are_those_of_the_recorded_run(page, measured):
     assert f"{bare:.2f} of" in text
 
 
-def test_as_many_errors_of_table_1_are_as_small_as_the_papers_as_the_first_page_says():
+def test_first_page_counts_the_errors_of_table_1_that_match_the_paper():
     page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
     table = page.partition("## Table 1")[2].partition("\n## ")[0]
     verdicts = re.findall(r"^\| \w+ \| \d \| [^|]+ \| [^|]+ \| (\w+) \|", table, re.MULTILINE)

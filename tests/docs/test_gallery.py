@@ -1,4 +1,4 @@
-"""Every example of the gallery runs as it stands."""
+"""Every example of the gallery runs."""
 
 import matplotlib
 import pytest
@@ -9,7 +9,7 @@ EXAMPLES = sorted((DOCS / "gallery").glob("*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_of_the_gallery_runs_and_draws(example, tmp_path, monkeypatch):
+def test_gallery_example_runs_and_draws_a_figure(example, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
 

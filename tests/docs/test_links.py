@@ -1,4 +1,4 @@
-"""Links of the built pages are looked at, one by one."""
+"""Broken links of the built pages are found."""
 
 import importlib.util
 
@@ -13,14 +13,14 @@ _file.loader.exec_module(check_links)
 
 @pytest.fixture
 def site(tmp_path):
-    """Two pages that are in order."""
+    """Two pages with working links."""
     (tmp_path / "index.html").write_text('<a href="more/page.html#part">x</a> <a href="https://example.org/none">y</a>')
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "page.html").write_text('<h2 id="part">x</h2><a href="../">up</a><a href="#part">here</a>')
     return tmp_path
 
 
-def test_links_that_lead_somewhere_are_left_alone(site):
+def test_working_links_are_not_reported(site):
     assert check_links.problems(site) == []
 
 
@@ -35,13 +35,13 @@ def test_links_that_lead_somewhere_are_left_alone(site):
         ('<link rel="stylesheet" href="//example.org/x.css">', "it is loaded from another site"),
     ],
 )
-def test_a_link_that_leads_nowhere_is_named(site, planted, reason):
+def test_broken_link_is_reported(site, planted, reason):
     page = site / "more" / "page.html"
     page.write_text(page.read_text() + planted)
-    (said,) = check_links.problems(site)
-    assert said.startswith("more/page.html: ")
-    assert said.endswith(reason)
+    (problem,) = check_links.problems(site)
+    assert problem.startswith("more/page.html: ")
+    assert problem.endswith(reason)
 
 
-def test_a_directory_without_pages_is_named(tmp_path):
+def test_directory_without_pages_is_reported(tmp_path):
     assert check_links.problems(tmp_path) == [f"{tmp_path}: there are no pages"]

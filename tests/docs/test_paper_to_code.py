@@ -1,4 +1,4 @@
-"""What the page that leads from the paper to the code names is there."""
+"""The functions, tests and commands on the page from the paper to the code exist."""
 
 import re
 from importlib import import_module
@@ -14,8 +14,8 @@ ROOT = DOCS.parent
 PARSERS = {"bellnet": cli.build_parser(), "python -m experiments": experiments.build_parser()}
 
 
-def complaint(code):
-    """What is wrong with a piece of code of the page; nothing if it is there, or no name at all."""
+def problem_of(code):
+    """The problem with a piece of code on the page; empty if it exists or is no name."""
     for program, parser in PARSERS.items():
         if code.startswith(f"{program} "):
             (choices,) = (action.choices for action in parser._actions if action.choices)
@@ -32,14 +32,14 @@ def complaint(code):
     return ""
 
 
-def test_every_function_test_and_command_of_the_page_exists():
+def test_every_function_test_and_command_on_the_page_exists():
     named = re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8"))
-    assert [(code, said) for code in named if (said := complaint(code))] == []
+    assert [(code, problem) for code in named if (problem := problem_of(code))] == []
     assert sum(code.startswith("tests/") for code in named) > 30
 
 
 @pytest.mark.parametrize(
-    ("planted", "said"),
+    ("planted", "problem"),
     [
         ("bellnet table1", "there is no such command"),
         ("python -m experiments table4", "there is no such command"),
@@ -48,8 +48,8 @@ def test_every_function_test_and_command_of_the_page_exists():
         ("experiments.data.synthetic.gone", "there is no such name"),
     ],
 )
-def test_what_is_not_there_is_found(planted, said):
-    assert complaint(planted) == said
+def test_missing_name_is_found(planted, problem):
+    assert problem_of(planted) == problem
 
 
 def test_every_numbered_statement_of_the_paper_has_a_row():

@@ -3,7 +3,7 @@
 import pytest
 
 from bellnet.draw import draw_basis, draw_diagrams
-from bellnet.draw.sheet import fit_grid
+from bellnet.draw.style import fit_grid
 from tests.draw.layouts import outside, overlaps
 
 SPECS = [

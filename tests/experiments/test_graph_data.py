@@ -52,7 +52,7 @@ def test_both_layouts_hold_the_same_numbers(graphs):
     torch.testing.assert_close(sparse.to_dense(), dense)
     assert torch.equal(labels, same_labels)
     # Every cycle of 4 lists 8 edges and 4 nodes, every path 6 and 4.
-    assert sparse.n_tuples == sum(12 if label == 0 else 10 for label in labels.tolist())
+    assert sparse.nnz == sum(12 if label == 0 else 10 for label in labels.tolist())
 
 
 @pytest.mark.skipif(real_data() is None, reason="the data sets are neither in $BELLNET_DATA nor beside the repository")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import bellnet as bn
-from bellnet.testing import relabel
+from bellnet.testing import permute_nodes
 from experiments.graph_data import load_set
 from experiments.graph_net import graph_net
 from experiments.records import Records
@@ -35,7 +35,7 @@ def test_renumbering_the_nodes_changes_nothing(data, layout):
     net = graph_net(tiny(layout=layout), graphs.n_channels, 2).double()
     places = [place for place, n in enumerate(graphs.sizes) if n == 5]
     dense = graphs.batch(places, "dense")[0].double()
-    renumbered = relabel(dense, "n n", [3, 0, 4, 1, 2])
+    renumbered = permute_nodes(dense, "n n", [3, 0, 4, 1, 2])
     assert not torch.equal(dense, renumbered)
     if layout == "sparse":
         dense, renumbered = bn.Sparse.from_dense(dense), bn.Sparse.from_dense(renumbered)

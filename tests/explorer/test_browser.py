@@ -1,4 +1,4 @@
-"""The explorer in a browser: typed specs, clicks and keys give the results of the library."""
+"""The explorer in a browser: specs, clicks and keys give the results of the library."""
 
 import re
 from itertools import pairwise
@@ -39,7 +39,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def explorer(browser, tmp_path):
-    """The page, reloaded; console messages fail the test."""
+    """The page; console messages fail the test."""
     file = tmp_path / "explorer.html"
     file.write_text(build_page().replace("@@spec@@", "n n -&gt; n n"), encoding="utf-8")
     found = Explorer(browser, file.as_uri())
@@ -50,7 +50,7 @@ def explorer(browser, tmp_path):
 
 
 class Explorer:
-    """User actions on the page, and what it shows."""
+    """User actions on the page, and its contents."""
 
     def __init__(self, driver, address):
         self.driver, self.address = driver, address
@@ -84,7 +84,7 @@ class Explorer:
         field.send_keys(spec)
 
     def set(self, spec):
-        """The whole spec at once, as pasting does it."""
+        """Sets the whole spec at once, as pasting does."""
         self.run(
             "const field = document.querySelector('#spec'); field.value = arguments[0];"
             "field.dispatchEvent(new Event('input'))",
@@ -123,7 +123,7 @@ def _mistake(text):
 
 
 def _output_of(spec, name, entries, shape):
-    """What the layer's map of this name makes of an input."""
+    """The output of the basis map of this name."""
     the_plan = bn.plan(spec)
     (number,) = [number for number, one in enumerate(the_plan.diagrams) if one.name == name]
     layer = bn.EquivariantLinear(spec, 1, 1, bias=False, dtype=torch.float64)
@@ -133,7 +133,7 @@ def _output_of(spec, name, entries, shape):
     return result.flatten().tolist()
 
 
-def test_one_types_a_spec_clicks_entries_and_reads_what_the_layer_would_give(explorer):
+def test_clicked_entries_give_the_output_of_the_layer(explorer):
     explorer.type("u i -> u u")
     the_plan = bn.plan("u i -> u u")
     facts = explorer.run("return [...document.querySelector('caption').children].map((one) => one.textContent)")
@@ -155,7 +155,7 @@ def test_one_types_a_spec_clicks_entries_and_reads_what_the_layer_would_give(exp
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n, n -> n n, n", "{u u} i -> {u u} i"])
-def test_the_table_is_the_one_that_python_prints(explorer, spec):
+def test_table_is_the_one_that_python_prints(explorer, spec):
     explorer.type(spec)
     _, _, *printed = str(bn.plan(spec)).splitlines()
     rows = [re.split(" {2,}", line.strip()) for line in printed if not line.startswith("  unordered")]
@@ -166,7 +166,7 @@ def test_the_table_is_the_one_that_python_prints(explorer, spec):
     assert str(bn.plan(spec)) in explorer.text("#text")
 
 
-def test_a_spec_that_cannot_be_read_gets_the_message_of_the_library_and_nothing_moves(explorer):
+def test_invalid_spec_shows_the_message_of_the_library_without_a_layout_shift(explorer):
     before = explorer.run("return document.querySelector('#maps').getBoundingClientRect().top")
     for text in ("n n! -> n", "n n", "{n -> n"):
         explorer.type(text)
@@ -180,13 +180,13 @@ def test_a_spec_that_cannot_be_read_gets_the_message_of_the_library_and_nothing_
     assert not explorer.run("return document.querySelector('#selected').inert")
 
 
-def test_a_doubtful_spec_is_shown_with_the_warning_of_the_library(explorer):
+def test_suspicious_spec_shows_the_warning_of_the_library(explorer):
     explorer.type("nn -> nn")
     assert explorer.one("#warning").text.startswith('The spec "nn -> nn" was read as 1 slot -> 1 slot')
     assert explorer.text("caption strong") == "2 maps, 1 bias"
 
 
-def test_all_of_it_can_be_done_by_keys(explorer):
+def test_page_can_be_used_by_keyboard_alone(explorer):
     from selenium.webdriver.common.keys import Keys
 
     explorer.run("document.querySelector('#spec').select()")
@@ -215,7 +215,7 @@ def test_all_of_it_can_be_done_by_keys(explorer):
     assert len(explorer.all("#input .highlighted")) == 5
 
 
-def test_entries_that_must_be_equal_change_together_and_hollow_ones_stay_zero(explorer):
+def test_equal_entries_change_together_and_hollow_entries_stay_zero(explorer):
     explorer.type("n n -> n")
     explorer.one("#symmetric").click()
     explorer.one("#hollow").click()
@@ -227,7 +227,7 @@ def test_entries_that_must_be_equal_change_together_and_hollow_ones_stay_zero(ex
     assert [place for place, cell in enumerate(cells) if not cell.is_enabled()] == [0, 6, 12, 18, 24]
 
 
-def test_means_become_sums_and_diagrams_orbits(explorer):
+def test_normalization_and_basis_can_be_changed(explorer):
     explorer.one("#presets [value=numbers]").click()
     diagonal = slice(None, None, 6)
     assert explorer.values("output")[diagonal] == pytest.approx([3, 8, 13, 18, 23])
@@ -241,7 +241,7 @@ def test_means_become_sums_and_diagrams_orbits(explorer):
     assert not explorer.one("#normalize [value=mean]").is_enabled()
 
 
-def test_too_many_maps_are_counted_and_the_first_few_are_shown(explorer):
+def test_too_many_maps_are_counted_and_only_the_first_are_shown(explorer):
     explorer.set("n n n n n -> n n n n n")
     with pytest.raises(SpecError) as refusal:
         bn.plan("n n n n n -> n n n n n")
@@ -258,14 +258,14 @@ def test_too_many_maps_are_counted_and_the_first_few_are_shown(explorer):
     assert len(explorer.all("fieldset.map")[0].find_elements("css selector", ".card")) == min(levels[0], 72)
 
 
-def test_biases_are_constants_on_their_orbits(explorer):
+def test_bias_is_constant_on_its_orbit(explorer):
     explorer.choose("->aa")
     assert explorer.text("#description") == "one value, on the diagonal"
     assert explorer.values("output") == torch.eye(5).flatten().tolist()
     assert not explorer.one("#input-side").is_displayed()
 
 
-def test_the_address_leads_to_the_same_spec(explorer):
+def test_address_of_the_page_restores_the_spec(explorer):
     explorer.type("{n n} -> n")
     hash = explorer.run("return location.hash")
     explorer.open(hash)
@@ -274,7 +274,7 @@ def test_the_address_leads_to_the_same_spec(explorer):
     assert explorer.one("#spec").get_attribute("value") == "n n -> n n"
 
 
-def test_nothing_sticks_out_of_a_narrow_page(explorer):
+def test_narrow_page_has_no_overflow(explorer):
     for spec in SPECS:
         explorer.set(spec)
         for width in (390, 768, 1280):
@@ -282,7 +282,7 @@ def test_nothing_sticks_out_of_a_narrow_page(explorer):
             assert explorer.run("return document.documentElement.scrollWidth <= innerWidth"), (spec, width)
 
 
-def test_light_and_dark_follow_the_system_unless_one_is_chosen(explorer):
+def test_theme_follows_the_system_unless_one_is_chosen(explorer):
     ground = "return getComputedStyle(document.body).backgroundColor"
     light = explorer.run(ground)
     explorer.be(1280, 900, scheme="dark")
@@ -299,7 +299,7 @@ def test_light_and_dark_follow_the_system_unless_one_is_chosen(explorer):
     assert explorer.run(ground) == light
 
 
-def test_words_can_be_read_in_light_and_dark(explorer):
+def test_text_has_enough_contrast_in_both_themes(explorer):
     for place, key in enumerate("13579-"):
         explorer.all("#input .cell")[place].send_keys(key)
     for scheme in ("light", "dark"):
@@ -333,7 +333,7 @@ def _contrast(one, other):
     return (bright + 0.05) / (dim + 0.05)
 
 
-def test_everything_that_can_be_used_has_a_name_and_headings_go_down_one_by_one(explorer):
+def test_controls_have_names_and_headings_skip_no_level(explorer):
     for spec in ("n n, n -> n n, n", "u u i -> u i"):
         explorer.type(spec)
         nodes = explorer.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]

@@ -3,13 +3,13 @@
 import re
 from importlib import resources
 
-from bellnet.draw import strands, style
+from bellnet.draw import diagrams, style
 from docs.explorer.build_page import INTERFACE, LIBRARY, SOURCES, build_page
 
 SCRIPTS = SOURCES / "js"
 
 
-def test_the_page_loads_nothing():
+def test_page_loads_nothing():
     page = build_page()
     addresses = set(re.findall(r"\w+://[\w./]+", page))
     assert addresses == {"http://www.w3.org/2000/svg"}  # the name of a kind of element
@@ -18,28 +18,28 @@ def test_the_page_loads_nothing():
     assert "default-src 'none'" in page
 
 
-def test_the_only_placeholder_is_the_spec():
+def test_spec_is_the_only_placeholder():
     assert re.findall("@@.*?@@", build_page()) == ["@@spec@@"]
 
 
-def test_the_installed_page_is_built_from_the_current_sources():
+def test_installed_page_is_built_from_the_current_sources():
     assert (resources.files("bellnet") / "explorer.html").read_text(encoding="utf-8") == build_page()
 
 
-def test_every_script_is_on_the_page_once():
+def test_page_contains_every_script_once():
     assert sorted([*LIBRARY, *INTERFACE, "theme"]) == sorted(path.stem for path in SCRIPTS.iterdir())
     page = build_page()
     for path in SCRIPTS.iterdir():
         assert page.count(path.read_text(encoding="utf-8")) == 1, path.name
 
 
-def test_scripts_of_the_library_use_no_dom():
+def test_library_scripts_use_no_dom():
     for name in LIBRARY:
         script = (SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
         assert not re.search(r"\b(document|window|byId|makeHtml|makeSvg)\b", re.sub("//.*", "", script)), name
 
 
-def test_light_colours_and_markers_are_those_of_pictures():
+def test_light_colors_and_markers_are_those_of_the_pictures():
     style_sheet = (SOURCES / "page.css").read_text(encoding="utf-8")
     light = dict(re.findall(r"--(\w+): light-dark\((#\w+), #\w+\)", style_sheet))
     names = ("ink", "soft", "rule", "faint", "paper", "map", "bias")
@@ -48,4 +48,4 @@ def test_light_colours_and_markers_are_those_of_pictures():
     script = (SCRIPTS / "diagram_svg.js").read_text(encoding="utf-8")
     assert f"N_COLORS = {len(style.PALETTE)};" in script
     (markers,) = re.findall(r"MARKERS = \[(.*)\];", script)
-    assert re.findall('"(.)"', markers) == [letter for _, letter in strands.MARKERS]
+    assert re.findall('"(.)"', markers) == [letter for _, letter in diagrams.MARKERS]

@@ -1,4 +1,4 @@
-"""What the scripts of the page count and say is what the library counts and says."""
+"""The scripts of the page and the library give the same maps, plans and messages."""
 
 import random
 import sys
@@ -35,7 +35,7 @@ DECLARED = [{}, {"symmetric": True}, {"hollow": True}, {"symmetric": True, "holl
 
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
 @pytest.mark.parametrize("spec", SPECS)
-def test_maps_their_order_names_and_words_and_the_table_are_the_same(spec, declared):
+def test_maps_and_plan_are_those_of_the_library(spec, declared):
     here, there = scripts_result(spec, **declared), library_result(spec, **declared)
     assert here == there
     assert here["maps"]
@@ -46,11 +46,11 @@ UNUSUAL = ["n' -> n", 'n" -> n', "n'\" -> n", "n\\ -> n", "n\u00a0n -> n", "n \u
 
 
 @pytest.mark.parametrize("text", [*MALFORMED, *UNUSUAL, *STRANGE])
-def test_messages_for_what_cannot_be_read_are_the_same(text):
+def test_messages_for_invalid_specs_are_those_of_the_library(text):
     assert scripts_result(text) == library_result(text)
 
 
-def test_the_same_characters_of_all_kinds_make_names():
+def test_the_same_characters_are_allowed_in_names():
     of_kind = {}
     for character in map(chr, range(sys.maxunicode + 1)):
         of_kind.setdefault(unicodedata.category(character), []).append(character)
@@ -86,7 +86,7 @@ DOUBTED = [
 
 
 @pytest.mark.parametrize("text", DOUBTED)
-def test_what_a_doubtful_spec_was_read_as_is_said_in_the_same_words(text):
+def test_warnings_for_suspicious_specs_are_those_of_the_library(text):
     here = scripts_result(text)
     assert here == library_result(text)
     assert here["warning"]
@@ -108,12 +108,12 @@ GIANTS = [
 
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: " ".join(declared) or "nothing")
 @pytest.mark.parametrize("text", GIANTS, ids=lambda text: text[:20])
-def test_giants_are_refused_with_the_same_number_of_maps(text, declared):
+def test_messages_for_too_large_specs_are_those_of_the_library(text, declared):
     here, there = scripts_result(text, **declared), library_result(text, **declared)
     assert here == there
 
 
-def test_texts_at_random_are_answered_in_the_same_way():
+def test_results_for_random_texts_are_those_of_the_library():
     drawn = random.Random(0)
     pieces = ["n", "n ", "u", " ", "->", " -> ", "{", "}", ",", ", ", "{n n}", "3", "!", "i i", "c", "nn", "_"]
     for _ in range(500):
@@ -122,13 +122,13 @@ def test_texts_at_random_are_answered_in_the_same_way():
         assert scripts_result(text, **declared) == library_result(text, **declared), (text, declared)
 
 
-def test_the_comparison_can_fail():
+def test_comparison_with_the_library_can_fail():
     assert scripts_result("n n -> n") != library_result("n n -> n", symmetric=True)
     assert scripts_result("n! -> n") != library_result("n ! -> n")
 
 
 @pytest.mark.parametrize("spec", ["n n n -> n n", "{n n}, n -> n n, n"])
-def test_the_first_few_maps_are_the_first_few(spec):
+def test_first_maps_alone_are_the_first_of_all(spec):
     few = call(
         "(text) => scripts.makeDiagrams(scripts.parseSpec(text), {}, 17).map(({ name }) => name)",
         spec,
@@ -137,7 +137,7 @@ def test_the_first_few_maps_are_the_first_few(spec):
 
 
 @pytest.mark.parametrize("spec", ["-> n n", "-> n", "-> u i i"])
-def test_biases_have_the_words_of_maps_from_nothing(spec):
+def test_biases_are_described_as_maps_from_a_vector(spec):
     words = call("(text) => scripts.makePlan(scripts.parseSpec(text), {}).biases.map(scripts.describeBias)", spec)
     the_plan = plan(spec)
     _, target = the_plan.spec.set_numbers

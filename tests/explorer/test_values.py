@@ -1,4 +1,4 @@
-"""What the scripts of the page compute is what the oracle and the layers compute."""
+"""The scripts of the page compute the values of the reference and of the layers."""
 
 from itertools import permutations, product
 from math import prod
@@ -56,7 +56,7 @@ INPUTS = """
 
 @pytest.mark.parametrize("basis", ["diagram", "orbit"])
 @pytest.mark.parametrize("spec", SINGLE)
-def test_the_matrices_are_those_of_the_oracle(spec, basis):
+def test_basis_matrices_are_those_of_the_reference(spec, basis):
     the_plan = bn.plan(spec)
     sizes = {name: SIZES[name] for name in the_plan.spec.node_sets}
     found = call(MATRICES, spec, sizes, {"basis": basis}, {})
@@ -68,7 +68,7 @@ def test_the_matrices_are_those_of_the_oracle(spec, basis):
 
 
 def _inputs(spec, sizes, known):
-    """An input for every source, as the page keeps it to what is known, as lists and as tensors."""
+    """Inputs with the declared symmetries, as lists and as tensors."""
     numbers = torch.randint(-3, 4, (100,), generator=torch.Generator().manual_seed(0)).tolist()
     entries = call(INPUTS, str(spec), sizes, known, numbers)
     shapes = [[sizes[name] for name in shape] for shape in spec.sources]
@@ -78,7 +78,7 @@ def _inputs(spec, sizes, known):
 
 
 def _outputs(spec, tensors, known, normalize):
-    """What every map of a layer makes of the inputs: the channels of its output are the maps, one after the other."""
+    """The output of every basis map of a layer, one in each channel."""
     n_maps = bn.plan(spec, **known).n_maps
     layer = bn.EquivariantLinear(spec, 1, n_maps, bias=False, normalize=normalize, dtype=torch.float64, **known)
     sizes = {name: SIZES[name] for name in spec.target_only}
@@ -112,7 +112,7 @@ CASES = [
 
 @pytest.mark.parametrize("normalize", ["mean", "sum"])
 @pytest.mark.parametrize(("text", "known"), CASES, ids=lambda case: str(case))
-def test_the_output_of_every_map_is_that_of_the_layer(text, known, normalize):
+def test_output_of_every_map_is_that_of_the_layer(text, known, normalize):
     spec = bn.plan(text).spec
     sizes = {name: SIZES[name] for name in spec.node_sets}
     entries, tensors = _inputs(spec, sizes, known)
@@ -132,7 +132,7 @@ def test_the_output_of_every_map_is_that_of_the_layer(text, known, normalize):
         ("n n n -> n", {"hollow": True}, []),
     ],
 )
-def test_an_input_is_kept_to_what_is_known_of_it(text, known, exchangeable):
+def test_inputs_have_the_declared_symmetries(text, known, exchangeable):
     spec = bn.plan(text).spec
     sizes = {name: SIZES[name] for name in spec.node_sets}
     _, (tensor,) = _inputs(spec, sizes, known)

@@ -195,7 +195,7 @@ def test_the_gradient_of_the_gradient_is_right(spec):
 def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
     layer = layer_of(bn.plan("n n, n n, n -> n n, n").spec)
     first, second = (support_over("some", ("n", "n"), {"n": 3}, seed) for seed in (1, 2))
-    given = [torch.randn(first.n_tuples, 2), torch.randn(second.n_tuples, 1), torch.randn(3, 3)]
+    given = [torch.randn(first.nnz, 2), torch.randn(second.nnz, 1), torch.randn(3, 3)]
     given = [one.double().requires_grad_() for one in given]
 
     def run(edges, others, nodes):
@@ -206,7 +206,7 @@ def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
     assert gradgradcheck(run, given)
 
 
-@pytest.mark.usefixtures("every_walk")
+@pytest.mark.usefixtures("every_backend")
 def test_each_result_may_be_changed_in_place_and_used_alone():
     layer = layer_of(bn.plan("n n, n -> n n, n, ").spec, even=True)
     tensors = [one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,))]
@@ -237,11 +237,11 @@ def test_renumbering_the_nodes_commutes_with_the_layer(spec):
     sizes = some_sizes(layer.spec)
     order = {name: torch.randperm(size) for name, size in sizes.items()}
     tensors = tensors_of(layer, sizes, batch=(2,))
-    moved = [bn.testing.relabel(x, shape, order) for x, shape in zip(tensors, layer.spec.sources, strict=True)]
+    moved = [bn.testing.permute_nodes(x, shape, order) for x, shape in zip(tensors, layer.spec.sources, strict=True)]
     before = given_to(layer, tensors, sizes)
     close(
         given_to(layer, moved, sizes),
-        [bn.testing.relabel(y, shape, order) for y, shape in zip(before, layer.spec.targets, strict=True)],
+        [bn.testing.permute_nodes(y, shape, order) for y, shape in zip(before, layer.spec.targets, strict=True)],
     )
 
 

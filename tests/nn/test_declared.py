@@ -122,8 +122,8 @@ def test_a_layer_of_many_exchangeable_slots_is_made_and_run_without_listing_all_
         listed.extend(found)
         return found
 
-    partitions = sys.modules["bellnet.plan.declare"].partitions
-    monkeypatch.setattr(sys.modules["bellnet.plan.declare"], "partitions", seen)
+    partitions = sys.modules["bellnet.plan.symmetry"].partitions
+    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", seen)
     build = sys.modules["bellnet.plan.plan"].build
     monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "build", build.__wrapped__)  # not from the cache
     layer = EquivariantLinear("n " * order + "->", 2, 3, **options)

@@ -119,7 +119,7 @@ def test_both_bases_are_drawn_from_the_same_maps() -> None:
 def all_maps(plan: bn.Plan) -> list[bn.Diagram]:
     """Every diagram that is not zero on declared inputs, those that a symmetry makes alike included."""
     diagrams = [bn.Diagram(partition, *plan.spec.set_numbers) for partition in partitions(plan.spec.slots)]
-    return [diagram for diagram in diagrams if plan.declared.representative(diagram.partition) is not None]
+    return [diagram for diagram in diagrams if plan.symmetry.representative(diagram.partition) is not None]
 
 
 def shares_by_definition(plan: bn.Plan) -> list[float]:
@@ -141,7 +141,7 @@ def shares_by_definition(plan: bn.Plan) -> list[float]:
         placings = Counter(diagram.contraction for diagram in onto)
         for diagram in onto:
             share = portions[diagram.contraction.blocks] / sum(portions.values())
-            found[plan.declared.representative(diagram.partition)] += share / placings[diagram.contraction]  # type: ignore[assignment]
+            found[plan.symmetry.representative(diagram.partition)] += share / placings[diagram.contraction]  # type: ignore[assignment]
     return [found[diagram.partition] for diagram in plan.diagrams]
 
 
@@ -166,7 +166,7 @@ def test_maps_onto_orbits_merge_only_blocks_that_reach_the_target(symmetric: boo
         for diagram, fine in product(all_maps(plan), number):
             coarse = diagram.partition
             if is_finer(fine, coarse) and n_unwritten(fine) == n_unwritten(coarse):
-                same = plan.declared.representative(coarse)
+                same = plan.symmetry.representative(coarse)
                 assert same is not None
                 expected[number[same], number[fine]] += moebius(fine, coarse)
         found = {(row, column): value for row, column, value in _orbits_to_writes(plan)}

@@ -305,7 +305,7 @@ def test_a_layer_that_was_prepared_for_one_shape_serves_others():
 
 
 @pytest.mark.parametrize("channels", [(2, 3), (3, 2)], ids=["widening", "narrowing"])
-@pytest.mark.usefixtures("every_walk")
+@pytest.mark.usefixtures("every_backend")
 def test_what_a_layer_returned_stays_as_it_is_when_others_run(channels):
     layer = bn.EquivariantLinear("n n -> n n", *channels)
     x, sizes = torch.randn(2, 6, 6, channels[0]), torch.tensor([6, 4])

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from bellnet import EquivariantLinear, InvariantPool, Padded
 from tests.backends.subjects import declared, randomise, specs
 
-pytestmark = pytest.mark.usefixtures("every_walk")
+pytestmark = pytest.mark.usefixtures("every_backend")
 
 KINDS = {
     "orbit": {"basis": "orbit", "normalize": "sum"},

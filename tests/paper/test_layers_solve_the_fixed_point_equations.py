@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bellnet.testing import matrix_of, relabel
+from bellnet.testing import matrix_of, permute_nodes
 from tests.paper.kronecker import acting_on_layers, generators, kronecker_product, permutation_matrix, vec
 from tests.paper.layers import EVERY_BASIS, random_layer
 
@@ -40,6 +40,6 @@ def test_a_matrix_that_is_not_a_layer_is_moved():
 def test_the_kronecker_power_is_the_renumbering_of_a_tensor(order):
     permutation = [2, 0, 3, 1]
     x = torch.randn(*[4] * order, dtype=torch.float64)
-    renumbered = relabel(x.unsqueeze(-1), ("n",) * order, permutation).reshape(-1)
+    renumbered = permute_nodes(x.unsqueeze(-1), ("n",) * order, permutation).reshape(-1)
     power = kronecker_product([permutation_matrix(permutation)] * order)
     torch.testing.assert_close(power @ x.reshape(-1), renumbered, rtol=0, atol=0)

@@ -16,7 +16,7 @@ def _by_definition(the_plan, value):
     number = {diagram.partition: number for number, diagram in enumerate(the_plan.diagrams)}
     found = Counter()
     for coarse in partitions(the_plan.spec.slots):
-        same = the_plan.declared.representative(coarse)
+        same = the_plan.symmetry.representative(coarse)
         for fine in number:
             if same is not None and is_finer(fine, coarse):
                 found[number[same], number[fine]] += value(fine, coarse)

@@ -10,7 +10,7 @@ from bellnet.combinatorics import partitions_of_number
 from bellnet.errors import SpecError
 from bellnet.plan import MOST_MAPS, refuse_giants
 from bellnet.plan import plan as the_plan
-from bellnet.plan.count import count_maps
+from bellnet.plan.cost import count_maps
 from bellnet.plan.plan import build
 from tests.plan.test_declared import SPECS
 
@@ -82,7 +82,7 @@ def test_nothing_is_listed_for_a_spec_that_is_refused(monkeypatch):
     def listing(*arguments, **options):
         raise AssertionError("partitions were listed")
 
-    for module in ("bellnet.plan.declare", "bellnet.nn.pool"):
+    for module in ("bellnet.plan.symmetry", "bellnet.nn.pool"):
         monkeypatch.setattr(sys.modules[module], "partitions", listing)
     for make in (
         lambda: the_plan("n " * 11 + "->"),

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellnet.tensors import codes
+from bellnet.tensors import support as codes
 
 NUMBERS = st.lists(st.integers(0, 30), max_size=40)
 

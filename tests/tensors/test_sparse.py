@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.tensors import codes
+from bellnet.tensors import support as codes
 from bellnet.testing import strategies
 from tests.backends.listed import KINDS, sparse
 
@@ -45,7 +45,7 @@ def test_a_batch_goes_to_padded_and_back_and_to_its_graphs_and_back(shape, kind)
 @given(padded=strategies.padded("n n", channels=2))
 def test_what_lies_outside_a_padded_batch_is_not_listed(padded):
     x = bn.Sparse.from_dense(padded, keep_zeros=True)
-    assert x.n_tuples == int((padded.sizes**2).sum())
+    assert x.nnz == int((padded.sizes**2).sum())
     assert x.values.isfinite().all()
     wanted = padded.unpack("n n")
     assert all(torch.equal(one.to_dense(), other) for one, other in zip(x.unpack(), wanted, strict=True))
@@ -87,13 +87,13 @@ def test_with_diagonal_lists_every_node_and_changes_no_value(shape, kind):
         diagonal = torch.cat([every[:-1], every[-1:].expand(x.support.order, -1)])
         assert (wider.support.places(bn.tensors.Support(diagonal, x.support.counts, x.support.slots).nodes) >= 0).all()
         assert x.map(torch.relu).with_diagonal().support is wider.support
-        assert wider.with_diagonal().n_tuples == wider.n_tuples
+        assert wider.with_diagonal().nnz == wider.nnz
 
 
 def test_maps_share_the_support():
     x = _random("n n", "some", {"n": 4})
     assert x.map(torch.relu).support is x.support
-    assert x.with_values(torch.zeros(x.n_tuples, 7)).support is x.support
+    assert x.with_values(torch.zeros(x.nnz, 7)).support is x.support
 
 
 def test_copies_and_pickles_are_equal_and_leave_behind_what_can_be_made_again():
@@ -126,11 +126,11 @@ def test_numbers_too_large_for_one_integer_are_numbered_anew():
 def test_encoding_keeps_the_order_of_tuples_with_and_without_numbering_anew(tuples, room):
     nodes = torch.tensor(tuples, dtype=torch.int64).reshape(-1, 4).T
     plain = codes.encode([nodes], (4, 4, 4, 4))[0]
-    largest, codes.LARGEST = codes.LARGEST, 4**room
+    largest, codes.LARGEST_CODE = codes.LARGEST_CODE, 4**room
     try:
         tight = codes.encode([nodes], (4, 4, 4, 4))[0]
     finally:
-        codes.LARGEST = largest
+        codes.LARGEST_CODE = largest
     assert torch.equal(plain.argsort(), tight.argsort())
     assert len(tight.unique()) == len(tuples)
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from bellnet.testing.compare import NO_ROUNDING, Tolerance, difference
+from bellnet.testing.subject import NO_ROUNDING, Tolerance, difference
 
 LOOSE = Tolerance(rtol=0.1, atol=0.01)
 

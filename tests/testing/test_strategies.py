@@ -14,8 +14,8 @@ def test_layers_of_drawn_specs_commute_with_drawn_renumberings(data, spec):
     missing = {name: sizes[name] for name in spec.target_only}
     x = data.draw(strategies.tensors(spec.source, sizes, channels=2, batch=(2,)))
     renumbering = data.draw(strategies.permutations(sizes))
-    found = layer(testing.relabel(x, spec.source, renumbering), sizes=missing)
-    expected = testing.relabel(layer(x, sizes=missing), spec.target, renumbering)
+    found = layer(testing.permute_nodes(x, spec.source, renumbering), sizes=missing)
+    expected = testing.permute_nodes(layer(x, sizes=missing), spec.target, renumbering)
     torch.testing.assert_close(found, expected)
 
 

@@ -10,24 +10,24 @@ import torch
 from torch import Tensor
 
 from bellnet.combinatorics import Partition, blocks_of
-from bellnet.plan import Plan, Present, present
+from bellnet.plan import Plan, RestrictedPlan, restrict
 from bellnet.tensors import Support
 
 
-def what_is_left(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> Present:
+def what_is_left(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> RestrictedPlan:
     """The maps of a plan that have something to do between these supports."""
-    absent_reads, absent_writes = (
+    absent_source, absent_target = (
         tuple(absent(support, patterns) for support, patterns in zip(supports, known, strict=True))
-        for supports, known in ((sources, plan.read_patterns), (targets, plan.written))
+        for supports, known in ((sources, plan.source_patterns), (targets, plan.bias_patterns))
     )
-    return present(plan, absent_reads, absent_writes)
+    return restrict(plan, absent_source, absent_target)
 
 
 def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
     """Which of these equality patterns no listed tuple has; none where nothing at all is listed."""
 
     def find() -> frozenset[Partition]:
-        if not support.n_tuples:
+        if not support.nnz:
             return frozenset()
         return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
 

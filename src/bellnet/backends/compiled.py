@@ -13,7 +13,7 @@ from bellnet.backends.program import fits
 from bellnet.kernels import are_disabled, calling
 from bellnet.kernels.calling import Kernel, address, can_call, n_threads, pointer
 from bellnet.kernels.structs import Program, RunCall
-from bellnet.plan import Plan, Present
+from bellnet.plan import Plan, RestrictedPlan
 
 NO_GRADIENTS = Gradients(None, None, None)
 
@@ -51,7 +51,7 @@ class KernelBackend:
     def __init__(
         self,
         program: KernelProgram,
-        left: Present,
+        left: RestrictedPlan,
         channels: Channels,
         like: Tensor,
         sources: Sequence[tuple[int, ...]],
@@ -68,7 +68,9 @@ class KernelBackend:
         self._forward, self._backward = (calling.function(name, like.dtype) for name in ("forward", "backward"))
         whole = left.whole
         self._weights = tuple((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs)
-        self._biases = tuple((len(patterns), width) for patterns, width in zip(whole.written, channels[1], strict=True))
+        self._biases = tuple(
+            (len(patterns), width) for patterns, width in zip(whole.bias_patterns, channels[1], strict=True)
+        )
         self._is_whole = left.is_whole
         self._mean, self._memory = mean, memory
         head, keep = program.head, list[object]()

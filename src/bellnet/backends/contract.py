@@ -14,7 +14,7 @@ from bellnet.kernels.calling import address, call, function, n_threads, pointer
 from bellnet.kernels.structs import ContractCall
 from bellnet.plan import split_letters
 from bellnet.spec import Letters
-from bellnet.tensors.keeping import making_constants
+from bellnet.tensors.tracing import no_transforms
 
 
 def shape_of_product(letters: Letters, x: Tensor, y: Tensor) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def _prepared(letters: Letters, x_axes: tuple[int, ...], y_axes: tuple[int, ...]
     sizes = [prod(lengths[letter] for letter in group) for group in groups]
     n_rows = [prod(lengths[letter] for letter in one) for one in letters]
     owners = ((x, y, product), (x, product), (y, product), (x, y))
-    with making_constants():
+    with no_transforms():
         tables = [torch.tensor([*sizes, *n_rows], device="cpu")]
         for group, several in zip(groups, owners, strict=True):
             tables += [_rows(group, owner, lengths) for owner in several]

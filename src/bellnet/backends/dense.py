@@ -12,8 +12,8 @@ from bellnet.backends.means import NO_MEANS, Means
 from bellnet.backends.nodes import Nodes
 from bellnet.backends.program import Program, program
 from bellnet.kernels.calling import needs_torch_operations
-from bellnet.plan import Plan, Present
-from bellnet.tensors.keeping import making_constants
+from bellnet.plan import Plan, RestrictedPlan
+from bellnet.tensors.tracing import no_transforms
 
 
 class DenseLayout:
@@ -35,7 +35,7 @@ class DenseLayout:
         """All maps have something to do."""
 
     def compiled(
-        self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool
+        self, left: RestrictedPlan, channels: Channels, values: Sequence[Tensor], *, mean: bool
     ) -> KernelBackend | None:
         """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
         if not can_compile(left.plan, values):
@@ -82,7 +82,7 @@ def _factors(kernel_program: Program, plan: Plan, nodes: Nodes, like: Tensor) ->
     """(graphs, numbers): what every number of a row of the stacks that are means is multiplied by."""
     key = kernel_program, like.dtype
     if key not in nodes.kept:
-        with making_constants():
+        with no_transforms():
             by_bundle, parts = nodes.factors(plan, like).factors or (), [like.new_zeros(len(like), 0)]
             for number, widths in kernel_program.factored:
                 found = by_bundle[number]

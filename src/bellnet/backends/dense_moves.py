@@ -5,7 +5,7 @@ from torch import Tensor
 
 from bellnet.backends.nodes import Nodes
 from bellnet.backends.orders import in_order, inverse
-from bellnet.plan import Branch, Plan
+from bellnet.plan import Plan, StackStep
 
 
 class DensePrimitives:
@@ -24,7 +24,7 @@ class DensePrimitives:
         self.trees = plan.source, plan.target
         self.takes_means, self.in_place = takes_means, in_place
 
-    def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
+    def contraction(self, side: int, number: int, branch: StackStep, parent: Tensor) -> Tensor:
         """The contractions of a branch of a stack, from those of its parent."""
         if branch.kind == "copy":
             return parent
@@ -36,7 +36,7 @@ class DensePrimitives:
             return parent.mean(axis, dtype=wide)
         return parent.sum(axis, dtype=wide)
 
-    def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
+    def spread(self, side: int, number: int, branch: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
         """What the parent of a contraction gets from it, and what that has already."""
         if onto is not None and self.in_place:
             if branch.kind == "copy":
@@ -52,7 +52,7 @@ class DensePrimitives:
         is_new = branch.kind == "diagonal" or not self.in_place
         return term if is_new else term.clone(memory_format=torch.contiguous_format)
 
-    def _spread(self, side: int, branch: Branch, child: Tensor) -> Tensor:
+    def _spread(self, side: int, branch: StackStep, child: Tensor) -> Tensor:
         if branch.kind == "copy":
             return child
         if branch.kind == "sum":

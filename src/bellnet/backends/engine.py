@@ -15,7 +15,7 @@ from bellnet.backends.orders import in_order, inverse
 from bellnet.backends.plain import run_plain
 from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.backends.walk import TorchBackend
-from bellnet.plan import Permutation, Plan, Present
+from bellnet.plan import Permutation, Plan, RestrictedPlan
 
 
 class Executor:
@@ -30,7 +30,7 @@ class Executor:
 
     def __init__(self, plan: Plan, in_channels: tuple[int, ...], out_channels: tuple[int, ...], *, mean: bool) -> None:
         self.plan, self.mean, self.channels = plan, mean, (in_channels, out_channels)
-        self._all = Present(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
+        self._all = RestrictedPlan(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
         self._last: tuple[object, Backend] | None = None
         # Axes are grouped by node set on the way.
         self._source_orders = _unless_same([root.order for root in plan.source.roots])

@@ -16,7 +16,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from bellnet.tensors.keeping import making_constants
+from bellnet.tensors.tracing import no_transforms
 
 LONG = 4096
 """More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
@@ -98,7 +98,7 @@ class Incidence:
 
     def _count_parts(self) -> Tensor:
         """(wholes,): how many parts each has."""
-        with making_constants():
+        with no_transforms():
             return torch.bincount(self.whole, minlength=self.n_wholes)
 
     @cached_property
@@ -106,13 +106,13 @@ class Incidence:
         """(parts,): for every part its whole, -1 for none."""
         if self.parts is None:
             return self.whole.contiguous()
-        with making_constants():
+        with no_transforms():
             return self.whole.new_full((self.n_parts,), -1).index_copy(0, self.parts, self.whole)
 
     @cached_property
     def in_order(self) -> tuple[Tensor | None, Tensor]:
         """The parts, whole after whole, None if they stand so already; and where each whole begins, and the end."""
-        with making_constants():
+        with no_transforms():
             order = None if self.is_total and self._ascends else self.by_whole().contiguous()
             return order, _bounds(self._count_parts())
 
@@ -127,7 +127,7 @@ class Incidence:
 
     def by_whole(self) -> Tensor:
         """The parts that belong to a whole in the order of those."""
-        with making_constants():
+        with no_transforms():
             if self._ascends:
                 return self.belonging
             order = self.whole.argsort(stable=True) if self._in_order is None else self._in_order()
@@ -149,7 +149,7 @@ class Bags:
     @classmethod
     def of(cls, order: Tensor, counts: Tensor) -> "Bags":
         """From the parts, whole after whole, and how many every whole has."""
-        with making_constants():
+        with no_transforms():
             stages = []
             while int(counts.max()) > LONG:
                 portions = (counts + LONG - 1) // LONG

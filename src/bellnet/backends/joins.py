@@ -19,8 +19,8 @@ from bellnet.backends.incidence import Bags
 from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.plan import ProductPlan
 from bellnet.tensors import Support
-from bellnet.tensors.codes import encode
-from bellnet.tensors.keeping import making_constants
+from bellnet.tensors.support import encode
+from bellnet.tensors.tracing import no_transforms
 
 MOST_CANDIDATES = 2**20
 """So many pairs of factors are looked up at once while terms are found."""
@@ -73,13 +73,13 @@ class Terms:
     @cached_property
     def n_listed(self) -> Tensor:
         """(rows of the target,): how many terms each has."""
-        with making_constants():
+        with no_transforms():
             return torch.bincount(self.rows[TARGET], minlength=self.n_rows[TARGET])
 
     def by(self, role: int) -> Sorted:
         """The terms in the order of one role."""
         if role not in self._sorted:
-            with making_constants():
+            with no_transforms():
                 self._sorted[role] = self._sort(role)
         return self._sorted[role]
 
@@ -253,8 +253,8 @@ def _find_terms(plan: ProductPlan, x: Support, y: Support, target: Support) -> T
     together = [torch.cat(parts) if parts else none for parts in found]
     order = together[TARGET].argsort(stable=True)
     first, second, third = (one[order] for one in together)
-    n_all = torch.ones(target.n_tuples, dtype=torch.float64, device=none.device)
+    n_all = torch.ones(target.nnz, dtype=torch.float64, device=none.device)
     for letter in plan.summed:
         counts = x.counts.by_set[x.counts.key(x.slots[of_x.index(letter)])]
         n_all = n_all * counts[target.graphs]
-    return Terms((first, second, third), (x.n_tuples, y.n_tuples, target.n_tuples), n_all)
+    return Terms((first, second, third), (x.nnz, y.nnz, target.nnz), n_all)

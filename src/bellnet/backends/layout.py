@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bellnet.backends.means import Means
 from bellnet.backends.moves import Primitives
-from bellnet.plan import Plan, Present
+from bellnet.plan import Plan, RestrictedPlan
 
 Channels = tuple[tuple[int, ...], tuple[int, ...]]
 """Those of every source and of every target."""
@@ -65,10 +65,12 @@ class Layout(Protocol):
     def key(self, values: Sequence[Tensor]) -> object:
         """What is prepared for one layout and its values serves all with an equal key; None for these alone."""
 
-    def present(self, plan: Plan) -> Present | None:
+    def present(self, plan: Plan) -> RestrictedPlan | None:
         """The maps that have something to do; None for all of them."""
 
-    def compiled(self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool) -> Backend | None:
+    def compiled(
+        self, left: RestrictedPlan, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    ) -> Backend | None:
         """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
 
     def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool) -> tuple[Primitives, Means]:

@@ -11,8 +11,8 @@ from math import gcd, prod
 import torch
 from torch import Tensor
 
-from bellnet.plan import Plan, Present
-from bellnet.tensors.keeping import making_constants
+from bellnet.plan import Plan, RestrictedPlan
+from bellnet.tensors.tracing import no_transforms
 
 MOST_LENGTHS = 64
 """Factors are kept for so many different numbers of nodes."""
@@ -33,7 +33,9 @@ class LevelMatrices:
         device: Where the weight is.
     """
 
-    def __init__(self, left: Present, channels: tuple[tuple[int, ...], tuple[int, ...]], device: torch.device) -> None:
+    def __init__(
+        self, left: RestrictedPlan, channels: tuple[tuple[int, ...], tuple[int, ...]], device: torch.device
+    ) -> None:
         plan, maps, biases, whole = left
         self._plan, self._device = plan, device
         self._channels = inside, outside = channels
@@ -57,7 +59,7 @@ class LevelMatrices:
         bias_starts = list(accumulate((pieces[target] for target, _ in whole.numbered_biases), initial=0))
         self._n_bias_rows = bias_starts[-1]
         kept = [row for bias in biases for row in range(bias_starts[bias], bias_starts[bias + 1])]
-        with making_constants():
+        with no_transforms():
             self._rows = torch.tensor(rows, dtype=torch.int64, device=device)
             back = torch.full((n_pieces + 1,), len(rows), dtype=torch.int64, device=device)
             back[self._rows] = torch.arange(len(rows), device=device)
@@ -126,7 +128,7 @@ class LevelMatrices:
                     for read in level.contractions:
                         terms = prod(max(lengths[node_set], 1) for node_set in read.dropped_sets)
                         factors += [1 / terms] * (self._channels[0][read.tensor] * each)
-            with making_constants():
+            with no_transforms():
                 found = torch.tensor(factors, dtype=dtype, device=self._device).unsqueeze(1)
             if len(self._factors) >= MOST_LENGTHS:
                 self._factors = {}

@@ -19,9 +19,9 @@ from bellnet.backends.listed_program import ListedProgram
 from bellnet.backends.means import NO_MEANS, Means
 from bellnet.backends.orders import inverse
 from bellnet.backends.projections import Projections
-from bellnet.plan import Plan, Present
+from bellnet.plan import Plan, RestrictedPlan
 from bellnet.tensors import Support
-from bellnet.tensors.keeping import making_constants
+from bellnet.tensors.tracing import no_transforms
 
 
 class SparseLayout(NamedTuple):
@@ -43,12 +43,12 @@ class SparseLayout(NamedTuple):
     def key(self, values: Sequence[Tensor]) -> None:
         """What is prepared is kept with the supports."""
 
-    def present(self, plan: Plan) -> Present:
+    def present(self, plan: Plan) -> RestrictedPlan:
         """The maps that have something to do."""
         return what_is_left(plan, self.sources, self.targets)
 
     def compiled(
-        self, left: Present, channels: Channels, values: Sequence[Tensor], *, mean: bool
+        self, left: RestrictedPlan, channels: Channels, values: Sequence[Tensor], *, mean: bool
     ) -> KernelBackend | None:
         """What runs a plan with so many channels by kernels; None if there are none for such values."""
         if not can_compile(left.plan, values):
@@ -83,7 +83,7 @@ class Listed:
         """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""
         source, target = (side.stacks[side.tree.levels[level]] for side in self.sides)
         permutation = self.plan.levels[level].permutations[number]
-        with making_constants():
+        with no_transforms():
             return target.lookup(inverse(permutation), source) if back else source.lookup(permutation, target)
 
     def factors(self, like: Tensor) -> Means:
@@ -97,14 +97,14 @@ class Listed:
             return Means(self.lengths)
         return self.factors(like)
 
-    def compiled(self, left: Present, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
+    def compiled(self, left: RestrictedPlan, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
         """What runs the plan with so many channels by kernels, made once."""
         key = channels, like.dtype, mean
         if key not in self._walks:
             self._walks[key] = self._compiled(left, channels, like, self.means(like) if mean else NO_MEANS)
         return self._walks[key]
 
-    def _compiled(self, left: Present, channels: Channels, like: Tensor, means: Means) -> KernelBackend:
+    def _compiled(self, left: RestrictedPlan, channels: Channels, like: Tensor, means: Means) -> KernelBackend:
         found = [
             self.lookup(level, number, back=back)
             for level, one in enumerate(self.plan.levels)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bellnet.backends.incidence import Incidence
 from bellnet.backends.projections import Projections
-from bellnet.plan import Branch
+from bellnet.plan import StackStep
 
 
 class Lookup(Protocol):
@@ -33,13 +33,13 @@ class SparsePrimitives:
     def __init__(self, sides: tuple[Projections, Projections], lookup: Lookup, *, in_place: bool = False) -> None:
         self.sides, self.lookup, self.in_place = sides, lookup, in_place
 
-    def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
+    def contraction(self, side: int, number: int, branch: StackStep, parent: Tensor) -> Tensor:
         """The contractions of a branch of a stack, from those of its parent."""
         incidence = self.sides[side].moves[number, branch.start]
         wide = parent.to(torch.promote_types(parent.dtype, torch.float32))
         return incidence.add_up(wide) if self.in_place else incidence.add_up_plainly(wide)
 
-    def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
+    def spread(self, side: int, number: int, branch: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
         """What the parent of a contraction gets from it, and what that has already."""
         incidence = self.sides[side].moves[number, branch.start]
         if onto is None:

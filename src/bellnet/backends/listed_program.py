@@ -13,8 +13,8 @@ from bellnet.backends.program import program
 from bellnet.backends.projections import Projections
 from bellnet.kernels.calling import pointer, table_pointer
 from bellnet.kernels.structs import Bundle
-from bellnet.plan import Present
-from bellnet.tensors.keeping import making_constants
+from bellnet.plan import RestrictedPlan
+from bellnet.tensors.tracing import no_transforms
 
 
 class ListedProgram:
@@ -36,7 +36,7 @@ class ListedProgram:
 
     def __init__(
         self,
-        left: Present,
+        left: RestrictedPlan,
         channels: Channels,
         sides: tuple[Projections, Projections],
         found: Sequence[Incidence | None],
@@ -84,7 +84,7 @@ class ListedProgram:
 
     def _enter_moves(self, number: int, side: Projections) -> None:
         """The tables of all branches, in the order of their parents."""
-        branches = [(child, one) for child, stack in enumerate(side.tree.stacks) for one in stack.branches]
+        branches = [(child, one) for child, stack in enumerate(side.tree.stacks) for one in stack.steps]
         ordered = sorted(branches, key=lambda pair: pair[1].parent)
         for entry, (child, branch) in zip(self._program.sides[number][1], ordered, strict=True):
             incidence = side.moves[child, branch.start]
@@ -98,7 +98,7 @@ class ListedProgram:
 
     def _enter_factors(self, stack: Bundle, factors: Tensor, width: int, dtype: torch.dtype) -> None:
         """What the rows of a stack are multiplied by, (rows, columns, 1), or (rows, width) for columns that differ."""
-        with making_constants():
+        with no_transforms():
             table = factors.flatten(1).to(dtype).contiguous()
         stack.row_factors = pointer("the factors of means", table, (stack.rows, table.shape[1]), dtype, self._tables)
         stack.n_row_factors, stack.factor_width = table.shape[1], width // table.shape[1]

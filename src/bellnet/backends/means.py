@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.plan import ContractionStack, Tree
+from bellnet.plan import ContractionStack, ContractionTree
 
 
 class Means(NamedTuple):
@@ -22,7 +22,7 @@ class Means(NamedTuple):
     lengths: tuple[int, ...] | None = None
     factors: tuple[Tensor | None, ...] | None = None
 
-    def over_columns(self, tree: Tree, channels: Sequence[int]) -> "Means":
+    def over_columns(self, tree: ContractionTree, channels: Sequence[int]) -> "Means":
         """The same for the channels of several tensors, which need not be equal."""
         if self.factors is None or len(set(channels)) == 1:
             return self

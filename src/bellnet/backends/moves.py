@@ -8,16 +8,16 @@ from typing import Protocol
 
 from torch import Tensor
 
-from bellnet.plan import Branch
+from bellnet.plan import StackStep
 
 
 class Primitives(Protocol):
     """The moves of a layout. They may write in place, unless they are to be differentiated and traced."""
 
-    def contraction(self, side: int, number: int, branch: Branch, parent: Tensor) -> Tensor:
+    def contraction(self, side: int, number: int, branch: StackStep, parent: Tensor) -> Tensor:
         """The contractions of a branch of a stack, from those of its parent; half precision sums are widened."""
 
-    def spread(self, side: int, number: int, branch: Branch, child: Tensor, onto: Tensor | None) -> Tensor:
+    def spread(self, side: int, number: int, branch: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
         """The transpose for one contraction: what its parent gets from it, and what that has already, if anything."""
 
     def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:

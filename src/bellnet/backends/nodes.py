@@ -11,7 +11,7 @@ from bellnet.backends.transforms import is_traced
 from bellnet.backends.weights import constant
 from bellnet.backends.zeros import BITS, cleaned
 from bellnet.plan import ContractionStack, Plan
-from bellnet.tensors.keeping import is_transformed, making_constants
+from bellnet.tensors.tracing import no_transforms, transforms_active
 
 
 class Nodes:
@@ -47,11 +47,11 @@ class Nodes:
     def _found(self, sets: tuple[int, ...], kind: torch.dtype) -> Tensor | None:
         if self.counts is None or not sets:
             return None
-        if is_transformed():
+        if transforms_active():
             return self._find(sets, kind, self.counts)
         found = self._inside.get((sets, kind))
         if found is None:
-            with making_constants():
+            with no_transforms():
                 found = self._inside[sets, kind] = self._find(sets, kind, self.counts)
         return found
 
@@ -91,12 +91,12 @@ class Nodes:
         if not any(summed):
             return None
         dtype = torch.promote_types(like.dtype, torch.float32)
-        if is_transformed():
+        if transforms_active():
             return self._find_factors(stack, dtype, like.device)
         key = summed, len(stack.axis_sets), dtype
         found = self._kept_factors.get(key)
         if found is None:
-            with making_constants():
+            with no_transforms():
                 found = self._kept_factors[key] = self._find_factors(stack, dtype, like.device)
         return found
 

@@ -11,7 +11,7 @@ from typing import Any
 from bellnet.backends.layout import Channels
 from bellnet.kernels import structs
 from bellnet.kernels.structs import COPY, DIAGONAL, MOST_AXES, MOST_SETS, SUM
-from bellnet.plan import Branch, Level, Plan, Present, Tree
+from bellnet.plan import ContractionTree, Level, Plan, RestrictedPlan, StackStep
 
 KINDS = {"sum": SUM, "diagonal": DIAGONAL, "copy": COPY}
 
@@ -34,7 +34,7 @@ class Program:
         factored: The numbers of the stacks of the source that are means, and how wide each of their columns is.
     """
 
-    def __init__(self, left: Present, channels: Channels, lengths: tuple[int, ...]) -> None:
+    def __init__(self, left: RestrictedPlan, channels: Channels, lengths: tuple[int, ...]) -> None:
         plan = left.plan
         trees = plan.source, plan.target
         self.factored = [
@@ -124,12 +124,12 @@ def _duplicate(struct: Any) -> Any:
 
 
 def _side(
-    tree: Tree, channels: Sequence[int], lengths: tuple[int, ...], factors: dict[int, int]
+    tree: ContractionTree, channels: Sequence[int], lengths: tuple[int, ...], factors: dict[int, int]
 ) -> tuple[list[structs.Bundle], list[structs.Branch], int]:
     """All stacks, all branches, and how much memory stacks take but for whole tensors."""
-    children: list[list[tuple[int, Branch]]] = [[] for _ in tree.stacks]
+    children: list[list[tuple[int, StackStep]]] = [[] for _ in tree.stacks]
     for number, stack in enumerate(tree.stacks):
-        for branch in stack.branches:
+        for branch in stack.steps:
             children[branch.parent].append((number, branch))
     stacks, branches, memory = list[structs.Bundle](), list[structs.Branch](), 0
     for number, stack in enumerate(tree.stacks):
@@ -157,7 +157,7 @@ def _side(
 
 
 def _branch(
-    tree: Tree, parent: int, child: int, branch: Branch, channels: Sequence[int], lengths: tuple[int, ...]
+    tree: ContractionTree, parent: int, child: int, branch: StackStep, channels: Sequence[int], lengths: tuple[int, ...]
 ) -> structs.Branch:
     above, below = tree.stacks[parent], tree.stacks[child]
     goes = branch.axes[-1] if branch.axes else -1
@@ -185,7 +185,7 @@ def _swaps(level: Level, lengths: tuple[int, ...]) -> list[structs.Swap]:
     return [structs.Swap(n_axes=one) for one in (*back, *there)]
 
 
-def _biases(left: Present, widths: Sequence[int]) -> list[structs.Bias]:
+def _biases(left: RestrictedPlan, widths: Sequence[int]) -> list[structs.Bias]:
     """All biases: the target, where it begins among the values of that, and how many it has."""
     numbered = left.whole.numbered_biases
     firsts = {target: number for number, (target, _) in reversed(list(enumerate(numbered)))}
@@ -198,7 +198,7 @@ def _biases(left: Present, widths: Sequence[int]) -> list[structs.Bias]:
 
 
 def _blocks(
-    left: Present,
+    left: RestrictedPlan,
     level: Level,
     plane: Sequence[Sequence[int | None]],
     channels: Channels,

@@ -16,10 +16,9 @@ from torch import Tensor
 
 from bellnet.backends.incidence import Incidence
 from bellnet.backends.pool import Share
-from bellnet.plan import Branch, Permutation, Root, Tree
-from bellnet.tensors.codes import encode, find
-from bellnet.tensors.keeping import making_constants
-from bellnet.tensors.support import Support
+from bellnet.plan import ContractionTree, Permutation, Root, StackStep
+from bellnet.tensors.support import Support, encode, find
+from bellnet.tensors.tracing import no_transforms
 
 Move = tuple[str, tuple[int, ...]]
 
@@ -125,7 +124,7 @@ class Projection:
         numbers = self.nodes[-1]
 
         def find() -> Tensor:
-            with making_constants():
+            with no_transforms():
                 return numbers.argsort(stable=True)
 
         return cache(find)
@@ -140,8 +139,8 @@ class Projections:
         moves: For every stack and column which tuples of its parent belong to which of its own.
     """
 
-    def __init__(self, supports: Sequence[Support], tree: Tree) -> None:
-        self.tree, self._n_listed = tree, [support.n_tuples for support in supports]
+    def __init__(self, supports: Sequence[Support], tree: ContractionTree) -> None:
+        self.tree, self._n_listed = tree, [support.nnz for support in supports]
         roots = list(zip(supports, tree.roots, strict=True))
         self.stacks: list[Projection] = [_top(support, root.order) for support, root in roots]
         by_sets: dict[tuple[int, ...], Projection] = {}
@@ -149,10 +148,10 @@ class Projections:
         for number, stack in enumerate(tree.stacks[len(roots) :], len(roots)):
             sets = stack.axis_sets
             if sets not in by_sets:  # parents come first, so all projections of higher rank are there
-                alike = [branch for other in tree.stacks if other.axis_sets == sets for branch in other.branches]
+                alike = [branch for other in tree.stacks if other.axis_sets == sets for branch in other.steps]
                 by_sets[sets] = _shadow(roots, sets, [(self.stacks[b.parent], _move(b)) for b in alike])
             self.stacks.append(by_sets[sets])
-            for branch in stack.branches:
+            for branch in stack.steps:
                 incidence = self.stacks[branch.parent].move(_move(branch), self.stacks[-1])
                 for column in range(branch.start, branch.start + branch.n_columns):
                     self.moves[number, column] = incidence
@@ -164,7 +163,7 @@ class Projections:
         self._factors: dict[tuple[bool, torch.dtype], tuple[Tensor | None, ...]] = {}
 
     @classmethod
-    def on(cls, tree: Tree, supports: Sequence[Support]) -> "Projections":
+    def on(cls, tree: ContractionTree, supports: Sequence[Support]) -> "Projections":
         """Those of a tree, kept with the supports."""
         first, *others = supports
         return first.cached_with(others, ("shadows", tree), lambda: cls(supports, tree))
@@ -177,7 +176,7 @@ class Projections:
         """For every stack (rows, columns, 1) what makes means of its sums: of all tuples, or of listed ones."""
         if (listed, dtype) not in self._factors:
             make = self.listed_factors if listed else self.dense_factors
-            with making_constants():
+            with no_transforms():
                 found = [make(number) for number in range(len(self.stacks))]
                 self._factors[listed, dtype] = tuple(
                     one if one is None else one.to(dtype).unsqueeze(-1) for one in found
@@ -210,7 +209,7 @@ class Projections:
         counts = [torch.ones(n_listed, 1, dtype=torch.float64, device=device) for n_listed in self._n_listed]
         for number, stack in enumerate(self.tree.stacks[n_roots:], n_roots):
             columns = []
-            for branch in stack.branches:
+            for branch in stack.steps:
                 for column in range(branch.n_columns):
                     above = counts[branch.parent][:, branch.parent_start + column]
                     columns.append(self.moves[number, branch.start + column].count(above))
@@ -218,7 +217,7 @@ class Projections:
         return counts
 
 
-def _move(branch: Branch) -> Move:
+def _move(branch: StackStep) -> Move:
     return branch.kind, branch.axes
 
 
@@ -227,10 +226,10 @@ def _top(support: Support, order: Permutation) -> Projection:
 
     def make() -> Projection:
         totals = tuple(support.totals[slot] for slot in order)
-        is_every = not totals or (len(totals) == 1 and support.n_tuples == totals[0])
+        is_every = not totals or (len(totals) == 1 and support.nnz == totals[0])
         nodes = support.nodes if order == tuple(range(len(order))) else support.nodes[list(order)]
         graph_of_node = _graph_of_node(support, order[0]) if order else support.graphs
-        return Projection(totals, nodes, is_every, support.n_tuples, graph_of_node)
+        return Projection(totals, nodes, is_every, support.nnz, graph_of_node)
 
     return support.cached(("top", order), make)
 

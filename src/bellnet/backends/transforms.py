@@ -7,7 +7,7 @@ import torch.autograd.forward_ad
 from torch import Tensor
 
 from bellnet.errors import TensorError
-from bellnet.tensors.keeping import is_transformed
+from bellnet.tensors.tracing import transforms_active
 
 
 def is_traced() -> bool:
@@ -16,7 +16,7 @@ def is_traced() -> bool:
     A tangent of forward-mode differentiation is carried by every tensor: nothing may be detached from it, taken from
     an earlier pass or written into memory that was used before.
     """
-    return is_transformed() or torch.autograd.forward_ad._current_level >= 0
+    return transforms_active() or torch.autograd.forward_ad._current_level >= 0
 
 
 def is_batched(tensor: Tensor) -> bool:

@@ -16,7 +16,7 @@ from bellnet.backends.layout import Channels, Gradients, Needs
 from bellnet.backends.level_matrices import level_matrices
 from bellnet.backends.means import Means, scale
 from bellnet.backends.moves import Primitives
-from bellnet.plan import Present
+from bellnet.plan import RestrictedPlan
 
 FEW_NUMBERS = 2**16
 """Matrices of so many numbers, or of no more than the input has, are kept for the gradient; others are made again."""
@@ -37,7 +37,7 @@ class TorchBackend:
     """
 
     def __init__(
-        self, left: Present, channels: Channels, moves: Primitives, means: Means, device: torch.device
+        self, left: RestrictedPlan, channels: Channels, moves: Primitives, means: Means, device: torch.device
     ) -> None:
         self.plan, self.channels, self.moves = left.plan, channels, moves
         self.means = means.over_columns(left.plan.source, channels[0])

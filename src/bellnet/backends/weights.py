@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bellnet._utils.memory import fork_safe_lock
 from bellnet.plan import Entries
-from bellnet.tensors.keeping import is_transformed, making_constants
+from bellnet.tensors.tracing import no_transforms, transforms_active
 
 
 def change_of_basis(key: Hashable, entries: Entries, coefficients: Tensor) -> Tensor:
@@ -33,12 +33,12 @@ def constant(key: Hashable, like: Tensor, make: Callable[[], Tensor]) -> Tensor:
 
     Not a buffer: a module made on the meta device and then loaded would carry an empty one.
     """
-    if is_transformed() or type(like) not in (Tensor, torch.nn.Parameter):
+    if transforms_active() or type(like) not in (Tensor, torch.nn.Parameter):
         return make()  # a tracer wants to see it made, and what is made for one is no tensor for others
     place = key, like.device
     found = _CONSTANTS.get(place)
     if found is None:
-        with making_constants():
+        with no_transforms():
             found = make()
         with CHANGING:
             while len(_CONSTANTS) >= MOST_CONSTANTS:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bellnet._utils.spelling import did_you_mean
 from bellnet.cli.command import count, from_zero, positive
-from bellnet.errors import DataError, OptionError
+from bellnet.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from bellnet.data import Graph, GraphSet

@@ -13,11 +13,10 @@ from typing import Any, NoReturn
 
 from bellnet import __version__
 from bellnet._utils.optional import import_torch
-from bellnet._utils.spelling import did_you_mean
 from bellnet.cli import model_commands, spec_commands
 from bellnet.cli.command import BAD_INPUT, INTERRUPTED
 from bellnet.cli.output import Output, command_streams, print_error, printable, printable_lines
-from bellnet.errors import BellnetError, SpecError
+from bellnet.errors import BellnetError, SpecError, did_you_mean
 
 COMMANDS = (*spec_commands.COMMANDS, *model_commands.COMMANDS)
 

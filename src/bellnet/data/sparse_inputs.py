@@ -15,7 +15,7 @@ from bellnet.data.attributes import Given
 from bellnet.data.converters.conversion import as_graph
 from bellnet.errors import DataError
 from bellnet.tensors import Sparse
-from bellnet.tensors.codes import encode
+from bellnet.tensors.support import encode
 
 __all__ = [
     "from_edge_index",
@@ -250,7 +250,7 @@ def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
     nodes = placed.support.nodes
     on_diagonal = (nodes[0] == nodes[1]).nonzero().flatten()  # ascending, as the nodes are
     n_edge = placed.values.shape[1]
-    values = placed.values.new_zeros(placed.n_tuples, n_edge + features.shape[1])
+    values = placed.values.new_zeros(placed.nnz, n_edge + features.shape[1])
     values[:, :n_edge] = placed.values
     values[on_diagonal, n_edge:] = features.to(values.dtype)
     return placed.with_values(values)

@@ -4,9 +4,8 @@ All of them are matplotlib figures, each of which belongs to nobody else: it is 
 nothing to close. matplotlib is imported when a picture is drawn; `pip install 'bellnet[draw]'` brings it.
 """
 
-from bellnet.draw.basis import draw_basis
-from bellnet.draw.diagrams import draw_diagrams
-from bellnet.draw.pairs import pairs_of
+from bellnet.draw.diagrams import draw_diagrams, pairs_of
+from bellnet.draw.matrices import draw_basis
 from bellnet.draw.panels import Panels, colour_of, new_figure
 from bellnet.draw.save import check_path, save_figures
 

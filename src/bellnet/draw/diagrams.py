@@ -1,20 +1,35 @@
-"""The diagrams of a spec on one sheet, grouped by rank."""
+"""The diagrams of a spec on one sheet, grouped by rank.
 
+A diagram is drawn as dots and lines: source slots in an upper row, target slots in a lower one, equal nodes joined. A
+block that crosses from source to target has a colour of its own; the number of those is the rank. Blocks that do not
+cross are grey: above they are summed over, below repeated along. A slot alone in its block and not crossing is an open
+dot. The shape of a dot is its node set.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bellnet._utils.optional import require
+from bellnet.combinatorics import blocks_of
 from bellnet.draw import style
-from bellnet.draw.sheet import Grid, Head, Sheet, fitting, pleasing_width
-from bellnet.draw.sizes import refuse_several
-from bellnet.draw.strands import draw_diagram, marker, panel_size
-from bellnet.errors import OptionError
+from bellnet.draw.style import Grid, fitting, pleasing_width
+from bellnet.errors import OptionError, SpecError
 from bellnet.plan import Diagram, Level, Plan, count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+SLOT = 0.3
+DEPTH = 0.52
+AROUND = 0.13
+MARKERS = (("o", "●"), ("s", "■"), ("D", "◆"), ("^", "▲"), ("v", "▼"), ("P", "✚"), ("X", "✖"))
+
+Point = tuple[float, float]
 
 MOST_DIAGRAMS = 210
 WIDTH = 9.8
@@ -64,15 +79,17 @@ class Group:
 
 
 def _lay_out(the_plan: Plan) -> "Figure":
+    from bellnet.draw.figure import Sheet
+
     panel = panel_size(the_plan)
     cell = (panel[0], panel[1] + style.TITLE)
     room = max(WIDTH, pleasing_width(the_plan.n_maps, cell))
     lines = _lines(_groups(the_plan, cell, room), room)
     heights = [max(group.height for group in line) for line in lines]
     width = max(sum(group.width + APART for group in line) - APART for line in lines)
-    top = style.MARGIN + Head.height
+    top = style.MARGIN + style.HEAD
     height = top + sum(heights) + style.GAP * (len(lines) - 1) + style.MARGIN
-    sheet = Sheet(_head(the_plan.spec), width + 2 * style.MARGIN, height)
+    sheet = Sheet(the_plan.spec, _about(the_plan.spec), width + 2 * style.MARGIN, height)
     for line, height in zip(lines, heights, strict=True):
         left = style.MARGIN
         for group in line:
@@ -127,8 +144,113 @@ def _group_title(spec: Spec, level: Level) -> str:
     return f"rank {', '.join(ranks) or '0'}: {count}"
 
 
-def _head(spec: Spec) -> Head:
+def _about(spec: Spec) -> tuple[str, str]:
     grey = "grey is summed above, repeated below"
     if len(spec.node_sets) > 1:
         grey += "; " + "  ".join(f"{marker(number)[1]} {name}" for number, name in enumerate(spec.node_sets))
-    return Head(spec, ("input slots above, output slots below; joined slots hold the same node", grey))
+    return "input slots above, output slots below; joined slots hold the same node", grey
+
+
+def panel_size(the_plan: Plan) -> tuple[float, float]:
+    """The size of the panels of a plan, all of one size: room for the slots and for the longest name."""
+    n_slots = max(len(the_plan.spec.source), len(the_plan.spec.target), 1)
+    name = max((diagram.name for diagram in the_plan.diagrams), key=len)
+    return max((n_slots - 1) * SLOT + 4 * AROUND, style.width_of_name(name)), DEPTH + 2 * AROUND
+
+
+def draw_diagram(axes: "Axes", diagram: Diagram, panel: tuple[float, float]) -> None:
+    """Draw a diagram on axes of this size."""
+    axes.set(xlim=(0, panel[0]), ylim=(-AROUND, DEPTH + AROUND))
+    axes.axis("off")
+    for rail in (0.0, DEPTH):
+        axes.plot([0, panel[0]], [rail, rail], color=style.FAINT, linewidth=style.THIN * 2, zorder=0)
+    sets = diagram.source_sets + diagram.target_sets
+    places = _places(len(diagram.source_sets), len(diagram.target_sets), panel[0])
+    n_source = len(diagram.source_sets)
+    for number, block in enumerate(blocks_of(diagram.partition)):
+        crosses = number in diagram.crossing
+        color = style.PALETTE[diagram.crossing.index(number) % len(style.PALETTE)] if crosses else style.SOFT
+        upper = [places[slot] for slot in block if slot < n_source]
+        lower = [places[slot] for slot in block if slot >= n_source]
+        for row, inwards in ((upper, -1), (lower, 1)):
+            for start, end in pairwise(row):
+                _arc(axes, start, end, inwards, color)
+        if crosses:
+            _line(axes, *_closest(upper, lower), color)
+        for slot in block:
+            x, y = places[slot]
+            face = color if crosses or len(block) > 1 else style.PAPER
+            axes.plot(
+                x, y, marker(sets[slot])[0], markersize=5.5, markerfacecolor=face, markeredgecolor=color, zorder=3
+            )
+
+
+def marker(node_set: int) -> tuple[str, str]:
+    """The shape of the dots of a node set, for matplotlib and as a letter."""
+    return MARKERS[node_set % len(MARKERS)]
+
+
+def _places(n_source: int, n_target: int, width: float) -> list[Point]:
+    def row(count: int, y: float) -> list[Point]:
+        left = (width - (count - 1) * SLOT) / 2
+        return [(left + number * SLOT, y) for number in range(count)]
+
+    return row(n_source, DEPTH) + row(n_target, 0.0)
+
+
+def _closest(upper: Sequence[Point], lower: Sequence[Point]) -> tuple[Point, Point]:
+    return min(((above, below) for above in upper for below in lower), key=lambda pair: abs(pair[0][0] - pair[1][0]))
+
+
+def _arc(axes: "Axes", start: Point, end: Point, inwards: int, color: str) -> None:
+    depth = start[1] + inwards * min(0.6 * (end[0] - start[0]), 0.58 * DEPTH)
+    _curve(axes, [start, (start[0], depth), (end[0], depth), end], color)
+
+
+def _line(axes: "Axes", above: Point, below: Point, color: str) -> None:
+    middle = (above[1] + below[1]) / 2
+    _curve(axes, [above, (above[0], middle), (below[0], middle), below], color)
+
+
+def _curve(axes: "Axes", points: Sequence[Point], color: str) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    path = Path(list(points), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=1.6, capstyle="round", zorder=2))
+
+
+class Pair(NamedTuple):
+    """One picture: what its name ends in, its spec, and how many nodes it has."""
+
+    end: str
+    spec: str
+    n: int | Mapping[str, int]
+
+
+def pairs_of(text: str, n: int | Mapping[str, int]) -> list[Pair]:
+    """All pairs of a source and a target; of a spec from one tensor to one tensor that alone.
+
+    >>> [(pair.end, pair.spec) for pair in pairs_of("n n, n -> n", 5)]
+    [('-0-to-0', 'n n -> n'), ('-1-to-0', 'n -> n')]
+    """
+    spec = parse_spec(text)
+    if spec.is_single:
+        return [Pair("", text, n)]
+    found = []
+    for source in range(len(spec.sources)):
+        for target in range(len(spec.targets)):
+            pair = spec.pair(source, target)
+            elsewhere = set(spec.node_sets) - set(pair.node_sets)
+            own = {name: size for name, size in n.items() if name not in elsewhere} if isinstance(n, Mapping) else n
+            found.append(Pair(f"-{source}-to-{target}", str(pair), own))
+    return found
+
+
+def refuse_several(call: str, spec: Spec) -> None:
+    """Refuse a spec of several tensors."""
+    if not spec.is_single:
+        raise SpecError(
+            f"{call}: a picture shows the maps from one tensor to one tensor.\n"
+            f'Draw the pairs one by one, for instance "{spec.pair(0, 0)}".'
+        )

@@ -9,13 +9,13 @@ from torch.nn import Parameter
 
 from bellnet.errors import SupportError, TensorError
 from bellnet.kernels import TYPES, are_disabled, kernels
-from bellnet.tensors.keeping import making_constants
+from bellnet.tensors.tracing import no_transforms
 
 MULTIPLICATIONS_PER_THREAD = 2**17
 """A thread takes part in a call for so many multiplications."""
 Kernel = Callable[[object], int]
 _CLASSES = (Tensor, Parameter)
-with making_constants():
+with no_transforms():
     _OTHER_KEYS = ~torch._C._dispatch_keys(torch.zeros(1, device="cpu")).raw_repr()
 
 

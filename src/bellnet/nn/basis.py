@@ -6,11 +6,10 @@ from typing import overload
 from torch import Tensor
 
 from bellnet.backends import change_of_basis
-from bellnet.errors import ShapeError, TensorError
+from bellnet.errors import ShapeError, TensorError, type_name
 from bellnet.nn.options import check_choice
 from bellnet.plan import MOST_MAPS, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
-from bellnet.tensors.looking import kind_of
 
 
 @overload
@@ -69,7 +68,9 @@ def change_basis(
     if len(the_plan.pairs) == 1:
         return _changed(call, "coefficients", coefficients, the_plan.pair(0, 0), to)
     if not isinstance(coefficients, tuple | list) or len(coefficients) != len(the_plan.pairs):
-        came = f"{len(coefficients)} came" if isinstance(coefficients, tuple | list) else f"not {kind_of(coefficients)}"
+        came = (
+            f"{len(coefficients)} came" if isinstance(coefficients, tuple | list) else f"not {type_name(coefficients)}"
+        )
         raise TensorError(
             f"{call}: coefficients must be a tuple with one tensor for each of {len(the_plan.pairs)} pairs of a source "
             f"and a target, {came}."

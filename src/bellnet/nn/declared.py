@@ -12,7 +12,7 @@ from bellnet.tensors import Support
 
 def check_declared(call: str, plan: Plan, tensor: Tensor) -> None:
     """Refuse a (batch, *axes, channels) tensor that is not symmetric or not hollow although it was declared so."""
-    groups = plan.declared.groups
+    groups = plan.symmetry.groups
     for one, other in _pairs(plan):
         if groups[one] == groups[other]:
             exchanged = tensor.transpose(one + 1, other + 1)
@@ -23,7 +23,7 @@ def check_declared(call: str, plan: Plan, tensor: Tensor) -> None:
 
 def check_declared_listed(call: str, plan: Plan, values: Tensor, support: Support) -> None:
     """The same for values (tuples, channels) on the tuples of a support."""
-    groups = plan.declared.groups
+    groups = plan.symmetry.groups
     for one, other in _pairs(plan):
         nodes = support.nodes
         if groups[one] == groups[other]:

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from bellnet.errors import TensorError
+from bellnet.errors import TensorError, type_name
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Shape, text_of
 from bellnet.tensors import Padded, Sparse, Support
-from bellnet.tensors.looking import kind_of
 
 
 def check_several(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
@@ -21,7 +20,7 @@ def check_several(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
     for number, one in enumerate(x):
         if not isinstance(one, Tensor | Padded | Sparse):
             raise TensorError(
-                f"{call} at x[{number}] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind_of(one)}."
+                f"{call} at x[{number}] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {type_name(one)}."
             )
     batches = {
         name: one.support

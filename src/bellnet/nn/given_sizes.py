@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bellnet.errors import SizesError, as_written
-from bellnet.tensors import can_look_at
+from bellnet.tensors import is_concrete
 
 LARGEST = 2**31
 """Sizes from here on are refused, since a target has an entry for each node."""
@@ -65,11 +65,11 @@ def _largest(size: int | Tensor) -> int | None:
     """The largest size, or None if it cannot be looked at now."""
     if not isinstance(size, Tensor):
         return size if type(size) is int else None
-    return int(size.max()) if can_look_at(size) and size.numel() else None
+    return int(size.max()) if is_concrete(size) and size.numel() else None
 
 
 def _smallest(size: int | Tensor) -> int | None:
     """The smallest size, or None if it cannot be looked at now."""
     if not isinstance(size, Tensor):
         return size
-    return int(size.min()) if can_look_at(size) and size.numel() else None
+    return int(size.min()) if is_concrete(size) and size.numel() else None

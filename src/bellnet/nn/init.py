@@ -83,7 +83,7 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
     a declared symmetry makes alike, has the shares of all of them. Over unordered slots of the target it stands for the
     average of several that are not alike, and an average of m such has the m-th part of their second moment.
     """
-    groups, diagonals = plan.declared.groups, _count_diagonals(plan)
+    groups, diagonals = plan.symmetry.groups, _count_diagonals(plan)
     order = len(plan.spec.source)
     of_source = (*groups[:order], *range(order, len(groups)))
     shares: dict[tuple[Axes, Axes], float] = {}
@@ -142,7 +142,7 @@ def _components_to_reads(plan: Plan) -> Entries:
     """A component is what its read leaves after the reads that average over more are taken away, with signs."""
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
-    declared = plan.declared
+    declared = plan.symmetry
     for column, diagram in enumerate(plan.diagrams):
         for n_cut in range(len(diagram.crossing) + 1):
             for cut in combinations(diagram.crossing, n_cut):
@@ -155,7 +155,7 @@ def _components_to_reads(plan: Plan) -> Entries:
 @lru_cache(maxsize=64)
 def _orbits_to_writes(plan: Plan) -> Entries:
     """A map onto one orbit is a Moebius inversion over the equalities between blocks that reach the target."""
-    order, declared = len(plan.spec.source), plan.declared
+    order, declared = len(plan.spec.source), plan.symmetry
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
     for fine, column in number.items():

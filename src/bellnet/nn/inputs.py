@@ -12,7 +12,7 @@ from bellnet.backends import Nodes
 from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
 from bellnet.spec import Spec
-from bellnet.tensors import Padded, can_look_at
+from bellnet.tensors import Padded, is_concrete
 
 
 class Input(NamedTuple):
@@ -205,7 +205,7 @@ class Reception:
             )
         if sizes.ndim < len(batch):
             sizes = sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
-        if length is not None and can_look_at(sizes) and sizes.numel() and int(sizes.max()) > length:
+        if length is not None and is_concrete(sizes) and sizes.numel() and int(sizes.max()) > length:
             raise SizesError(
                 f"{self.call}: the sizes of node set {name!r} go up to {int(sizes.max())}, "
                 f"but the values are padded to {length}.\nSizes count the nodes before padding."
@@ -280,6 +280,6 @@ def _way_to_a_tensor(given: object) -> str:
 def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:
     """Whether all graphs have as many nodes as the axes are long, so that nothing is padded; no if nobody may look."""
     several = counts.values()
-    if not all(can_look_at(sizes) and sizes.device.type == "cpu" and sizes.numel() for sizes in several):
+    if not all(is_concrete(sizes) and sizes.device.type == "cpu" and sizes.numel() for sizes in several):
         return False
     return all(int(sizes.min()) >= lengths[name] for name, sizes in counts.items())

@@ -126,7 +126,7 @@ class EquivariantLinear(NotScripted, nn.Module):
             check_room(self._call, shape, device=device, dtype=dtype)
         for name, shape in zip(self._weight_names, shapes, strict=True):
             self.register_parameter(name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
-        for name, patterns, channels in zip(self._bias_names, self.plan.written, outside, strict=True):
+        for name, patterns, channels in zip(self._bias_names, self.plan.bias_patterns, outside, strict=True):
             empty = torch.empty((len(patterns), channels), device=device, dtype=dtype) if bias else None
             self.register_parameter(name, None if empty is None else nn.Parameter(empty))
         self.reset_parameters()

@@ -83,10 +83,8 @@ class ListedReception:
             everything = Sparse.from_dense(x, " ".join(self.spec.source), keep_zeros=True)
             return everything.support, everything.values
         graphs = given.cached("every graph support", lambda: Support.every_graph(given.counts))
-        if values.shape[:-1].numel() != graphs.n_tuples:
-            raise ShapeError(
-                f"{self.call}: the support has {graphs.n_tuples} graphs, but the input has {values.shape[0]}."
-            )
+        if values.shape[:-1].numel() != graphs.nnz:
+            raise ShapeError(f"{self.call}: the support has {graphs.nnz} graphs, but the input has {values.shape[0]}.")
         return graphs, values.reshape(-1, values.shape[-1])
 
     def _counts(self, source: Support, given: Support | None, sizes: GivenSizes) -> dict[str, Tensor]:

@@ -59,7 +59,7 @@ def _places_by_orbit(support: Support, sets: tuple[int, ...]) -> list[_Places]:
     """For every equality pattern, in canonical order, where its tuples stand."""
     orbits = []
     for pattern in partitions(sets):
-        matches = torch.ones(support.n_tuples, dtype=torch.bool, device=support.index.device)
+        matches = torch.ones(support.nnz, dtype=torch.bool, device=support.index.device)
         for slot, block in enumerate(pattern):
             for other in range(slot):
                 if sets[other] == sets[slot]:

@@ -12,7 +12,7 @@ from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.inputs import Input, Reception, add_given
 from bellnet.spec import Spec, text_of
-from bellnet.tensors import Padded, Sparse, can_look_at
+from bellnet.tensors import Padded, Sparse, is_concrete
 
 OverNodes = Tensor | Padded | Sparse
 Collection = tuple[OverNodes, ...]
@@ -152,7 +152,7 @@ class SeveralReception:
                 f"{self.call}: {padded} is a Padded with sizes of node set {name!r}, but {plain} is a tensor without.\n"
                 f"Pass Padded({plain}, sizes) with the same sizes."
             )
-        if same or one is None or other is None or not can_look_at(one) or torch.equal(one, other):
+        if same or one is None or other is None or not is_concrete(one) or torch.equal(one, other):
             return
         graph = int((one != other).nonzero()[0])
         raise SizesError(

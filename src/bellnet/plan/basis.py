@@ -1,16 +1,16 @@
-"""The two bases, and the integer matrices between them.
+"""The orbit basis and the diagram basis, and the integer matrices between them.
 
-A diagram demands *at least* its equalities, an orbit *exactly* its equalities. So a diagram is the sum of the orbits
-coarser than or equal to it, and what that does to coefficients is a sum over refinements; its inverse is the Moebius
-function. With a declared symmetry the same identities hold after orbits and diagrams that act alike are merged.
+A diagram requires *at least* its equalities, an orbit *exactly* its equalities. So a diagram is the sum of the orbits
+coarser than or equal to it, and on coefficients that is a sum over refinements; the inverse is the Moebius function.
+With a declared symmetry the same identities hold between sums over the orbits, or diagrams, of one class.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
-from bellnet.plan.declare import Coarsening
 from bellnet.plan.plan import Plan
+from bellnet.plan.symmetry import Coarsening
 
 Entries = tuple[tuple[int, int, int], ...]
 """The non-zero entries (row, column, value) of an integer matrix."""
@@ -30,11 +30,11 @@ def diagram_to_orbit(plan: Plan) -> Entries:
 
 def _entries(plan: Plan, value: Callable[[Coarsening], int]) -> Entries:
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
-    declared = plan.declared
-    found: Counter[tuple[int, int]] = Counter()
+    symmetry = plan.symmetry
+    entries: Counter[tuple[int, int]] = Counter()
     for fine, column in number.items():
-        for coarser in declared.coarsenings(fine):
-            same = declared.representative(coarser.partition)
+        for coarser in symmetry.coarsenings(fine):
+            same = symmetry.representative(coarser.partition)
             assert same is not None
-            found[number[same], column] += coarser.n_alike * value(coarser)
-    return tuple((row, column, entry) for (row, column), entry in sorted(found.items()) if entry)
+            entries[number[same], column] += coarser.n_alike * value(coarser)
+    return tuple((row, column, entry) for (row, column), entry in sorted(entries.items()) if entry)

@@ -1,15 +1,20 @@
-"""Contractions: the ways to see a tensor over k nodes as a tensor over r nodes.
+"""Contractions: from a tensor over k nodes to a tensor over r nodes, and the trees that compute many of them.
 
-A contraction groups the k slots into blocks and keeps r of them. Forwards, it takes the entries whose slots agree
-inside each block and sums over the blocks it drops. Backwards, it is the transpose: it repeats along the dropped blocks
-and writes on that same diagonal. Nothing here touches a tensor.
+A contraction groups the k axes into blocks and keeps r of them. Forward, it takes the entries whose indices agree
+within each block and sums over the dropped blocks. Transposed, it is a broadcast: it expands along the dropped blocks
+and places the result on the same diagonal. No tensors here.
+
+A tree has all contractions that a plan uses of the tensors on one side, each one step away from another one.
+Contractions that a level mixes together are the columns of one stack. From the whole tensors down to their totals every
+step is a sum over an axis or a diagonal; upwards it is the transpose of that. Several tensors are several roots. A
+stack of a level has contractions of all of them, and a whole tensor is a column there too, a copy of its root.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import ascii_letters
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bellnet.combinatorics import Partition, canonical
 
@@ -18,7 +23,7 @@ from bellnet.combinatorics import Partition, canonical
 class Contraction:
     """Which slots agree (`blocks`), over which node set each slot runs (`sets`), and which blocks are kept.
 
-    The kept blocks are the axes of the folded tensor: grouped by node set, then in order of first appearance.
+    The kept blocks are the axes of the contracted tensor: grouped by node set, then in order of first appearance.
     `tensor` is the number of the tensor, among several on one side of a map.
 
     >>> contraction = Contraction(blocks=(0, 1), sets=(0, 0), kept=(0,))
@@ -47,7 +52,7 @@ class Contraction:
 
     @property
     def rank(self) -> int:
-        """The number of axes of the folded tensor."""
+        """The number of axes of the contracted tensor."""
         return len(self.kept)
 
     @cached_property
@@ -57,35 +62,35 @@ class Contraction:
 
     @cached_property
     def dropped(self) -> tuple[int, ...]:
-        """The blocks that are summed over, or repeated along."""
+        """The blocks that a contraction sums over and a broadcast expands along."""
         return tuple(block for block in self.set_of_block if block not in self.kept)
 
     @property
     def dropped_sets(self) -> tuple[int, ...]:
-        """The node set of every block that is summed over."""
+        """The node set of every dropped block."""
         return tuple(self.set_of_block[block] for block in self.dropped)
 
     @property
     def axis_sets(self) -> tuple[int, ...]:
-        """The node set of every axis of the folded tensor."""
+        """The node set of every axis of the contracted tensor."""
         return tuple(self.set_of_block[block] for block in self.kept)
 
     @property
     def contraction_name(self) -> str:
-        """Forwards, in letters: "aab->b" takes the diagonal of the first two slots and sums over it."""
+        """In letters: "aab->b" takes the diagonal of the first two slots and sums over it."""
         return f"{letters(self.blocks)}->{letters(self.kept)}"
 
     @property
     def broadcast_name(self) -> str:
-        """Backwards, in letters."""
+        """The transpose, in letters."""
         return f"{letters(self.kept)}->{letters(self.blocks)}"
 
     @cached_property
     def step(self) -> "Step | None":
         """The one step that computes this contraction from one of higher rank; none for the identity.
 
-        A dropped block is summed over last; where none is dropped, two blocks of a finer contraction are made to agree.
-        Contractions that begin alike so share their beginnings.
+        A dropped block is summed over last; where none is dropped, the step is a diagonal of a finer contraction.
+        Contractions with the same first steps so share their intermediate results.
         """
         if self.dropped:
             block = self.dropped[0]
@@ -103,7 +108,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Step:
-    """How it comes from its parent: by a sum over one axis, or by the diagonal of two (kept at the first)."""
+    """A sum of the parent over one axis, or its diagonal of two axes, which takes the position of the first."""
 
     kind: Literal["sum", "diagonal"]
     parent: Contraction
@@ -111,10 +116,158 @@ class Step:
 
     @property
     def node_set(self) -> int:
-        """The node set of the axis that goes."""
+        """The node set of the axis that is removed."""
         return self.parent.axis_sets[self.axes[-1]]
 
 
 def letters(blocks: Iterable[int]) -> str:
     """Blocks as letters: 0 is a, 1 is b; beyond Z as numbers in brackets."""
     return "".join(ascii_letters[block] if block < len(ascii_letters) else f"[{block}]" for block in blocks)
+
+
+class StackStep(NamedTuple):
+    """Neighbouring columns of a stack, computed by one step from neighbouring columns of its parent.
+
+    Attributes:
+        kind: A sum over an axis, a diagonal of two axes, or a copy of a whole tensor.
+        axes: The axis that is removed, after the one that stays for a diagonal; none for a copy.
+        node_set: The node set of the axis that is removed; -1 for a copy.
+        parent: The number of the parent stack.
+        parent_start: The first of its columns.
+        start: The first column here.
+        n_columns: The number of columns.
+    """
+
+    kind: Literal["sum", "diagonal", "copy"]
+    axes: tuple[int, ...]
+    node_set: int
+    parent: int
+    parent_start: int
+    start: int
+    n_columns: int
+
+
+@dataclass(frozen=True)
+class ContractionStack:
+    """Contractions of one rank, side by side.
+
+    Attributes:
+        contractions: One for each column.
+        steps: How the columns are computed, in their order; none for a whole tensor.
+        axis_sets: The node set of every axis.
+        dropped_sets: For every column the node sets that are summed over.
+        tensors: For every column the number of the tensor that it is a contraction of.
+    """
+
+    contractions: tuple[Contraction, ...]
+    steps: tuple[StackStep, ...]
+    axis_sets: tuple[int, ...]
+    dropped_sets: tuple[tuple[int, ...], ...]
+    tensors: tuple[int, ...]
+
+    @classmethod
+    def of(cls, contractions: tuple[Contraction, ...], steps: tuple[StackStep, ...]) -> "ContractionStack":
+        """From its contractions and the steps that compute them."""
+        return cls(
+            contractions,
+            steps,
+            contractions[0].axis_sets,
+            tuple(contraction.dropped_sets for contraction in contractions),
+            tuple(contraction.tensor for contraction in contractions),
+        )
+
+    def width(self, channels: Sequence[int], start: int = 0, stop: int | None = None) -> int:
+        """The channels of all columns together, or of some, for tensors with these numbers of channels."""
+        return sum(channels[tensor] for tensor in self.tensors[start:stop])
+
+
+class Root(NamedTuple):
+    """One of the tensors of a tree.
+
+    Attributes:
+        sets: The node set of every slot.
+        axes: The node set of every axis, axes being grouped by node set.
+        order: For every axis its slot.
+    """
+
+    sets: tuple[int, ...]
+    axes: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ContractionTree:
+    """The stacks of one tensor or of several, parents first; the first ones are the whole tensors.
+
+    Attributes:
+        roots: The tensors.
+        stacks: All of them.
+        levels: For every level of the plan the number of its stack.
+    """
+
+    roots: tuple[Root, ...]
+    stacks: tuple[ContractionStack, ...]
+    levels: tuple[int, ...]
+
+    @classmethod
+    @lru_cache(maxsize=512)
+    def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Contraction, ...], ...]) -> "ContractionTree":
+        """The tree that has the contractions of every level as a stack, and all that they are computed from.
+
+        Equal arguments give the same object, so what is cached for a tree serves both sides of a layer.
+
+        Args:
+            shapes: For every tensor the node set of every slot.
+            levels: For every level its contractions.
+        """
+        wholes = [(Contraction.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
+        on_levels = [contractions for contractions in levels if contractions not in wholes]
+        needed = _with_ancestors([contraction for contractions in on_levels for contraction in contractions])
+        between = [
+            (contraction,)
+            for contraction in needed
+            if not any(contraction in contractions for contractions in on_levels)
+        ]
+        columns = [*wholes, *sorted([*on_levels, *between], key=lambda contractions: -contractions[0].rank)]
+        position = {
+            contraction: (number, column)
+            for number, contractions in enumerate(columns)
+            for column, contraction in enumerate(contractions)
+        }
+        position.update({whole: (number, 0) for number, (whole,) in enumerate(wholes)})
+        stacks = tuple(
+            ContractionStack.of(contractions, () if number < len(wholes) else _steps(contractions, position))
+            for number, contractions in enumerate(columns)
+        )
+        roots = tuple(Root(whole.sets, whole.axis_sets, whole.kept) for (whole,) in wholes)
+        return cls(roots, stacks, tuple(columns.index(contractions) for contractions in levels))
+
+
+def _with_ancestors(contractions: Iterable[Contraction]) -> list[Contraction]:
+    """The contractions and all they are computed from, except whole tensors."""
+    found: dict[Contraction, None] = {}
+    for contraction in contractions:
+        while contraction.step is not None and contraction not in found:
+            found[contraction] = None
+            contraction = contraction.step.parent
+    return list(found)
+
+
+def _steps(
+    contractions: tuple[Contraction, ...], position: dict[Contraction, tuple[int, int]]
+) -> tuple[StackStep, ...]:
+    """The steps of a stack; `position` has the stack and column of every contraction."""
+    steps: list[StackStep] = []
+    for column, contraction in enumerate(contractions):
+        if contraction.step is None:
+            steps.append(StackStep("copy", (), -1, position[contraction][0], 0, column, 1))
+            continue
+        kind, axes, node_set = contraction.step.kind, contraction.step.axes, contraction.step.node_set
+        parent, parent_column = position[contraction.step.parent]
+        last = steps[-1] if steps else None
+        same_step = last is not None and last[:4] == (kind, axes, node_set, parent)
+        if last is not None and same_step and parent_column == last.parent_start + last.n_columns:
+            steps[-1] = last._replace(n_columns=last.n_columns + 1)
+        else:
+            steps.append(StackStep(kind, axes, node_set, parent, parent_column, column, 1))
+    return tuple(steps)

@@ -1,4 +1,4 @@
-"""The plan of a spec: all its diagrams, grouped by rank, ready to be executed, counted and printed."""
+"""The plan of a spec: all its diagrams, grouped by rank, to be executed, counted and printed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from bellnet.combinatorics import Partition
-from bellnet.plan.cost import Cost, count_cost
-from bellnet.plan.count import MOST_MAPS, count_maps, count_products, refuse_giants, short_count
-from bellnet.plan.declare import Declared
+from bellnet.plan.contraction import ContractionTree
+from bellnet.plan.cost import MOST_MAPS, Cost, count_cost, count_maps, count_products, refuse_giants, short_count
 from bellnet.plan.diagram import Diagram
-from bellnet.plan.level import Level, group_by_rank
-from bellnet.plan.show import show_plan
-from bellnet.plan.tree import Tree
+from bellnet.plan.level import Level, group_by_rank, plan_table
+from bellnet.plan.symmetry import Symmetry
 from bellnet.spec import Spec, parse_spec
 
 Absent = tuple[frozenset[Partition], ...]
-"""For every tensor on one side the equality patterns that none of its tuples has."""
+"""For every tensor on one side the equality patterns without stored entries."""
 
 
 class Pair(NamedTuple):
@@ -30,50 +28,57 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Every linear map that a spec allows, and how they are computed together.
+    """Every linear map of a spec, and how they are computed together.
 
-    `diagrams` are numbered in canonical order (restricted growth strings, source slots first, sorted): a weight's
-    first axis counts them in that order. With several sources and targets those of the first source to the first target
-    come first, then those of the first source to the second target; `pairs` says which are whose.
-    `written` are the equality patterns of every target, in the same order, each of which has a bias, and
-    `read_patterns` those equality patterns of every source that some diagram reads.
-    `levels` group the diagrams by rank; `source` and `target` are the contractions that levels read and write, and how
-    each comes from another. Everything is made at once, because `torch.compile` cannot trace the making of it.
+    Everything is made at once, because `torch.compile` cannot trace the construction.
 
-    A plan may leave out maps for inputs or results that have nothing on some diagonals: `absent_reads` and
-    `absent_writes` are the equality patterns that no tuple has.
+    Attributes:
+        spec: The shapes of sources and targets.
+        symmetric: Whether the input is declared symmetric.
+        hollow: Whether the input is declared hollow.
+        absent_source: For every source the equality patterns without stored entries; their maps are left out.
+        absent_target: The same for the targets.
+        diagrams: The maps in canonical order (restricted growth strings, source slots first, sorted), which is the
+            order of a weight's first axis. With several tensors those of the first source to the first target come
+            first, then those of the first source to the second target.
+        pairs: Which diagrams belong to which source and target.
+        bias_patterns: The equality patterns of every target, in canonical order, each of which has a bias.
+        source_patterns: The equality patterns of every source that some diagram contracts.
+        levels: The diagrams grouped by rank.
+        source: The contractions of all levels, and how each is computed from another one.
+        target: The same for the broadcasts.
     """
 
     spec: Spec
     symmetric: bool
     hollow: bool
-    absent_reads: Absent = field(repr=False)
-    absent_writes: Absent = field(repr=False)
+    absent_source: Absent = field(repr=False)
+    absent_target: Absent = field(repr=False)
     diagrams: tuple[Diagram, ...] = field(compare=False, repr=False)
     pairs: tuple[Pair, ...] = field(compare=False, repr=False)
-    written: tuple[tuple[Partition, ...], ...] = field(compare=False, repr=False)
-    read_patterns: tuple[tuple[Partition, ...], ...] = field(compare=False, repr=False)
+    bias_patterns: tuple[tuple[Partition, ...], ...] = field(compare=False, repr=False)
+    source_patterns: tuple[tuple[Partition, ...], ...] = field(compare=False, repr=False)
     levels: tuple[Level, ...] = field(compare=False, repr=False)
-    source: Tree = field(compare=False, repr=False)
-    target: Tree = field(compare=False, repr=False)
+    source: ContractionTree = field(compare=False, repr=False)
+    target: ContractionTree = field(compare=False, repr=False)
 
     @property
     def n_maps(self) -> int:
-        """The number of linear maps: the product over node sets of Bell(k + l), less with a declared symmetry.
+        """The number of linear maps: the product over node sets of Bell(k + l), fewer with a declared symmetry.
 
-        That is summed over all pairs of a source and a target.
+        With several tensors it is the sum over all pairs of a source and a target.
         """
         return len(self.diagrams)
 
     @property
     def biases(self) -> tuple[Partition, ...]:
         """The equality patterns of the target, or of all targets one after the other."""
-        return tuple(pattern for patterns in self.written for pattern in patterns)
+        return tuple(pattern for patterns in self.bias_patterns for pattern in patterns)
 
     @property
     def numbered_biases(self) -> tuple[tuple[int, Partition], ...]:
         """The same, each with the number of its target."""
-        return tuple((target, pattern) for target, patterns in enumerate(self.written) for pattern in patterns)
+        return tuple((target, pattern) for target, patterns in enumerate(self.bias_patterns) for pattern in patterns)
 
     @property
     def n_biases(self) -> int:
@@ -87,7 +92,7 @@ class Plan:
 
     def pair(self, source: int, target: int) -> "Plan":
         """The plan of the maps from one of the sources to one of the targets alone."""
-        absent = (self.absent_reads[source],), (self.absent_writes[target],)
+        absent = (self.absent_source[source],), (self.absent_target[target],)
         return build(self.spec.pair(source, target), self.symmetric, self.hollow, *absent)
 
     def cost(
@@ -97,7 +102,7 @@ class Plan:
         out_channels: int | Sequence[int] = 1,
         batch: int = 1,
     ) -> Cost:
-        """What one forward pass costs, for node sets of these sizes; several tensors may differ in their channels.
+        """The cost of one forward pass, for node sets of these sizes; several tensors may differ in their channels.
 
         >>> plan("n n -> n n").cost(10, in_channels=2, out_channels=3).multiplications  # (2n^2 + 9n + 4) d d'
         1764
@@ -106,34 +111,34 @@ class Plan:
 
     def __str__(self) -> str:
         names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
-        shown = show_plan(self.spec, self.levels, self.n_maps, self.n_biases, names)
+        shown = plan_table(self.spec, self.levels, self.n_maps, self.n_biases, names)
         return f"{shown}\n{self._saved()}" if self.spec.unordered else shown
 
     def _saved(self) -> str:
-        """What unordered slots save of maps and of products, one of which each swap takes."""
+        """The maps and matrix products (one for each permutation) with unordered slots, and those without."""
         here = sum(len(level.permutations) for level in self.levels)
-        # Counted and not listed, for they may be millions. What a plan has nothing to read of is counted as well.
+        # Counted and not listed, for they may be millions. Maps that a restricted plan leaves out are counted as well.
         known = {"symmetric": self.symmetric, "hollow": self.hollow}
         n_maps, there = count_maps(self.spec.ordered, **known), count_products(self.spec.ordered, **known)
         return f"  unordered slots: {self.n_maps:,} of {short_count(n_maps)} maps, {here} of {there:,} products"
 
     @property
     def has_gaps(self) -> bool:
-        """Whether some level may lack a combination of swap, read and write."""
+        """Whether some level may lack a combination of permutation, contraction and broadcast."""
         return self.symmetric or bool(self.spec.unordered)
 
     @property
-    def declared(self) -> Declared:
-        """What was declared of the one input, slot by slot."""
-        return Declared.of(self.spec, symmetric=self.symmetric, hollow=self.hollow)
+    def symmetry(self) -> Symmetry:
+        """The symmetry of the slots of the one source and the one target."""
+        return Symmetry.of(self.spec, symmetric=self.symmetric, hollow=self.hollow)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A pickle or a copy of a layer holds the question, not the answer: the plan is found again in the cache.
-        return build, (self.spec, self.symmetric, self.hollow, self.absent_reads, self.absent_writes)
+        # A pickle or a copy of a layer has the arguments only; the plan comes from the cache again.
+        return build, (self.spec, self.symmetric, self.hollow, self.absent_source, self.absent_target)
 
 
 def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max_maps: int = MOST_MAPS) -> Plan:
-    """The plan of a spec, from the cache if it was asked for before.
+    """The plan of a spec; equal arguments give the same plan, from a cache.
 
     Args:
         spec: The shape of source and target, for instance "n n -> n".
@@ -149,7 +154,7 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max
          1  aa->a  ab->a  ab->b        1  a->aa  a->ab  b->ab     9
          0  aa->  ab->                 1  ->aa  ->ab              4
 
-    With several tensors numbers in brackets say of which one the reads are, and to which one the writes go.
+    With several tensors a number in brackets is that of the tensor that is contracted, or broadcast to.
 
     >>> print(plan("n n, n -> n"))
     n n, n -> n    7 maps, 1 bias
@@ -164,22 +169,22 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max
 
 
 @lru_cache(maxsize=256)
-def build(spec: Spec, symmetric: bool, hollow: bool, absent_reads: Absent, absent_writes: Absent) -> Plan:
-    """Make a plan, or find it in the cache."""
+def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, absent_target: Absent) -> Plan:
+    """A plan whose arguments are checked, from the cache if it is there."""
     sources, targets = spec.numbered
     diagrams: list[Diagram] = []
     pairs = []
-    for source, reads in enumerate(sources):
-        for target, writes in enumerate(targets):
-            chosen = Declared.of(spec.pair(source, target), symmetric=symmetric, hollow=hollow).partitions()
-            left = [
+    for source, source_sets in enumerate(sources):
+        for target, target_sets in enumerate(targets):
+            chosen = Symmetry.of(spec.pair(source, target), symmetric=symmetric, hollow=hollow).partitions()
+            remaining = [
                 diagram
-                for diagram in (Diagram(partition, reads, writes, source, target) for partition in chosen)
-                if diagram.contraction.blocks not in absent_reads[source]
-                and diagram.broadcast.blocks not in absent_writes[target]
+                for diagram in (Diagram(partition, source_sets, target_sets, source, target) for partition in chosen)
+                if diagram.contraction.blocks not in absent_source[source]
+                and diagram.broadcast.blocks not in absent_target[target]
             ]
-            pairs.append(Pair(source, target, len(diagrams), len(left)))
-            diagrams += left
+            pairs.append(Pair(source, target, len(diagrams), len(remaining)))
+            diagrams += remaining
     levels = group_by_rank(diagrams, len(spec.node_sets))
     patterns: list[dict[Partition, None]] = [{} for _ in sources]
     for diagram in diagrams:
@@ -188,21 +193,67 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_reads: Absent, absen
         spec,
         symmetric,
         hollow,
-        absent_reads,
-        absent_writes,
+        absent_source,
+        absent_target,
         diagrams=tuple(diagrams),
         pairs=tuple(pairs),
-        written=tuple(
+        bias_patterns=tuple(
             tuple(pattern for pattern in _constants(spec, target) if pattern not in absent)
-            for target, absent in enumerate(absent_writes)
+            for target, absent in enumerate(absent_target)
         ),
-        read_patterns=tuple(map(tuple, patterns)),
+        source_patterns=tuple(map(tuple, patterns)),
         levels=levels,
-        source=Tree.of(sources, tuple(level.contractions for level in levels)),
-        target=Tree.of(targets, tuple(level.broadcasts for level in levels)),
+        source=ContractionTree.of(sources, tuple(level.contractions for level in levels)),
+        target=ContractionTree.of(targets, tuple(level.broadcasts for level in levels)),
     )
 
 
 def _constants(spec: Spec, target: int) -> tuple[Partition, ...]:
-    """The equality patterns of a target, one of those that exchanges of unordered slots make of each other."""
-    return Declared.of(spec.constants(target), symmetric=False, hollow=False).partitions()
+    """The equality patterns of a target, one of each orbit under exchanges of unordered slots."""
+    return Symmetry.of(spec.constants(target), symmetric=False, hollow=False).partitions()
+
+
+class RestrictedPlan(NamedTuple):
+    """The maps and biases of a plan whose equality patterns have stored entries.
+
+    Attributes:
+        plan: The plan of these maps.
+        maps: Their numbers in the whole plan.
+        biases: The numbers of the remaining biases in the whole plan.
+        whole: The whole plan.
+    """
+
+    plan: Plan
+    maps: tuple[int, ...]
+    biases: tuple[int, ...]
+    whole: Plan
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out."""
+        return len(self.maps) == self.whole.n_maps and len(self.biases) == self.whole.n_biases
+
+
+@lru_cache(maxsize=256)
+def restrict(plan: Plan, absent_source: Absent, absent_target: Absent) -> RestrictedPlan:
+    """Leave out the maps that contract, or broadcast to, an equality pattern without stored entries.
+
+    Most graphs have no loops, so that their diagonal is such a pattern.
+
+    Args:
+        plan: The whole plan.
+        absent_source: For every source the equality patterns of its slots that no stored entry has.
+        absent_target: The same for the targets.
+
+    >>> print(restrict(plan("n n -> n n"), (frozenset({(0, 0)}),), (frozenset({(0, 0)}),)).plan)
+    n n -> n n    7 maps, 1 bias
+      rank  contract      permute  broadcast     maps
+         2  ab->ab              2  ab->ab           2
+         1  ab->a  ab->b        1  a->ab  b->ab     4
+         0  ab->                1  ->ab             1
+    """
+    remaining = build(plan.spec, plan.symmetric, plan.hollow, absent_source, absent_target)
+    diagrams, constants = set(remaining.diagrams), set(remaining.numbered_biases)
+    maps = tuple(number for number, diagram in enumerate(plan.diagrams) if diagram in diagrams)
+    biases = tuple(number for number, bias in enumerate(plan.numbered_biases) if bias in constants)
+    return RestrictedPlan(remaining, maps, biases, plan)

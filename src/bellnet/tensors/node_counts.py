@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import prod
 from operator import index as as_index
 
 import torch
 from torch import Tensor
 
 from bellnet._utils.memory import machine_memory
-from bellnet.errors import SizesError
-from bellnet.tensors.keeping import making_constants
-from bellnet.tensors.looking import kind_of
+from bellnet.errors import SizesError, type_name
+from bellnet.tensors.tracing import no_transforms
 
 Size = int | Tensor | Sequence[int]
 NodeSizes = Size | Mapping[str, Size]
@@ -19,6 +19,7 @@ LARGEST = 2**62
 """More nodes than this are refused, since their indices would overflow."""
 BYTES_PER_NODE = 64
 """The memory of the tables of a layer for each node: its graph, its index, and how many entries it has."""
+SPARSE = 'Stay sparse: layers take a Sparse, and Encoding.encode, Loader and the estimators have layout="sparse".'
 ANY_SET = ""
 """Stands for the name where sizes were given without one: they then hold for whatever a spec calls the node set."""
 
@@ -73,14 +74,14 @@ class NodeCounts:
     @cached_property
     def totals(self) -> dict[str, int]:
         """For every node set the number of nodes in all graphs together."""
-        with making_constants():
+        with no_transforms():
             return {name: int(counts.sum()) for name, counts in self.by_set.items()}
 
     @cached_property
     def common(self) -> dict[str, int | None]:
         """For every node set the number of nodes of each graph; None if graphs differ in it, or there is no graph."""
         common: dict[str, int | None] = {}
-        with making_constants():
+        with no_transforms():
             for name, counts in self.by_set.items():
                 low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 1)
                 common[name] = low if low == high else None
@@ -89,7 +90,7 @@ class NodeCounts:
     @cached_property
     def starts(self) -> dict[str, Tensor]:
         """For every node set (n_graphs,): the first node of every graph, if nodes are numbered through."""
-        with making_constants():
+        with no_transforms():
             return {name: counts.cumsum(0) - counts for name, counts in self.by_set.items()}
 
     def graph_of_every_node(self, name: str) -> Tensor:
@@ -135,7 +136,7 @@ def _parse(call: str, name: str, size: object, device: torch.device) -> Tensor:
     elif _is_whole(size):
         counts = torch.tensor(as_index(size), device=device)  # type: ignore[arg-type]
     if counts is None:
-        shown = f"a {size.dtype} tensor of shape {tuple(size.shape)}" if isinstance(size, Tensor) else kind_of(size)
+        shown = f"a {size.dtype} tensor of shape {tuple(size.shape)}" if isinstance(size, Tensor) else type_name(size)
         raise SizesError(
             f"{call}: {argument} must be a whole number, or whole numbers for the graphs of a batch, not {shown}.\n"
             "Sizes are numbers of nodes: 5 for one graph, torch.tensor([5, 3]) for a batch of two."
@@ -154,3 +155,16 @@ def _is_whole(size: object) -> bool:
         return abs(as_index(size)) < 2**63  # type: ignore[arg-type]
     except TypeError:
         return False
+
+
+def check_room_for(call: str, shape: Sequence[int], dtype: torch.dtype, max_gigabytes: float | None = None) -> None:
+    """Refuse a tensor that would take more than so many gigabytes, or than the machine has if None."""
+    needed = prod(shape) * dtype.itemsize
+    allowed = machine_memory() if max_gigabytes is None else max_gigabytes * 1e9
+    if allowed is None or needed <= allowed:
+        return
+    whose = "this machine has" if max_gigabytes is None else "max_gigabytes allows"
+    raise SizesError(
+        f"{call}: a tensor of {' x '.join(map(str, shape))} numbers would take {needed:,} bytes; {whose} "
+        f"{int(allowed):,}.\n{SPARSE}"
+    )

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
-from bellnet.errors import ShapeError, SizesError, TensorError
+from bellnet.errors import ShapeError, SizesError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.keeping import making_constants
-from bellnet.tensors.looking import can_look_at, kind_of
-from bellnet.tensors.over_nodes import Operation, OverNodes, converted, keeps_zeros, with_places
+from bellnet.tensors.node_tensor import NodeTensor, Operation, converted, keeps_zeros, with_places
+from bellnet.tensors.tracing import is_concrete, no_transforms
 
 Sizes = Tensor | Mapping[str, Tensor]
 Made = TypeVar("Made")
@@ -20,7 +19,7 @@ MOST_SHOWN = 16
 """So many sizes are written out in a repr."""
 
 
-class Padded(OverNodes):
+class Padded(NodeTensor):
     """Graphs of different sizes in one tensor: values padded to a common length, and the true sizes.
 
     What the values hold outside the true sizes is ignored by every layer, whatever it is. What a layer returns is
@@ -41,7 +40,7 @@ class Padded(OverNodes):
 
     def __init__(self, values: Tensor, sizes: Sizes) -> None:
         if not isinstance(values, Tensor):
-            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {kind_of(values)}.")
+            raise TensorError(f"Padded(values, sizes): values must be a tensor, not {type_name(values)}.")
         self._values = values
         self._sizes: Sizes
         if isinstance(sizes, Mapping):
@@ -67,10 +66,10 @@ class Padded(OverNodes):
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What depends on the sizes alone: made when it is first asked for, and shared by all that share them."""
-        if self._lent or not can_look_at(self._values):  # sizes that somebody has in hand may change
+        if self._lent or not is_concrete(self._values):  # sizes that somebody has in hand may change
             return make()
         if key not in self._kept:
-            with making_constants():
+            with no_transforms():
                 self._kept[key] = make()
         made: Made = self._kept[key]
         return made
@@ -87,7 +86,7 @@ class Padded(OverNodes):
                 sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no type
             except (TypeError, ValueError, RuntimeError) as reason:
                 raise SizesError(
-                    f"Padded(values, sizes): {argument} must be a tensor of integers, not {kind_of(sizes)}."
+                    f"Padded(values, sizes): {argument} must be a tensor of integers, not {type_name(sizes)}."
                 ) from reason
         if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
             raise SizesError(
@@ -104,7 +103,7 @@ class Padded(OverNodes):
                 "There must be one size for each graph."
             )
         sizes = sizes.to(torch.int64)
-        if can_look_at(sizes) and sizes.numel():
+        if is_concrete(sizes) and sizes.numel():
             least, most = (int(one) for one in torch.aminmax(sizes))
             if least < 0:
                 raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
@@ -182,7 +181,7 @@ class Padded(OverNodes):
 
     def _check_same_nodes(self, other: "Padded", call: str) -> None:
         own, given = self._sizes, other._sizes
-        if own is not given and can_look_at(self._values) and not _are_equal(own, given):
+        if own is not given and is_concrete(self._values) and not _are_equal(own, given):
             raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
         if self._values.shape[:-1] != other._values.shape[:-1]:
             raise ShapeError(
@@ -291,7 +290,7 @@ class Padded(OverNodes):
 
 def short_sizes(sizes: Tensor) -> str:
     """Sizes as a repr shows them: all of a few, the least and the largest of many."""
-    if not can_look_at(sizes) or sizes.numel() <= MOST_SHOWN:
+    if not is_concrete(sizes) or sizes.numel() <= MOST_SHOWN:
         return str(sizes)
     return f"{int(sizes.min())} to {int(sizes.max())}"
 
@@ -342,7 +341,7 @@ register_pytree_node(
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:
     call = f'Padded.pack(graphs, "{" ".join(axes)}"): graphs[{number}]'
     if not isinstance(tensor, Tensor):
-        raise TensorError(f"{call} must be a tensor, not {kind_of(tensor)}.")
+        raise TensorError(f"{call} must be a tensor, not {type_name(tensor)}.")
     if tensor.ndim != len(axes) + 1:
         raise ShapeError(
             f"{call} must have {len(axes)} node axes and the channels, but its shape is {tuple(tensor.shape)}."

@@ -7,19 +7,18 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
-from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
+from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.looking import can_look_at, kind_of
-from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes
-from bellnet.tensors.over_nodes import OverNodes, converted, with_places
+from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for
+from bellnet.tensors.node_tensor import NodeTensor, converted, with_places
 from bellnet.tensors.padded import Padded, short_sizes
-from bellnet.tensors.room import check_room_for
 from bellnet.tensors.support import Support
+from bellnet.tensors.tracing import is_concrete
 
 CALL = "Sparse(index, values, sizes)"
 
 
-class Sparse(OverNodes):
+class Sparse(NodeTensor):
     """The values of a tensor over tuples of nodes, listed tuple by tuple; what is not listed is zero.
 
     A layer returns a `Sparse` for a `Sparse`: what the dense layer would give for the tensor with zeros at the tuples
@@ -55,7 +54,7 @@ class Sparse(OverNodes):
         self, index: Tensor, values: Tensor, sizes: NodeSizes, *, shape: str | None = None, is_sorted: bool = False
     ) -> None:
         if not isinstance(values, Tensor):
-            raise TensorError(f"{CALL}: values must be a tensor, not {kind_of(values)}.")
+            raise TensorError(f"{CALL}: values must be a tensor, not {type_name(values)}.")
         device = getattr(index, "device", None)
         if isinstance(device, torch.device) and device != values.device:  # arrays have devices of another kind
             raise TensorError(
@@ -89,7 +88,7 @@ class Sparse(OverNodes):
         """
         call = "Sparse.of_nodes(values, sizes)"
         if not isinstance(values, Tensor):
-            raise TensorError(f"{call}: values must be a tensor, not {kind_of(values)}.")
+            raise TensorError(f"{call}: values must be a tensor, not {type_name(values)}.")
         counts = NodeCounts.parse(call, sizes, values.device)
         if len(counts.by_set) > 1:
             raise SupportError(f"{call}: sizes has {len(counts.by_set)} node sets, but nodes are of one.")
@@ -109,7 +108,7 @@ class Sparse(OverNodes):
         call, slots = f'Sparse.from_dense(x, "{shape}")', parse_shape(shape)
         values = x.values if isinstance(x, Padded) else x
         if not isinstance(values, Tensor):
-            raise TensorError(f"{call}: x must be a tensor or a Padded, not {kind_of(values)}.")
+            raise TensorError(f"{call}: x must be a tensor or a Padded, not {type_name(values)}.")
         n_batch = values.ndim - len(slots) - 1
         if not slots or n_batch not in (0, 1):
             advice = "A tensor without node axes has no tuples to list."
@@ -151,9 +150,9 @@ class Sparse(OverNodes):
         return self.support.counts.sizes
 
     @property
-    def n_tuples(self) -> int:
+    def nnz(self) -> int:
         """How many tuples are listed."""
-        return self.support.n_tuples
+        return self.support.nnz
 
     def with_values(self, values: Tensor) -> "Sparse":
         """Other values on the same tuples, in the order of `index`."""
@@ -171,7 +170,7 @@ class Sparse(OverNodes):
         """
         call = "Sparse.at(index)"
         places = self.support.places(self.support.wanted(call, index).nodes)
-        if not self.n_tuples:
+        if not self.nnz:
             return self.values.new_zeros(index.shape[1], self.values.shape[1])
         found = self.values.index_select(0, places.clamp(min=0))
         return found.masked_fill((places < 0).unsqueeze(-1), 0)
@@ -186,7 +185,7 @@ class Sparse(OverNodes):
                 f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets and so no diagonal.'
             )
         support, places = self.support.with_diagonal()
-        values = self.values.new_zeros(support.n_tuples, self.values.shape[1]).index_copy(0, places, self.values)
+        values = self.values.new_zeros(support.nnz, self.values.shape[1]).index_copy(0, places, self.values)
         return Sparse.on(support, values)
 
     def to(
@@ -266,7 +265,7 @@ class Sparse(OverNodes):
             raise SupportError("Sparse.pack(graphs): there is no graph.")
         for number, graph in enumerate(several):
             if not isinstance(graph, Sparse):
-                raise TensorError(f"Sparse.pack(graphs): graphs[{number}] must be a Sparse, not {kind_of(graph)}.")
+                raise TensorError(f"Sparse.pack(graphs): graphs[{number}] must be a Sparse, not {type_name(graph)}.")
             _check_like(graph.values, several[0].values, f"Sparse.pack(graphs): graphs[{number}]")
         first = several[0].support
         for number, graph in enumerate(several):
@@ -281,7 +280,7 @@ class Sparse(OverNodes):
             {name: torch.cat([one.support.counts.by_set[name] for one in several]) for name in first.counts.by_set},
             is_batch=True,
         )
-        n_tuples = torch.tensor([one.n_tuples for one in several], device=first.index.device)
+        n_tuples = torch.tensor([one.nnz for one in several], device=first.index.device)
         graphs_of = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), n_tuples)
         index = torch.cat([graphs_of.unsqueeze(0), torch.cat([one.index for one in several], 1)])
         return Sparse.on(Support(index, counts, first.slots), torch.cat([one.values for one in several]))
@@ -302,7 +301,7 @@ class Sparse(OverNodes):
     def __repr__(self) -> str:
         channels = self.values.shape[1]
         return (
-            f'Sparse("{self.support.shape}", {self.n_tuples} tuple{"s" * (self.n_tuples != 1)}, '
+            f'Sparse("{self.support.shape}", {self.nnz} tuple{"s" * (self.nnz != 1)}, '
             f"{channels} channel{'s' * (channels != 1)}, sizes={_shown(self.sizes)})"
         )
 
@@ -317,16 +316,16 @@ def _check_like(values: Tensor, first: Tensor, graph: str) -> None:
 
 def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
     if not isinstance(values, Tensor):
-        raise TensorError(f"{call}: values must be a tensor, not {kind_of(values)}.")
+        raise TensorError(f"{call}: values must be a tensor, not {type_name(values)}.")
     if values.device != support.index.device:
         raise TensorError(f"{call}: the support is on {support.index.device}, but values are on {values.device}.")
-    if values.ndim == 2 and len(values) == support.n_tuples:
+    if values.ndim == 2 and len(values) == support.nnz:
         return values
     advice = "\nValues without channels get them from values.unsqueeze(-1)." if values.ndim == 1 else ""
     if values.ndim == 2 and len(values) == len(support.index):
         advice = "\nAn index has one row for each slot and one column for each tuple; this one looks like index.T."
     raise ShapeError(
-        f"{call}: values must have one row of channels for each of the {support.n_tuples} tuples; their shape is "
+        f"{call}: values must have one row of channels for each of the {support.nnz} tuples; their shape is "
         f"{tuple(values.shape)}.{advice}"
     )
 
@@ -356,14 +355,14 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     if all(one is other for one, other in zip(own, (index, *counts), strict=True)) or not isinstance(index, Tensor):
         return sparse
     by_set = dict(zip(support.counts.by_set, counts, strict=True))
-    if not can_look_at(index) or not all(isinstance(one, Tensor) and can_look_at(one) for one in counts):
+    if not is_concrete(index) or not all(isinstance(one, Tensor) and is_concrete(one) for one in counts):
         sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
         return sparse
     # A function was mapped over the tensors, and may have made anything of them.
     sizes = {name: one if support.counts.is_batch else one.sum() for name, one in by_set.items()}
     numbers = NodeCounts.parse(CALL, sizes, index.device)
     sparse.support, order = Support.checked(CALL, index, numbers, support.shape, is_sorted=False)
-    if isinstance(values, Tensor) and can_look_at(values):
+    if isinstance(values, Tensor) and is_concrete(values):
         values = _checked_values(CALL, values, sparse.support)
         sparse.values = values if order is None else values[order]
     return sparse

@@ -1,24 +1,28 @@
-"""Supports: the tuples of nodes that a sparse tensor lists.
+"""Supports: the sparsity patterns of sparse tensors, that is, the tuples of nodes that have stored entries.
 
-A support knows nothing of values. What depends on it alone, such as where the reverse of every pair stands, is
-computed once and kept with it; so tensors that share a support share that work.
+A support has no values. What depends on it alone, such as the positions of the reversed pairs, is computed once and
+cached there; so tensors that share a support share that work. Tuples are sorted and searched by their codes: one
+integer for each tuple.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-from bellnet.errors import SupportError
+from bellnet.errors import SupportError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.codes import encode, find, is_increasing
-from bellnet.tensors.keeping import making_constants
-from bellnet.tensors.looking import can_look_at, kind_of
 from bellnet.tensors.node_counts import NodeCounts
+from bellnet.tensors.tracing import is_concrete, no_transforms
 
 Made = TypeVar("Made")
+
+LARGEST_CODE = 2**63 - 1
+
+MANY = 2**15
+"""From so many codes on a search sorts them first: searching in random order waits for memory twice as long."""
 
 
 class Support:
@@ -63,7 +67,7 @@ class Support:
                 f"before {support.show(place + 1)} at place {place + 1}.\n"
                 "Leave out is_sorted, and tuples and values are sorted for you."
             )
-        with making_constants():
+        with no_transforms():
             return cls(index[:, order], counts, slots), order
 
     @classmethod
@@ -86,7 +90,7 @@ class Support:
         return len(self.slots)
 
     @property
-    def n_tuples(self) -> int:
+    def nnz(self) -> int:
         """How many tuples are listed."""
         return self.counts.n_graphs if not self.slots else self.index.shape[1]
 
@@ -107,7 +111,7 @@ class Support:
 
     def _graphs(self) -> Tensor:
         if not self.slots:
-            return torch.arange(self.n_tuples, device=self.index.device)
+            return torch.arange(self.nnz, device=self.index.device)
         return self.index[0] if self.counts.is_batch else torch.zeros_like(self.index[0])
 
     @property
@@ -154,7 +158,7 @@ class Support:
         """What depends on the support alone: made when it is first asked for, and kept."""
         if key not in self._made:
             self._check_memory()
-            with making_constants():
+            with no_transforms():
                 self._made[key] = make()
         made: Made = self._made[key]
         return made
@@ -165,7 +169,7 @@ class Support:
         for other in others:
             kept = kept.further.setdefault(other, _Kept())
         if key not in kept.made:
-            with making_constants():
+            with no_transforms():
                 kept.made[key] = make()
         made: Made = kept.made[key]
         return made
@@ -182,7 +186,7 @@ class Support:
         codes, places = torch.unique(union.codes(), return_inverse=True)
         index = both.new_empty(len(both), len(codes))
         index[:, places] = both
-        return Support(index, self.counts, self.slots), places[: self.n_tuples]
+        return Support(index, self.counts, self.slots), places[: self.nnz]
 
     def to(self, device: torch.device | str) -> "Support":
         """The same on another device; tensors that share a support share it there too."""
@@ -250,14 +254,14 @@ class Support:
 
 def _version(index: Tensor) -> int | None:
     """How often a tensor was written to, where torch counts it."""
-    return index._version if can_look_at(index) and not index.is_inference() else None
+    return index._version if is_concrete(index) and not index.is_inference() else None
 
 
 def _copied(index: Tensor) -> Tensor:
     """A copy that only the support has, contiguous and outside of inference mode."""
-    if not can_look_at(index):
+    if not is_concrete(index):
         return index.clone()
-    with making_constants():
+    with no_transforms():
         return index.detach().clone(memory_format=torch.contiguous_format)
 
 
@@ -272,7 +276,7 @@ class _Kept:
 def _check_index(call: str, index: object, counts: NodeCounts) -> None:
     rows = "the number of the graph and one row for each slot" if counts.is_batch else "one row for each slot"
     if not isinstance(index, Tensor):
-        raise SupportError(f"{call}: index must be an int64 tensor, not {kind_of(index)}.")
+        raise SupportError(f"{call}: index must be an int64 tensor, not {type_name(index)}.")
     if index.dtype != torch.int64:
         raise SupportError(f"{call}: index must be int64, not {index.dtype}.\nConvert it: index.to(torch.int64).")
     if index.ndim != 2 or len(index) <= counts.is_batch:
@@ -305,3 +309,59 @@ def _slots(call: str, index: Tensor, counts: NodeCounts, shape: str | None) -> t
         f"{call}: which slot runs over which node set? sizes names {', '.join(map(repr, names))}, and the index has "
         f'{order} slots.\nPass the shape as well: shape="{" ".join((names * order)[:order])}".'
     )
+
+
+def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -> list[Tensor]:
+    """One number for each tuple, in all lists alike, and in the order of the tuples.
+
+    Args:
+        lists: (r, tuples) integers each, or their rows if there are any.
+        lengths: What each of the r entries stays below.
+
+    >>> one, other = encode([torch.tensor([[0, 1], [2, 0]]), torch.tensor([[1], [0]])], (2, 3))
+    >>> one, other
+    (tensor([2, 3]), tensor([3]))
+    """
+    if not lengths:
+        return [cast(Tensor, tuples).new_zeros(cast(Tensor, tuples).shape[1]) for tuples in lists]
+    codes, most = [tuples[0] for tuples in lists], lengths[0]
+    for place, length in enumerate(lengths[1:], 1):
+        if most * length > LARGEST_CODE:
+            # The numbers would not fit: beginnings that occur are numbered anew, which are at most as many as tuples.
+            ranks = torch.unique(torch.cat(codes), return_inverse=True)[1]
+            codes, most = list(ranks.split([len(one) for one in codes])), len(ranks)
+        codes = [one * length + tuples[place] for one, tuples in zip(codes, lists, strict=True)]
+        most *= length
+    return codes
+
+
+def is_increasing(codes: Tensor) -> bool:
+    """Whether every number is larger than the one before."""
+    return bool((codes[1:] > codes[:-1]).all())
+
+
+def find(wanted: Tensor, codes: Tensor, in_order: Callable[[], Tensor] | None = None) -> Tensor:
+    """For every wanted number its place among the codes, which are unique; -1 for one that is not there.
+
+    Sorting takes longest: `in_order` may know in which order the wanted numbers ascend.
+    """
+    if not len(codes):
+        return torch.full_like(wanted, -1)
+    order = None
+    if not is_increasing(codes):
+        codes, order = codes.sort()
+    if len(wanted) < MANY or is_increasing(wanted):
+        return _find(wanted, codes, order)
+    places = None if in_order is None else in_order()
+    ascending = wanted if places is None else wanted[places]
+    if places is None or not is_increasing(ascending):
+        ascending, places = wanted.sort()
+    return torch.empty_like(places).scatter_(0, places, _find(ascending, codes, order))
+
+
+def _find(wanted: Tensor, codes: Tensor, order: Tensor | None) -> Tensor:
+    if torch.equal(wanted, codes):
+        return torch.arange(len(codes), device=codes.device) if order is None else order
+    place = torch.searchsorted(codes, wanted).clamp_(max=len(codes) - 1)
+    missing = codes[place] != wanted
+    return (place if order is None else order[place]).masked_fill_(missing, -1)

@@ -5,9 +5,8 @@ Each check calls a module on small random inputs and raises `errors.Equivariance
 `bellnet.testing.strategies`, which is imported by name: it needs `pip install bellnet[testing]`.
 """
 
-from bellnet.testing.equivariance import assert_equivariant, assert_invariant
+from bellnet.testing.equivariance import assert_equivariant, assert_invariant, permute_nodes
 from bellnet.testing.matrix import matrix_of
 from bellnet.testing.padding import assert_padding_invariant
-from bellnet.testing.relabelling import relabel
 
-__all__ = ["assert_equivariant", "assert_invariant", "assert_padding_invariant", "matrix_of", "relabel"]
+__all__ = ["assert_equivariant", "assert_invariant", "assert_padding_invariant", "matrix_of", "permute_nodes"]

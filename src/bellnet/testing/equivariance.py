@@ -1,18 +1,22 @@
-"""Whether a module commutes with renumbering the nodes.
+"""Whether a module commutes with permutations of the nodes.
 
-Renumber the input and call the module, or call the module and renumber its output: it must not matter. A node set
-that only the target has cannot be renumbered in the input, so there the output alone must not change.
+Permute the nodes of the input and call the module, or call the module and permute the nodes of its output: the results
+must agree. Nodes of a set that only the target has cannot be permuted in the input, so there the output itself must not
+change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from bellnet.errors import SpecError
-from bellnet.spec import Spec, parse_spec, text_of
-from bellnet.testing.compare import Tolerance
-from bellnet.testing.renumber import check_renumbering
-from bellnet.testing.subject import Module, Subject
+from bellnet.errors import OptionError, ShapeError, SizesError, SpecError, TensorError
+from bellnet.spec import Spec, parse_shape, parse_spec, text_of
+from bellnet.testing.subject import Module, Subject, Tolerance, difference, failure, name_of
+
+Permutation = Sequence[int] | Tensor
+"""Where every node goes: node i becomes node permutation[i]."""
 
 
 def assert_equivariant(
@@ -120,3 +124,164 @@ def assert_invariant(
         trials=trials,
         tolerance=tolerance,
     )
+
+
+def permute_nodes(
+    x: Tensor, shape: str | tuple[str, ...], permutations: Permutation | Mapping[str, Permutation]
+) -> Tensor:
+    """Renumber the nodes of a tensor: what stood at node i stands at node permutation[i] afterwards.
+
+    Args:
+        x: (*batch, one axis for each slot, channels), any number of batch axes.
+        shape: The node set of every slot: "n n", or one side of a spec, `spec.source`.
+        permutations: A permutation for each node set, or just one if there is one node set. Node sets without a
+            permutation stay as they are.
+
+    >>> permute_nodes(torch.tensor([[10.0], [11.0], [12.0]]), "n", [2, 0, 1]).flatten()
+    tensor([11., 12., 10.])
+    >>> permute_nodes(torch.tensor([[1.0, 2.0], [3.0, 4.0]]).unsqueeze(-1), "u i", {"i": [1, 0]}).squeeze(-1)
+    tensor([[2., 1.],
+            [4., 3.]])
+    """
+    names = parse_shape(shape) if isinstance(shape, str) else shape
+    n_batch = x.ndim - len(names) - 1
+    if n_batch < 0:
+        raise ShapeError(
+            f'permute_nodes(x, "{" ".join(names)}", ...): {len(names)} node axes and the channels need at least '
+            f"{len(names) + 1} axes, but the shape of x is {tuple(x.shape)}."
+        )
+    by_name = _by_name(names, permutations)
+    for axis, name in enumerate(names, n_batch):
+        if name in by_name:
+            x = x.index_select(axis, _inverse(names, name, by_name[name], x.shape[axis]).to(x.device))
+    return x
+
+
+def draw_renumbering(sizes: Mapping[str, int], trial: int, generator: torch.Generator) -> dict[str, Tensor]:
+    """A permutation for each node set: first a cycle through all nodes, then an exchange of two, then any.
+
+    The first two generate all permutations, so what commutes with them commutes with every renumbering; and the
+    cycle moves every node, so a module that singles out one node is found by it.
+    """
+    return {name: _draw(size, trial, generator) for name, size in sizes.items()}
+
+
+def _draw(size: int, trial: int, generator: torch.Generator) -> Tensor:
+    order = torch.randperm(size, generator=generator)
+    permutation = torch.arange(size)
+    if size < 2:
+        return permutation
+    if trial == 0:
+        permutation[order] = order.roll(-1)
+    elif trial == 1 or bool((order == permutation).all()):
+        permutation[order[:2]] = order[:2].flip(0)
+    else:
+        permutation = order
+    return permutation
+
+
+def _by_name(
+    names: tuple[str, ...], permutations: Permutation | Mapping[str, Permutation]
+) -> Mapping[str, Permutation]:
+    if isinstance(permutations, Mapping):
+        return permutations
+    if len(set(names)) > 1:
+        raise ShapeError(
+            f'permute_nodes(x, "{" ".join(names)}", ...): there are several node sets, so pass a permutation for '
+            f"each: {{{', '.join(f'{name!r}: ...' for name in dict.fromkeys(names))}}}."
+        )
+    return dict.fromkeys(names, permutations)
+
+
+def _inverse(names: tuple[str, ...], name: str, permutation: Permutation, length: int) -> Tensor:
+    target = torch.as_tensor(permutation, dtype=torch.long).cpu()
+    if target.ndim != 1 or not torch.equal(target.sort().values, torch.arange(length)):
+        raise ShapeError(
+            f'permute_nodes(x, "{" ".join(names)}", ...): node set {name!r} has {length} nodes, so its permutation '
+            f"must hold each of 0, ..., {length - 1} once, but it is {target.tolist()}."
+        )
+    return target.argsort()
+
+
+def check_renumbering(
+    subject: Subject,
+    claim: str,
+    *,
+    sizes: int | Mapping[str, int] | None,
+    batch: tuple[int, ...],
+    trials: int,
+    tolerance: Tolerance,
+) -> None:
+    """Raise an error that says `claim` if the subject does not commute with some renumbering."""
+    if trials < 1:
+        raise OptionError(f"trials must be 1 or more, not {trials!r}: without a trial nothing is checked.")
+    spec = subject.spec
+    generator = torch.Generator().manual_seed(subject.seed)
+    for case in _cases(subject, sizes):
+        pairs = zip(spec.sources, subject.channels, strict=True)
+        shapes = [(*batch, *(case[name] for name in shape), channels) for shape, channels in pairs]
+        for trial in range(trials):
+            x = [subject.draw(shape, generator) for shape in shapes]
+            permutations = draw_renumbering(case, trial, generator)
+            before = _outputs(subject, x, case, batch)
+            moved = [permute_nodes(one, shape, permutations) for one, shape in zip(x, spec.sources, strict=True)]
+            found = _outputs(subject, moved, case, batch)
+            for number, (one, was) in enumerate(zip(found, before, strict=True)):
+                wrong = difference(one, permute_nodes(was, spec.targets[number], permutations), tolerance)
+                if wrong is None:
+                    continue
+                place = f"[{number}]" * (len(found) > 1) + f"[{', '.join(map(str, wrong.place))}]"
+                facts = [
+                    ("largest difference", str(wrong)),
+                    ("where", f"output{place}"),
+                    ("renumbered, then called", f"{wrong.found:.6g}"),
+                    ("called, then renumbered", f"{wrong.expected:.6g}"),
+                    ("sizes", str(case)),
+                    ("renumbering", str({name: one.tolist() for name, one in permutations.items()})),
+                    ("to reproduce", f"seed={subject.seed}, trial {trial + 1} of {trials}"),
+                ]
+                raise failure(subject, claim, facts)
+
+
+def _cases(subject: Subject, sizes: int | Mapping[str, int] | None) -> list[dict[str, int]]:
+    names = subject.spec.node_sets
+    if sizes is None:
+        different = {name: 5 + number for number, name in enumerate(names)}
+        return [different, dict.fromkeys(names, 1)]
+    given = dict.fromkeys(names, sizes) if isinstance(sizes, int) else dict(sizes)
+    if missing := [name for name in names if name not in given]:
+        raise SizesError(
+            f'The check of "{subject.spec}" needs the size of every node set; there is none for '
+            f"{', '.join(map(repr, missing))}."
+        )
+    return [{name: given[name] for name in names}]
+
+
+def _outputs(subject: Subject, x: list[Tensor], sizes: dict[str, int], batch: tuple[int, ...]) -> list[Tensor]:
+    targets = subject.spec.targets
+    given = x[0] if len(x) == 1 else tuple(x)
+    found: Any = subject(given, {name: sizes[name] for name in subject.spec.target_only})
+    several = [found] if len(targets) == 1 else found
+    if not isinstance(several, tuple | list) or not all(isinstance(one, Tensor) for one in several):
+        wanted = "the one tensor" if len(targets) == 1 else f"a tuple of the {len(targets)} tensors"
+        raise TensorError(
+            f"{name_of(subject.module)} returned a {type(found).__name__}, but the check compares tensors.\n"
+            f"Wrap the module in a function that returns {wanted} to check."
+        )
+    expected = [(*batch, *(sizes[name] for name in shape)) for shape in targets]
+    fits = len(several) == len(targets) and all(
+        one.ndim == len(shape) + 1 and tuple(one.shape[:-1]) == shape
+        for one, shape in zip(several, expected, strict=True)
+    )
+    if not fits:
+        raise ShapeError(
+            f'{name_of(subject.module)} does not return what "{subject.spec}" says.\n\n'
+            f"    given     {', '.join(str(tuple(one.shape)) for one in x)}\n"
+            f"    expected  {', '.join(_shown(shape) for shape in expected)}\n"
+            f"    got       {', '.join(str(tuple(one.shape)) for one in several)}"
+        )
+    return list(several)
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"({', '.join([*map(str, shape), 'channels'])})"

@@ -12,8 +12,8 @@ one, so that large examples stay cheap.
 ...     counts = data.draw(sizes(spec))
 ...     x = data.draw(tensors(spec.source, counts, channels=2))
 ...     renumbering = data.draw(permutations(counts))
-...     found = layer(testing.relabel(x, spec.source, renumbering))
-...     torch.testing.assert_close(found, testing.relabel(layer(x), spec.target, renumbering))
+...     found = layer(testing.permute_nodes(x, spec.source, renumbering))
+...     torch.testing.assert_close(found, testing.permute_nodes(layer(x), spec.target, renumbering))
 >>> test_relabelling_the_nodes_commutes_with_the_layer()
 """
 
@@ -66,7 +66,7 @@ def sizes(spec: str | Spec, *, min: int = 0, max: int = 4) -> SearchStrategy[dic
 
 
 def permutations(sizes: Mapping[str, int]) -> SearchStrategy[dict[str, tuple[int, ...]]]:
-    """For every node set a permutation of its nodes, as `relabel` takes them."""
+    """For every node set a permutation of its nodes, as `permute_nodes` takes them."""
     return st.fixed_dictionaries({name: st.permutations(range(size)).map(tuple) for name, size in sizes.items()})
 
 

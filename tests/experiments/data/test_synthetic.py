@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bellnet.errors import OptionError
-from bellnet.testing import relabel
+from bellnet.testing import permute_nodes
 from experiments.data import synthetic
 
 
@@ -48,8 +48,8 @@ def test_the_functions_commute_with_relabelling(task):
     the_task = synthetic.get(task)
     inputs, targets = synthetic.make(task, 3, n=6)
     order = {"n": torch.randperm(6, generator=torch.Generator().manual_seed(1))}
-    found = the_task.solve(relabel(inputs, "n n", order))
-    expected = relabel(targets, " ".join(the_task.target), order)
+    found = the_task.solve(permute_nodes(inputs, "n n", order))
+    expected = permute_nodes(targets, " ".join(the_task.target), order)
     assert float(the_task.error(found, expected)) < 1e-6
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bellnet._utils.spelling import did_you_mean
 from bellnet.data.attributes import Columns, Names, text_label
 from bellnet.data.graph import Graph
-from bellnet.errors import DataError
+from bellnet.errors import DataError, did_you_mean
 
 FEATURES, WEIGHT, LABEL = "features", "weight", "label"
 DEFAULTS = {

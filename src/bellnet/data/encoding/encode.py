@@ -32,7 +32,7 @@ from bellnet.data.encoding.encoding_fields import ADJACENCIES
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
-from bellnet.tensors.room import check_room_for
+from bellnet.tensors.node_counts import check_room_for
 
 LAYOUTS = ("padded", "sparse")
 NODE_CHANNELS = ("diagonal", "separate")

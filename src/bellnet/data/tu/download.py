@@ -14,8 +14,7 @@ from typing import IO
 
 from bellnet._utils.files import words, write_files
 from bellnet._utils.optional import require
-from bellnet._utils.spelling import did_you_mean
-from bellnet.errors import DataError
+from bellnet.errors import DataError, did_you_mean
 
 SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 TIMEOUT = 60.0  # seconds without a byte from the site

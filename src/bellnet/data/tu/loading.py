@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from bellnet._utils.optional import require
-from bellnet._utils.spelling import did_you_mean
 from bellnet.data.graph import Graph, GraphSet, number_classes
 from bellnet.data.tu import cache as array_cache
 from bellnet.data.tu.download import NAMES, fetch
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.tu_files import Files, Zipped, find, names_in
 from bellnet.data.tu.unzip import MAX_RATIO, MAX_UNPACKED, Bound
-from bellnet.errors import DataError
+from bellnet.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
