@@ -5,7 +5,7 @@ import struct
 
 from safetensors.torch import load as tensors_of
 
-from bellnet.estimator.files import checksum
+from bellnet.estimator.serialization import checksum
 
 
 def changed(file, change):

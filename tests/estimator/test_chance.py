@@ -12,7 +12,7 @@ import torch
 
 from bellnet.cli.main import main
 from bellnet.estimator import GraphClassifier, GraphRegressor
-from bellnet.estimator.training import Bar
+from bellnet.estimator.training import ProgressBar
 from tests.estimator.small import classifier, leaves
 
 TARGETS = ("graph", "node", "edge")
@@ -52,7 +52,7 @@ def test_what_others_draw_during_a_fit_does_not_change_it(target, layout, monkey
     expected = weights_of(model.fit(graphs, labels))
     torch.manual_seed(5)
     np.random.seed(5)
-    monkeypatch.setattr(Bar, "batch", lambda self, epoch, share: (torch.rand(3), np.random.rand(3)))
+    monkeypatch.setattr(ProgressBar, "batch", lambda self, epoch, share: (torch.rand(3), np.random.rand(3)))
     assert torch.equal(weights_of(model.fit(graphs, labels)), expected)
 
 
@@ -65,8 +65,8 @@ def test_nobody_sees_the_global_random_numbers_change_while_a_fit_runs(target, m
         seen.append(torch.equal(torch.get_rng_state(), before[0]))
         seen.append(str(np.random.get_state()) == before[1])
 
-    monkeypatch.setattr(Bar, "batch", look)
-    monkeypatch.setattr(Bar, "__enter__", lambda self: look() or self)
+    monkeypatch.setattr(ProgressBar, "batch", look)
+    monkeypatch.setattr(ProgressBar, "__enter__", lambda self: look() or self)
     classifier(target=target, dropout=0.3, hidden=(8, 8)).fit(graphs, labels_of(graphs, target))
     look()
     assert len(seen) > 4

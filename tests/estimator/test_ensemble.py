@@ -8,10 +8,10 @@ import torch
 from sklearn.base import clone
 
 from bellnet.errors import DataError, SizesError
-from bellnet.estimator import cost, load
-from bellnet.estimator.blueprint import Blueprint
+from bellnet.estimator import load, memory_estimate
 from bellnet.estimator.ensemble import Ensemble
-from bellnet.estimator.nets import LabelNet
+from bellnet.estimator.model import LabelNet
+from bellnet.estimator.options import ENTRIES_OF_ENSEMBLE, MAX_ESTIMATORS
 from tests.estimator.small import classifier, leaves, regressor
 from tests.estimator.stored import changed
 
@@ -75,7 +75,7 @@ def test_members_drop_other_channels_and_a_fit_can_be_repeated():
     one, other = model.net_.members
     other.load_state_dict(one.state_dict())
     batch = model.encoding_.encode(graphs)
-    with model.net_.train().dropping_by(torch.Generator().manual_seed(0)):
+    with model.net_.train().dropout_from(torch.Generator().manual_seed(0)):
         assert not torch.allclose(one(batch, graphs), other(batch, graphs))
     model.net_.eval()
     assert torch.equal(one(batch, graphs), other(batch, graphs))
@@ -120,14 +120,17 @@ def test_what_is_held_out_is_asked_of_all_together():
 def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
     graphs, labels = leaves()
     listed, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
-    assert listed < pairs < cost.LITTLE
+    assert listed < pairs < ENTRIES_OF_ENSEMBLE
     for layout, count in (("sparse", listed), ("padded", pairs)):
-        monkeypatch.setattr(cost, "LITTLE", count)
+        monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count)
         several = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
-        assert (several.n_estimators_, len(several.net_.members)) == (cost.MOST_NETWORKS, cost.MOST_NETWORKS)
+        assert (several.n_estimators_, len(several.net_.members)) == (
+            MAX_ESTIMATORS,
+            MAX_ESTIMATORS,
+        )
         assert isinstance(several.net_, Ensemble)
         assert " from 24 graphs by 3 networks in " in several.fit_summary_
-        monkeypatch.setattr(cost, "LITTLE", count - 1)
+        monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count - 1)
         one = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
         assert (one.n_estimators_, len(one.net_.members)) == (1, 1)
         assert torch.equal(
@@ -136,13 +139,13 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
         assert classifier(n_estimators=2, layout=layout).fit(graphs, labels).n_estimators_ == 2
     triples = sum(graph.n**3 for graph in graphs)
     for little, count in ((triples, 3), (triples - 1, 1)):
-        monkeypatch.setattr(cost, "LITTLE", little)
+        monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", little)
         assert classifier(n_estimators="auto", order=3).fit(graphs, labels).n_estimators_ == count
 
 
 def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_made(monkeypatch):
     graphs, labels = leaves()
-    monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
+    monkeypatch.setattr(LabelNet, "__init__", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(SizesError) as caught:
         classifier(n_estimators=10**6, channels=(64, 64), max_gigabytes=1).fit(graphs, labels)
     assert str(caught.value) == (
@@ -155,7 +158,7 @@ def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_ma
 def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
     graphs, labels = leaves()
     one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).net_.parameters())
-    allowed = cost.WEIGHT_BYTES * one * 1e-9
+    allowed = memory_estimate.WEIGHT_BYTES * one * 1e-9
     options = {"n_estimators": 2, "layout": "sparse"}
     assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).n_estimators_ == 2
     with pytest.raises(SizesError, match=f"2 networks of at least {2 * one:,} weights together"):
@@ -191,7 +194,7 @@ def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(
     classifier(n_estimators="auto").fit(graphs, labels).save(tmp_path / "model")
     changed(tmp_path / "model", lambda described: described.update(n_estimators=claimed))
     if claimed in (99, 10**15):
-        monkeypatch.setattr(Blueprint, "net", lambda *given, **options: pytest.fail("it was made"))
+        monkeypatch.setattr(LabelNet, "__init__", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(DataError) as caught:
         load(tmp_path / "model")
     assert f"not a sound one: {said}" in str(caught.value)

@@ -103,7 +103,7 @@ def test_balanced_weights_make_rare_classes_count_as_much():
     model = classifier(class_weight="balanced")
     model.classes_ = np.array(["common", "rare"])
     groups = np.array([0] * 36 + [1] * 4)
-    weights = model._class_weights("fit", groups)
+    weights = model._group_weights("fit", groups)[groups]
     assert np.isclose(weights[groups == 0].sum(), weights[groups == 1].sum())
 
 

@@ -6,7 +6,7 @@ import torch
 
 from bellnet.data import Graph, undirected
 from bellnet.errors import BellnetError, DataError, OptionError
-from bellnet.estimator.weights import relative_weights
+from bellnet.estimator.labels import relative_weights
 from tests.estimator.small import classifier, leaves, with_features
 
 GRAPHS, LABELS = leaves(12)

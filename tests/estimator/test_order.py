@@ -7,10 +7,11 @@ import torch
 import bellnet as bn
 from bellnet.data import generated
 from bellnet.errors import OptionError, SizesError
-from bellnet.estimator import cost, load, triples
+from bellnet.estimator import load, memory_estimate
 from bellnet.estimator.labels import count_labels
+from bellnet.estimator.model import DOWN, UP, LabelNet, RunningNorm, TripleBlock, TripleNet
 from tests.estimator.small import classifier, leaves, regressor
-from tests.estimator.test_cost import Largest, path_graph
+from tests.estimator.test_memory_estimate import Largest, path_graph
 
 SOLVES = {"channels": (16, 16), "hidden": (32,), "batch_size": 4, "max_epochs": 30, "learning_rate": 0.005}
 
@@ -47,42 +48,35 @@ def test_order_3_says_the_same_of_a_graph_alone_and_among_others(make, target, t
 
 @pytest.mark.parametrize("given", [2, (2, 3)])
 def test_blocks_over_triples_begin_at_the_product_of_two_matrices(given):
-    block = triples.TripleBlock(given, 3, norm=None, residual=False)
-    block.begin(torch.Generator().manual_seed(0))
+    block = TripleBlock(given, 3, norm=None, residual=False)
+    block.reset_to_matrix_product(torch.Generator().manual_seed(0))
     pairs, nodes = torch.randn(5, 5, 2), torch.zeros(5, 3)
     up = block.up.weight if given == 2 else block.up.weight_0_to_0
     names = [diagram.name for diagram in block.up.plan.diagrams]
-    first, second = (pairs @ up[names.index(name)].detach() for name in triples.UP)  # of (i, k) and of (k, j)
+    first, second = (pairs @ up[names.index(name)].detach() for name in UP)  # of (i, k) and of (k, j)
     bias = block.up((pairs * 0, nodes) if given != 2 else pairs * 0)
     added = torch.relu(first[:, None, :] + second.transpose(0, 1)[None, :, :] + bias)
-    (down,) = (block.down.weight[place] for place, d in enumerate(block.down.plan.diagrams) if d.name in triples.DOWN)
+    (down,) = (block.down.weight[place] for place, d in enumerate(block.down.plan.diagrams) if d.name in DOWN)
     expected = added.mean(2) @ down
     found = block((pairs, nodes) if given != 2 else pairs) - block.across((pairs, nodes) if given != 2 else pairs)
     torch.testing.assert_close(found, expected)
 
 
 def test_layers_of_blocks_learn_slower_by_the_number_of_their_maps_and_no_weight_is_forgotten():
-    options = {
-        "widths": [4, 2],
-        "pool": "max",
-        "jumping_knowledge": False,
-        "norm": "graph",
-        "residual": False,
-        "dropout": 0.0,
-    }
-    net = triples.TripleNet("graph", 2, [3, 3], **options)
-    groups = net.rates(0.1)
+    config = classifier(order=3, channels=(3, 3), hidden=(4,), norm="graph").fit(*leaves())._net_config()
+    net = LabelNet(config)
+    groups = net.parameter_groups(0.1)
     assert sorted(id(one) for group in groups for one in group["params"]) == sorted(map(id, net.parameters()))
     rates = {id(one): group["lr"] for group in groups for one in group["params"]}
     layers = [module for module in net.modules() if isinstance(module, bn.EquivariantLinear)]
     assert [0.1 / rates[id(layer.weight)] for layer in layers] == pytest.approx([15, 52, 52] * 2)
-    assert {rates[id(one)] for one in net.head.parameters()} == {0.1}
+    assert {rates[id(one)] for one in net.net.head.parameters()} == {0.1}
 
 
 def test_running_statistics_are_those_of_all_graphs_until_more_were_seen_than_are_remembered():
     values = torch.randn(90, 4, dtype=torch.float64) * 3 + 5
     for cuts in ([1] * 90, [7] * 12 + [6], [90]):
-        norm = triples.RunningNorm(4, eps=0).double()
+        norm = RunningNorm(4, eps=0).double()
         for part in values.split(cuts):
             seen = norm(part)
         torch.testing.assert_close(norm.mean, values.mean(0))
@@ -138,14 +132,14 @@ def test_predictions_by_triples_that_would_take_too_much_are_refused():
 
 
 def test_batches_of_triples_have_as_many_entries_as_those_of_pairs(monkeypatch):
-    assert cost.largest_batch([41] * 99, 32, 3) == (7, 41)
-    assert cost.largest_batch([41] * 99, 32, 2) == (32, 41)
+    assert memory_estimate.largest_batch([41] * 99, 32, 3) == (7, 41)
+    assert memory_estimate.largest_batch([41] * 99, 32, 2) == (32, 41)
     graphs, labels = leaves()
     model = classifier(order=3)
     sizes = []
-    monkeypatch.setattr(cost, "MAX_ENTRIES", 3 * 16**3)
-    forward = triples.TripleNet.forward
-    monkeypatch.setattr(triples.TripleNet, "forward", lambda net, x: sizes.append(shape(x)) or forward(net, x))
+    monkeypatch.setattr(memory_estimate, "MAX_ENTRIES", 3 * 16**3)
+    forward = TripleNet.forward
+    monkeypatch.setattr(TripleNet, "forward", lambda net, x: sizes.append(shape(x)) or forward(net, x))
     model.fit(graphs, labels).predict(graphs)
     assert max(count * n**3 for count, n in sizes) <= 3 * 16**3
     assert max(count for count, _ in sizes) > 3

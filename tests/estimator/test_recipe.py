@@ -7,7 +7,8 @@ from sklearn.base import clone
 
 from bellnet.data import generated, undirected
 from bellnet.errors import DataError, OptionError
-from bellnet.estimator import GraphClassifier, GraphRegressor, cost, load
+from bellnet.estimator import GraphClassifier, GraphRegressor, load
+from bellnet.estimator.options import MAX_EPOCHS, auto_max_epochs
 from tests.estimator.small import classifier, leaves, stars_and_paths
 from tests.estimator.stored import changed
 
@@ -111,18 +112,18 @@ def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path)
 
 def test_the_more_there_is_to_see_the_fewer_epochs_are_run():
     graph = complete(1000)
-    epochs = [cost.affordable_epochs([graph] * count, "sparse", 2) for count in (0, 1, 10, 40, 90, 1000, 10_000)]
+    epochs = [auto_max_epochs([graph] * count, "sparse", 2) for count in (0, 1, 10, 40, 90, 1000, 10_000)]
     assert epochs == [60, 60, 60, 30, 20, 6, 5]
     path = undirected(4000, [(node, node + 1) for node in range(3999)])
-    assert cost.affordable_epochs([path], "sparse", 2) == 60
-    assert cost.affordable_epochs([path], "padded", 2) == 47
-    assert cost.affordable_epochs([path], "padded", 3) == 5
+    assert auto_max_epochs([path], "sparse", 2) == 60
+    assert auto_max_epochs([path], "padded", 2) == 47
+    assert auto_max_epochs([path], "padded", 3) == 5
 
 
 def test_without_a_number_of_epochs_one_is_found():
     graphs, labels = leaves(12)
     model = GraphClassifier(**{**SMALL, "max_epochs": "auto", "patience": 100}).fit(graphs, labels)
-    assert len(model.history_) == cost.MOST_EPOCHS
+    assert len(model.history_) == MAX_EPOCHS
 
 
 def test_smoothed_labels_make_probabilities_less_extreme():

@@ -55,7 +55,7 @@ def test_the_learning_curve_is_the_history(make, score):
     model = make(max_epochs=3, patience=3).fit(graphs, y)
     figure = model.plot_history()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["loss", score]
-    for axes, name in zip(figure.axes, ("loss", model._measure_name), strict=True):
+    for axes, name in zip(figure.axes, ("loss", model._score_name), strict=True):
         learned, held_out, kept = axes.lines
         for line, key in ((learned, name), (held_out, f"validation_{name}")):
             assert list(line.get_xdata()) == [0, 1, 2]

@@ -13,8 +13,7 @@ from torch import nn
 from bellnet.data import Encoding, generated, undirected
 from bellnet.errors import OptionError
 from bellnet.estimator import training
-from bellnet.estimator.hold_out import hold_out, units_of
-from bellnet.estimator.progress import Bar
+from bellnet.estimator.validation import split_units, validation_split
 from tests.estimator.small import classifier, leaves, regressor, stars_and_paths
 
 SCHEDULE = training.Schedule(max_epochs=9, patience=3, batch_size=4, learning_rate=0.1, weight_decay=0.0)
@@ -23,7 +22,7 @@ SCHEDULE = training.Schedule(max_epochs=9, patience=3, batch_size=4, learning_ra
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.floats(0, 0.9), st.integers(0, 9))
 def test_every_class_gives_its_share_and_never_all(classes, fraction, seed):
     groups = np.array(classes)
-    held = hold_out(groups, np.arange(len(groups)), fraction, np.random.default_rng(seed))
+    held = validation_split(groups, np.arange(len(groups)), fraction, np.random.default_rng(seed))
     if round(fraction * len(groups)) < 1:
         assert not held.any()
         return
@@ -35,16 +34,16 @@ def test_every_class_gives_its_share_and_never_all(classes, fraction, seed):
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 9))
 def test_a_unit_is_held_out_as_a_whole(units, seed):
     units = np.array(units)
-    held = hold_out(np.zeros(len(units), dtype=int), units, 0.5, np.random.default_rng(seed))
+    held = validation_split(np.zeros(len(units), dtype=int), units, 0.5, np.random.default_rng(seed))
     assert all(len(set(held[units == unit])) == 1 for unit in units)
 
 
 def test_of_many_graphs_whole_graphs_are_units_of_few_nodes_and_edges():
     graphs = [undirected(3, [(0, 1), (1, 2)])] * 2
-    assert units_of(graphs, "graph", 0.1).tolist() == [0, 1]
-    assert units_of(graphs, "node", 0.5).tolist() == [0, 0, 0, 1, 1, 1]
-    assert units_of(graphs, "node", 0.1).tolist() == [0, 1, 2, 3, 4, 5]
-    edges = units_of(graphs, "edge", 0.1)
+    assert split_units(graphs, "graph", 0.1).tolist() == [0, 1]
+    assert split_units(graphs, "node", 0.5).tolist() == [0, 0, 0, 1, 1, 1]
+    assert split_units(graphs, "node", 0.1).tolist() == [0, 1, 2, 3, 4, 5]
+    edges = split_units(graphs, "edge", 0.1)
     ends = graphs[0].edge_index.T.tolist()
     pairs = [(number, *sorted(edge)) for number in range(2) for edge in ends]
     for one, unit in zip(pairs, edges, strict=True):
@@ -71,7 +70,7 @@ class Scripted(nn.Module):
     def members(self):
         return (self,)
 
-    def rates(self, learning_rate):
+    def parameter_groups(self, learning_rate):
         return [{"params": [self.weight], "lr": learning_rate}]
 
     def forward(self, batch, graphs):
@@ -79,33 +78,34 @@ class Scripted(nn.Module):
         return self.weight * 0 + torch.tensor(value).expand(len(graphs))
 
 
-def scripted(script, held=0.25, error=0.0, weights=None):
-    """A network that was trained by a script, and the outcome; `weights` is given those of what is judged."""
+def scripted(script, share=0.25, error=0.0, weights=None):
+    """A network trained by a script, and the outcome; the weights of the validation set are appended to `weights`."""
     graphs, _ = leaves(8)
 
-    def judge(outputs, targets, given):
+    def validation_error(outputs, targets, given):
         if weights is not None:
             weights.append(given.tolist())
         return float((outputs - targets).nan_to_num().mean()), error  # as classes are said of what is no number
 
-    held = torch.arange(8) < 8 * held
-    lesson = training.Lesson(
+    data = training.TrainingData(
         graphs=graphs,
-        encoding=Encoding.fit(graphs),
-        layout="padded",
         starts=np.arange(9),
         targets=torch.zeros(8),
         weights=torch.arange(1.0, 9.0),
-        held=held,
         known=torch.ones(8, dtype=torch.bool),
+        in_validation=torch.arange(8) < 8 * share,
+        encoding=Encoding.fit(graphs),
+        layout="padded",
+    )
+    objective = training.Objective(
         loss=lambda outputs, targets: outputs - targets,
-        judge=judge,
-        score_name="mark",
+        validation_error=validation_error,
         score=lambda outputs, targets: float(outputs.mean()),
+        score_name="mark",
     )
     net = Scripted(script)
-    with Bar("", 9, show=False) as bar:
-        return net, training.train(net, lesson, SCHEDULE, seed=0, bar=bar)
+    with training.ProgressBar("", 9, show=False) as bar:
+        return net, training.train(net, data, objective, SCHEDULE, seed=0, bar=bar)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_training_stops_when_nothing_gets_better_and_keeps_the_last_epoch_that_w
 
 @pytest.mark.parametrize("n_steps", [1, 2, 7, 30, 1000])
 def test_the_learning_rate_rises_and_then_falls_to_zero(n_steps):
-    pace = [training._pace(n_steps)(step) for step in range(n_steps + 1)]
+    pace = [training._learning_rate_factor(n_steps)(step) for step in range(n_steps + 1)]
     top = pace.index(max(pace))
     assert max(pace) == 1
     assert pace[:top] == sorted(pace[:top])
@@ -145,7 +145,7 @@ def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
 
 
 def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():
-    net, outcome = scripted([0] * 9, held=0)
+    net, outcome = scripted([0] * 9, share=0)
     assert (outcome.best_epoch, len(outcome.history), int(net.seen)) == (8, 9, 8)
     assert outcome.history[0]["validation_loss"] is None
 
@@ -156,7 +156,7 @@ def judged(right, weights=None):
     sure = torch.where(torch.arange(len(right)) % 2 == 0, 9.0, 0.1)
     outputs = torch.stack([torch.zeros(len(right)), torch.where(right, sure, -sure)], 1)
     weights = torch.ones(len(right)) if weights is None else torch.tensor(weights)
-    return classifier()._judge(outputs, torch.ones(len(right), dtype=torch.int64), weights)
+    return classifier()._validation_error(outputs, torch.ones(len(right), dtype=torch.int64), weights)
 
 
 def test_classifiers_judge_an_epoch_by_what_is_missed_and_not_by_how_sure_they_are():
@@ -182,7 +182,7 @@ def test_labels_that_weigh_nothing_say_nothing_and_a_common_factor_does_not_eith
 def test_regressors_judge_an_epoch_by_the_loss():
     outputs, weights = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1.0, 2.0, 0.5])
     losses = np.array([1.0, 8.0, 8.0])
-    found = regressor()._judge(outputs, torch.zeros(3, 1), weights)
+    found = regressor()._validation_error(outputs, torch.zeros(3, 1), weights)
     assert found == pytest.approx((losses.mean(), losses.std() / 3**0.5))
 
 
@@ -202,7 +202,7 @@ def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
 
 def test_what_judges_is_given_the_weights_of_what_is_held_out():
     weights = []
-    scripted([5, 4, 3, 2, 1, 0, -1, -2, -3], held=0.5, weights=weights)
+    scripted([5, 4, 3, 2, 1, 0, -1, -2, -3], share=0.5, weights=weights)
     assert [sorted(some) for some in weights] == [[1, 2, 3, 4]] * 9
 
 
@@ -253,7 +253,9 @@ def test_a_score_that_is_not_defined_is_none():
     ("given", "max_epochs", "expected"), [(None, 30, 10), (None, 90, 30), (None, 3, 5), (20, 30, 20), (1, 9, 1)]
 )
 def test_patience_is_a_third_of_all_epochs_unless_it_is_given(given, max_epochs, expected):
-    assert training.patience_of(given, max_epochs) == expected
+    model = classifier(patience=given, max_epochs=max_epochs)
+    model.layout_ = "padded"
+    assert model._schedule([]).patience == expected
 
 
 def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold():

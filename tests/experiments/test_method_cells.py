@@ -7,7 +7,7 @@ import pytest
 
 from bellnet.errors import MissingExtraError, OptionError
 from bellnet.estimator import GraphClassifier
-from bellnet.estimator.cost import MOST_EPOCHS
+from bellnet.estimator.options import MAX_EPOCHS
 from experiments.graph_cells import cells_of_table3
 from experiments.graph_data import load_graphs, load_set, parts_of
 from experiments.method_cells import MethodCell, cells_of_methods, quick_method
@@ -82,7 +82,7 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
 
 def test_epochs_that_the_classifier_chooses_are_known_by_their_most():
     (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
-    assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MOST_EPOCHS
+    assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MAX_EPOCHS
     with pytest.raises(OptionError, match="the option epochs must be an integer from 1 up, not 'auto'"):
         replace(CELL, options={"epochs": "auto"})
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bellnet.estimator import GraphClassifier, cost
+from bellnet.estimator import GraphClassifier
+from bellnet.estimator.options import MAX_EPOCHS
 from experiments.__main__ import main
 from experiments.methods import method
 from experiments.records import Records
@@ -143,8 +144,8 @@ def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, t
 
 
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():
-    assert method("best").most_epochs == cost.MOST_EPOCHS
-    assert method("best").epochs(method("best").usual()) == cost.MOST_EPOCHS
+    assert method("best").most_epochs == MAX_EPOCHS
+    assert method("best").epochs(method("best").usual()) == MAX_EPOCHS
 
 
 @pytest.mark.parametrize("study", ["search", "search-degrees", "search-networks"])

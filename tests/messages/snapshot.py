@@ -21,7 +21,7 @@ from tests.messages.sites import Site, site_of
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 AREAS = {
     name: import_module(f"tests.messages.cases.{name}").CASES
-    for name in ("specs", "layers", "tensors", "several", "data", "estimator", "cli")
+    for name in ("specs", "layers", "tensors", "several", "data", "estimator", "cli", "testing")
 }
 
 

@@ -1,15 +1,12 @@
 """Each case raises the error of its snapshot, and each raise statement has a case."""
 
 import inspect
-from pathlib import Path
 
 import pytest
 
 from bellnet import errors
 from tests.messages.sites import checked_sites, names_raised, raise_sites
 from tests.messages.snapshot import AREAS, SNAPSHOTS, Outcome, differences, outcome_of, read, write
-
-CLASSES_TESTED_ELSEWHERE = {"EquivarianceError": "testing"}
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +46,8 @@ def test_messages_can_be_read_in_a_terminal(area, outcomes):
         lines = outcome.message.split("\n")
         assert all(line == line.rstrip() for line in lines), name
         assert max(map(len, lines)) <= 200, name
-        assert lines[-1].endswith((".", "?")) or lines[-1].startswith("Install it: pip install '") or area == "cli", (
-            name
-        )
+        if area != "cli" and not lines[-1].startswith("    "):  # texts of argparse, and tables
+            assert lines[-1].endswith(".") or lines[-1].startswith("Install it: pip install '"), name
 
 
 def test_every_raise_statement_is_reached_by_a_case(outcomes):
@@ -65,10 +61,7 @@ def test_every_class_of_error_is_raised_by_a_case(outcomes):
     found = inspect.getmembers(errors, inspect.isclass)
     classes = {name for name, thing in found if not issubclass(thing, Warning)} - {"BellnetError"}
     raised = {outcome.error.__name__ for area in AREAS for outcome in outcomes(area).values()}
-    assert classes == raised & classes | set(CLASSES_TESTED_ELSEWHERE)
-    for name, folder in CLASSES_TESTED_ELSEWHERE.items():
-        files = (Path(__file__).parents[1] / folder).glob("test_*.py")
-        assert any(name in file.read_text() for file in files), name
+    assert classes == raised & classes
 
 
 def test_every_error_is_a_value_error_and_a_bellnet_error():

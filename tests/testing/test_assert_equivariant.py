@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import torch
 from torch import nn
@@ -119,3 +121,17 @@ def test_gradients_may_be_taken_inside_the_module():
         return torch.autograd.grad(x.sum(-2).pow(2).sum(), x)[0]
 
     testing.assert_equivariant(gradient, "n -> n", in_channels=2)
+
+
+def test_a_failure_can_be_reproduced_by_hand():
+    module = faults.SumOfRowsWithoutNodeZero()
+    with pytest.raises(errors.EquivarianceError) as caught:
+        testing.assert_equivariant(module, "n n -> n", seed=5)
+    text = str(caught.value)
+    permutation = [int(digit) for digit in re.search(r"'n': \[([\d, ]+)\]", text).group(1).split(", ")]
+    position = tuple(int(digit) for digit in re.search(r"output\[([\d, ]+)\]", text).group(1).split(", "))
+    x = torch.randn(2, 5, 5, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64).float()
+    found = module(testing.permute_nodes(x, "n n", permutation))
+    expected = testing.permute_nodes(module(x), "n", permutation)
+    assert f"renumbered, then called  {found[position]:.6g}" in text
+    assert f"called, then renumbered  {expected[position]:.6g}" in text

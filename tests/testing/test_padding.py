@@ -67,12 +67,6 @@ def test_the_gradient_of_one_of_several_tensors_is_named():
         testing.assert_padding_invariant(module, "n n, n -> n n, n", in_channels=(2, 1), zero_outside=False)
 
 
-@pytest.mark.parametrize("found", [lambda x: x[0], lambda x: (*x, x[0])], ids=["one", "three"])
-def test_other_than_the_several_tensors_of_the_spec_is_refused(found):
-    with pytest.raises(errors.TensorError, match="returns the 2 tensors, or Padded, as a tuple, to check"):
-        testing.assert_padding_invariant(found, "n n, n -> n n, n", in_channels=1)
-
-
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @pytest.mark.parametrize("shape", ["n", "n n", "u i", "n n n"])
@@ -99,19 +93,12 @@ def test_planted_faults_are_found_from_any_seed(module, spec, seed):
 
 
 @pytest.mark.parametrize(
-    ("module", "words"),
-    [
-        (faults.WrongGradient(), "the gradient at graph 0"),
-        (faults.WrongGradientOfParameters(), "the gradient at parameter 'layer.bias', against the sum over the graphs"),
-        (faults.GradientLeaksOut(), "the gradient outside the true sizes"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
+    "module", [faults.WrongGradient(), faults.WrongGradientOfParameters(), faults.GradientLeaksOut()], ids=type
 )
-def test_planted_faults_of_the_gradient_alone_are_found(module, words):
+def test_planted_faults_of_the_gradient_are_found_by_gradients_alone(module):
     testing.assert_padding_invariant(module, "n n -> n", gradients=False)
-    with pytest.raises(errors.EquivarianceError) as caught:
+    with pytest.raises(errors.EquivarianceError, match="the gradient"):
         testing.assert_padding_invariant(module, "n n -> n")
-    assert words in str(caught.value)
 
 
 def test_gradients_are_compared_even_where_they_are_switched_off():

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellnet import errors, testing
+from bellnet import testing
 from bellnet.testing import strategies
 from bellnet.testing.equivariance import draw_renumbering
 
@@ -45,22 +45,6 @@ def test_relabelling_twice_is_relabelling_by_the_product(data, sizes):
 def test_relabelling_is_differentiable():
     x = torch.randn(3, 1, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: testing.permute_nodes(x, "n", [1, 2, 0]), x)
-
-
-@pytest.mark.parametrize(
-    ("shape", "permutation", "words"),
-    [
-        ("n n", [0, 1], "node set 'n' has 3 nodes, so its permutation must hold each of 0, ..., 2 once, but it is [0,"),
-        ("n n", [0, 1, 1], "but it is [0, 1, 1]"),
-        ("u i", [0, 1, 2], "there are several node sets, so pass a permutation for each: {'u': ..., 'i': ..."),
-        ("n n n", [0, 1, 2], "3 node axes and the channels need at least 4 axes, but the shape of x is (3, 3, 1)"),
-    ],
-)
-def test_mistakes_are_named(shape, permutation, words):
-    with pytest.raises(errors.ShapeError) as caught:
-        testing.permute_nodes(torch.zeros(3, 3, 1), shape, permutation)
-    assert words in str(caught.value)
-    assert str(caught.value).startswith(f'permute_nodes(x, "{shape}"')
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 6])

@@ -10,7 +10,7 @@ for _package in ("sklearn", "safetensors", "rich"):
     require(_package, extra="estimator", call="bellnet.estimator")
 
 from bellnet.estimator.classifier import GraphClassifier  # noqa: E402
-from bellnet.estimator.files import load  # noqa: E402
 from bellnet.estimator.regressor import GraphRegressor  # noqa: E402
+from bellnet.estimator.serialization import load  # noqa: E402
 
 __all__ = ["GraphClassifier", "GraphRegressor", "load"]

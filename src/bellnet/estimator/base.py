@@ -1,4 +1,4 @@
-"""What classifier and regressor have in common: options, training, outputs."""
+"""What classifier and regressor have in common: their options, `fit` in four steps, and the outputs of the network."""
 
 import copy
 import sys
@@ -17,30 +17,50 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bellnet._utils.memory import freed_memory_kept
+from bellnet._utils.optional import require
 from bellnet.data import Encoding, Graph, Loader, problems
-from bellnet.errors import DataError
-from bellnet.estimator.blueprint import Blueprint
-from bellnet.estimator.cost import affordable_epochs, allowed_bytes, cheaper_layout, most_pairs, usual_networks
-from bellnet.estimator.ensemble import Ensemble
-from bellnet.estimator.hold_out import hold_out, units_of
-from bellnet.estimator.inputs import check_fits, fit_encoding, read_graphs, warn_of_sizes
+from bellnet.estimator.ensemble import Ensemble, build_net
 from bellnet.estimator.labels import (
-    PLURAL,
     Array,
     check_both_directions,
     count_labels,
-    flatten,
-    known_labels,
+    flat_weights,
     only_known,
+    relative_weights,
+    times_class_weights,
 )
-from bellnet.estimator.material import Material
-from bellnet.estimator.nets import LabelNet
-from bellnet.estimator.options import AUTO_NORM, ROLES, check_options
-from bellnet.estimator.progress import Bar, told
+from bellnet.estimator.memory_estimate import (
+    PREDICTION_BATCH,
+    allowed_bytes,
+    check_prediction,
+    check_training,
+    check_weights,
+    max_pairs,
+)
+from bellnet.estimator.model import LabelNet, NetConfig
+from bellnet.estimator.options import (
+    ATTRIBUTES,
+    AUTO_NORM,
+    auto_layout,
+    auto_max_epochs,
+    auto_n_estimators,
+    check_options,
+    device_of,
+    seed_of,
+)
 from bellnet.estimator.scaling import FeatureScaling, channel_scale
-from bellnet.estimator.training import ASKED_AT_ONCE, Lesson, Schedule, patience_of, train
-from bellnet.estimator.validation import read_validation
-from bellnet.estimator.weights import flat_weights, relative_weights, times_class_weights
+from bellnet.estimator.training import Objective, Outcome, ProgressBar, Schedule, TrainingData, train
+from bellnet.estimator.validation import (
+    LabelledGraphs,
+    Samples,
+    check_fits,
+    fit_encoding,
+    read_graphs,
+    read_validation_data,
+    split_units,
+    validation_split,
+    warn_of_sizes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,41 +70,10 @@ Callback = Callable[[Any, dict[str, Any]], None]
 
 
 class GraphEstimator(ABC, BaseEstimator):
-    """An estimator over lists of graphs; `GraphClassifier` and `GraphRegressor` say what is learned."""
+    """An estimator over lists of graphs; its subclasses determine what labels are."""
 
-    target: str
-    order: int
-    channels: Sequence[int]
-    hidden: Sequence[int]
-    pool: str | Sequence[str]
-    jumping_knowledge: bool
-    norm: str | None
-    residual: bool
-    adjacency: str
-    degrees: bool
-    degree_bins: int
-    size_feature: bool
-    node_attrs: str | Sequence[str] | None
-    edge_attrs: str | Sequence[str] | None
-    node_labels: str | Sequence[str] | None
-    edge_labels: str | Sequence[str] | None
-    layout: str
-    node_channels: str
-    n_estimators: int | str
-    dropout: float
-    learning_rate: float
-    weight_decay: float
-    batch_size: int
-    max_epochs: int | str
-    patience: int | None
-    validation_fraction: float
-    random_state: Any
-    device: str | torch.device
-    max_gigabytes: float | None
-    verbose: bool
-
-    _measure_name: str
-    """What the history calls that which `score` says."""
+    _score_name: str
+    """The name of what `score` returns in the history."""
     layout_: str
     n_estimators_: int
     n_nodes_: tuple[int, int]
@@ -95,6 +84,71 @@ class GraphEstimator(ABC, BaseEstimator):
     best_epoch_: int
     fit_summary_: str
 
+    def __init__(
+        self,
+        *,
+        target: str = "graph",
+        order: int = 2,
+        channels: Sequence[int] = (48, 48, 48, 48),
+        hidden: Sequence[int] = (64,),
+        pool: str | Sequence[str] = ("mean", "max"),
+        jumping_knowledge: bool = False,
+        norm: str | None = "auto",
+        residual: bool = True,
+        adjacency: str = "both",
+        degrees: bool = True,
+        degree_bins: int = 16,
+        size_feature: bool = True,
+        node_attrs: str | Sequence[str] | None = None,
+        edge_attrs: str | Sequence[str] | None = None,
+        node_labels: str | Sequence[str] | None = None,
+        edge_labels: str | Sequence[str] | None = None,
+        layout: str = "auto",
+        node_channels: str = "diagonal",
+        n_estimators: int | str = "auto",
+        dropout: float = 0.1,
+        learning_rate: float = 0.004,
+        weight_decay: float = 0.0,
+        batch_size: int = 32,
+        max_epochs: int | str = "auto",
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
+        device: str | torch.device = "auto",
+        max_gigabytes: float | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.target = target
+        self.order = order
+        self.channels = channels
+        self.hidden = hidden
+        self.pool = pool
+        self.jumping_knowledge = jumping_knowledge
+        self.norm = norm
+        self.residual = residual
+        self.adjacency = adjacency
+        self.degrees = degrees
+        self.degree_bins = degree_bins
+        self.size_feature = size_feature
+        self.node_attrs = node_attrs
+        self.edge_attrs = edge_attrs
+        self.node_labels = node_labels
+        self.edge_labels = edge_labels
+        self.layout = layout
+        self.node_channels = node_channels
+        self.n_estimators = n_estimators
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+        self.max_gigabytes = max_gigabytes
+        self.verbose = verbose
+
     def fit(
         self,
         X: Any,
@@ -104,290 +158,306 @@ class GraphEstimator(ABC, BaseEstimator):
         validation_data: tuple[Any, Any] | None = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Learn from graphs and their labels.
+        """Train on graphs and their labels.
 
         Args:
             X: Graphs: a list of `bellnet.data.Graph`, PyTorch Geometric `Data`, networkx graphs, sparse or dense
                 matrices; or a PyTorch Geometric dataset.
             y: A label for each graph. For target="node" or "edge" a list with an array for each graph, an entry for
                 each node, or for each edge in the order of `bellnet.data.as_graph(graph).edge_index`; None, NaN or
-                what is masked in an array of numpy is not known. Classes are all integers, all strings or all booleans;
-                more than ten are refused where they are more than half as many as the labels, and so are strings that
-                are numbers with fractions: these are for `GraphRegressor`.
-            sample_weight: How much each label counts, in the form of y, or for nodes and edges also a number for each
+                a masked entry of a NumPy array stands for an unknown label. Classes are all integers, all strings or
+                all booleans. More than ten classes are refused if they are more than half as many as the labels, and
+                so are strings of numbers that are not integers: these are for `GraphRegressor`.
+            sample_weight: The weight of each label, in the form of y, or for nodes and edges also a number for each
                 graph.
-            validation_data: Graphs and their labels, in the form of X and y, that say when to stop and which epoch to
-                keep; then nothing of X is held out. Of nodes and edges they may be the same graphs with other labels
-                known.
-            callback: Called after every epoch with an estimator that predicts by the weights of that epoch, until the
-                next begins, and with the epoch's record, as in `history_`. It changes nothing of what is learned.
+            validation_data: The validation set: graphs and their labels, in the form of X and y. Then all of X is
+                trained on. For nodes and edges it may have the same graphs with other known labels.
+            callback: Called after every epoch with an estimator that predicts with the weights of that epoch, until the
+                next epoch begins, and with the record of the epoch, as in `history_`. It does not change the result.
         """
         start, call = time.perf_counter(), f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
-        self.__dict__.pop("net_", None)  # a fit that fails half-way shall not leave old weights with new classes
-        graphs = read_graphs(call, X, {role: getattr(self, role) for role in ROLES})
-        counts = count_labels(graphs, self.target)
-        flat = flatten(call, "y", y, counts, self.target)
-        if not len(flat):
-            raise DataError(f"{call}: there is nothing to learn from; no graph has {PLURAL[self.target]}.")
-        known = known_labels(call, flat, self.target)
-        targets, groups = self._learn_labels(call, only_known(flat, known))
-        if self.target == "edge":
-            check_both_directions(call, graphs, flat, known)
-        given = flat_weights(call, sample_weight, counts, self.target)[known]
-        of_classes = self._class_weights(call, groups)
-        weights = times_class_weights(call, given, of_classes)
-        encoding = fit_encoding(
-            call,
-            graphs,
-            self.adjacency,
-            degrees=self.degrees,
-            degree_bins=int(self.degree_bins) if self.degrees else 0,
-            size_feature=self.size_feature,
-        )
-        encoding.check_node_channels(call, self.node_channels)
-        self.layout_ = cheaper_layout(graphs, self.order) if self.layout == "auto" else self.layout
-        is_given = self.n_estimators != "auto"
-        self.n_estimators_ = (
-            int(self.n_estimators) if is_given else usual_networks(graphs, self.layout_, int(self.order))
-        )
-        seed, device = self._seed(), self._device()
-        blueprint, allowed = self._blueprint(encoding), allowed_bytes(self.max_gigabytes, device)
-        net = blueprint.affordable_net(call, allowed)
-        scaling, n_learned = FeatureScaling.fit(graphs), len(graphs)
-        held = np.zeros(len(targets), dtype=np.bool_)
-        if validation_data is None:
-            units = units_of(graphs, self.target, self.validation_fraction)[known]
-            held = hold_out(groups, units, self.validation_fraction, np.random.default_rng(seed))
-        material = Material(graphs, counts, known, targets, weights, held)
-        if validation_data is not None:
-            of_groups = np.zeros(groups.max() + 1)
-            of_groups[groups] = of_classes
-            material = self._beside(material, validation_data, encoding, of_groups * given.mean())
-        sizes = [graph.n for graph in material.graphs]
-        blueprint.check_training(call, sizes, batch_size=int(self.batch_size), allowed=allowed)
-        scaled = scaling.apply(call, material.graphs[:n_learned], encoding)
-        scaled += scaling.apply(self._validation_call, material.graphs[n_learned:], encoding)
-        relative = relative_weights(call, material.weights, material.held)
-        lesson = Lesson(
-            graphs=scaled,
-            encoding=encoding,
-            layout=self.layout_,
-            starts=material.starts,
-            targets=material.among_all(material.targets).to(device),
-            weights=material.among_all(torch.from_numpy(relative)).to(device),
-            held=material.among_all(torch.from_numpy(material.held)).to(device),
-            known=torch.from_numpy(material.known).to(device),
-            loss=self._loss,
-            judge=self._judge,
-            score_name=self._measure_name,
-            score=self._measure,
-            node_channels=self.node_channels,
-            max_entries=most_pairs(sizes, self.order),
-        )
-        schedule = self._schedule(material.graphs)
-        # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
-        chance = torch.Generator().manual_seed(seed)
-        net = net.to_empty(device="cpu")
-        net.reset_parameters(chance)
-        net.scale_by(channel_scale(scaled[:n_learned], encoding, self.layout_, self.node_channels))
-        net.to(device)
-        after_epoch = None
-        n_nodes = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
-        if callback is not None:
-            learning = copy.copy(self)  # a fit that fails half-way leaves no estimator that seems fitted
-            learning.encoding_, learning.scaling_, learning.net_ = encoding, scaling, net
-            learning.n_nodes_ = n_nodes
-            after_epoch = partial(callback, learning)
-        if device.type != "cpu":
-            chance = torch.Generator(device).manual_seed(seed)
-        with (
-            Bar(f"fit {n_learned} graphs", schedule.max_epochs, show=bool(self.verbose)) as bar,
-            net.dropping_by(chance),
-            freed_memory_kept(),
-        ):
-            outcome = train(net, lesson, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
-        self.encoding_, self.scaling_, self.net_ = encoding, scaling, net
-        self.n_nodes_ = n_nodes
-        self.history_, self.best_epoch_ = outcome.history, outcome.best_epoch
+        self.__dict__.pop("net_", None)  # a fit that fails must not combine old weights with new classes
+        samples = self._validate(call, X, y, sample_weight)
+        data, seed = self._encode(call, samples, validation_data)
+        schedule = self._schedule(data.graphs)
+        net, outcome = self._train(data, schedule, callback, n_graphs=len(samples.graphs), seed=seed)
+        self.net_, self.history_, self.best_epoch_ = net, outcome.history, outcome.best_epoch
         seconds = time.perf_counter() - start
-        self.fit_summary_ = told(self, n_graphs=n_learned, max_epochs=schedule.max_epochs, seconds=seconds)
+        self.fit_summary_ = self._summary(len(samples.graphs), schedule.max_epochs, seconds)
         if self.verbose:
             print(self.fit_summary_, file=sys.stderr)
         return self
 
-    def problems(self, X: Any) -> dict[int, str]:
-        """The places of all graphs that cannot be predicted, each with the reason; nothing if all can.
-
-        Args:
-            X: Graphs, as in `fit`, of which some may be anything.
-        """
-        check_is_fitted(self, "net_")
-        return problems(X, encoding=self.encoding_)
-
-    def plot_history(self) -> "Figure":
-        """The learning curve: loss and score after every epoch of the fit, of what was learned and what was held out.
-
-        It is a figure of matplotlib, which notebooks show by itself; elsewhere, `figure.savefig("curve.png")`. A line
-        marks the epoch that was kept. `pip install 'bellnet[draw]'` brings matplotlib.
-        """
-        from bellnet.estimator.curves import draw_history
-
-        check_is_fitted(self, "net_")
-        call = f"{type(self).__name__}.plot_history()"
-        return draw_history(call, self.history_, self.best_epoch_, score=self._measure_name)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
-
-        The file is replaced as a whole or not at all.
-        """
-        from bellnet.estimator.files import save
-
-        check_is_fitted(self, "net_")
-        save(self, path)
-
-    @abstractmethod
-    def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        """What the network has to say for every label, and the group of which each label is one."""
-
-    @abstractmethod
-    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        """The same for further labels, which must be such as were learned."""
-
-    @abstractmethod
-    def _n_outputs(self) -> int:
-        """How many numbers the network says for a label."""
-
-    @abstractmethod
-    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """The loss of every label."""
-
-    @abstractmethod
-    def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
-        """How bad outputs for labels held out are, and the standard error of that: by these, an epoch is chosen."""
-
-    @staticmethod
-    @abstractmethod
-    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
-        """What `score` would say of these, every label counting alike; None where that is not defined."""
-
-    @abstractmethod
-    def _labels_to_json(self) -> dict[str, Any]:
-        """What was learned of the labels, for a file."""
-
-    @abstractmethod
-    def _labels_from_json(self, stored: Any) -> None:
-        """Take what `_labels_to_json` gave."""
-
-    def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
-        """A weight for every label by its group."""
-        return np.ones(len(groups))
-
-    def _check_label_options(self, call: str) -> None:
-        """Refuse options that do not fit the labels."""
-
-    @property
-    def _validation_call(self) -> str:
-        return f"{type(self).__name__}.fit(validation_data=(graphs, y))"
-
-    def _beside(
-        self, material: Material, validation_data: Any, encoding: Encoding, of_groups: NDArray[np.float64]
-    ) -> Material:
-        """What is learned from and, held out, what was given to validate; `of_groups` is the weight of each group."""
-        call = self._validation_call
-        asked = read_validation(call, validation_data, encoding, target=self.target)
+    def _validate(self, call: str, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Read and check graphs, labels and weights; classes, or the scaling of targets, become attributes."""
+        graphs = read_graphs(call, X, {name: getattr(self, name) for name in ATTRIBUTES})
+        labelled = LabelledGraphs.read(call, graphs, y, self.target)
+        targets, groups = self._fit_labels(call, only_known(labelled.labels, labelled.known))
         if self.target == "edge":
-            check_both_directions(call, asked.graphs, asked.flat, asked.known)
-        targets, groups = self._as_targets(call, only_known(asked.flat, asked.known))
-        return material.beside(asked, targets, of_groups[groups])
+            check_both_directions(call, graphs, labelled.labels, labelled.known)
+        given = flat_weights(call, sample_weight, labelled.counts, self.target)[labelled.known]
+        group_weights = self._group_weights(call, groups)
+        return Samples(
+            graphs=graphs,
+            counts=labelled.counts,
+            known=labelled.known,
+            targets=targets,
+            groups=groups,
+            weights=times_class_weights(call, given, group_weights[groups]),
+            group_weights=group_weights,
+            mean_weight=given.mean(),
+        )
+
+    def _encode(self, call: str, samples: Samples, validation_data: Any) -> tuple[TrainingData, int]:
+        """Fit encoding and scaling, split off or read the validation set, and check the memory; also draws the seed."""
+        graphs, n_graphs = samples.graphs, len(samples.graphs)
+        self.encoding_ = fit_encoding(
+            call,
+            graphs,
+            adjacency=self.adjacency,
+            degrees=self.degrees,
+            degree_bins=int(self.degree_bins) if self.degrees else 0,
+            size_feature=self.size_feature,
+        )
+        self.encoding_.check_node_channels(call, self.node_channels)
+        self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
+        order = int(self.order)
+        self.layout_ = auto_layout(graphs, order) if self.layout == "auto" else self.layout
+        is_auto = self.n_estimators == "auto"
+        self.n_estimators_ = auto_n_estimators(graphs, self.layout_, order) if is_auto else int(self.n_estimators)
+        seed, device = seed_of(self.random_state), device_of(self.device)
+        config, allowed = self._net_config(), allowed_bytes(self.max_gigabytes, device)
+        check_weights(call, config, allowed)
+        self.scaling_ = FeatureScaling.fit(graphs)
+        validation_call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+        if validation_data is None:
+            units = split_units(graphs, self.target, self.validation_fraction)[samples.known]
+            random = np.random.default_rng(seed)
+            in_validation = validation_split(samples.groups, units, self.validation_fraction, random)
+        else:
+            labelled = read_validation_data(validation_call, validation_data, self.encoding_, target=self.target)
+            known = only_known(labelled.labels, labelled.known)
+            in_validation = np.repeat([False, True], [len(samples.targets), len(known)])
+            samples = samples.followed_by(labelled, *self._encode_labels(validation_call, known))
+        sizes = [graph.n for graph in samples.graphs]
+        check_training(call, config, sizes, batch_size=int(self.batch_size), allowed=allowed)
+        scaled = self.scaling_.apply(call, samples.graphs[:n_graphs], self.encoding_)
+        scaled += self.scaling_.apply(validation_call, samples.graphs[n_graphs:], self.encoding_)
+        weights = relative_weights(call, samples.weights, in_validation)
+        data = TrainingData(
+            graphs=scaled,
+            starts=np.concatenate([[0], np.cumsum(samples.counts)]),
+            targets=samples.among_all(samples.targets, device),
+            weights=samples.among_all(torch.from_numpy(weights), device),
+            known=torch.from_numpy(samples.known).to(device),
+            in_validation=samples.among_all(torch.from_numpy(in_validation), device),
+            encoding=self.encoding_,
+            layout=self.layout_,
+            node_channels=self.node_channels,
+            max_entries=max_pairs(sizes, self.order),
+        )
+        return data, seed
+
+    def _train(
+        self, data: TrainingData, schedule: Schedule, callback: Callback | None, *, n_graphs: int, seed: int
+    ) -> tuple[LabelNet | Ensemble, Outcome]:
+        """Train a new network, whose input is scaled by the first `n_graphs` graphs."""
+        # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
+        random, device = torch.Generator().manual_seed(seed), data.targets.device
+        net = build_net(self._net_config()).to_empty(device="cpu")
+        net.reset_parameters(random)
+        net.set_scale(channel_scale(data.graphs[:n_graphs], self.encoding_, self.layout_, self.node_channels))
+        net.to(device)
+        after_epoch = None
+        if callback is not None:
+            in_training = copy.copy(self)  # so that a fit that fails leaves no estimator that seems fitted
+            in_training.net_ = net
+            after_epoch = partial(callback, in_training)
+        if device.type != "cpu":
+            random = torch.Generator(device).manual_seed(seed)
+        objective = Objective(self._loss, self._validation_error, self._score, self._score_name)
+        title = f"fit {n_graphs} graphs"
+        with (
+            ProgressBar(title, schedule.max_epochs, show=bool(self.verbose)) as bar,
+            net.dropout_from(random),
+            freed_memory_kept(),
+        ):
+            outcome = train(net, data, objective, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
+        return net, outcome
 
     def _schedule(self, graphs: Sequence[Graph]) -> Schedule:
-        """How long and how fast the options say to learn."""
-        is_given = self.max_epochs != "auto"
-        max_epochs = int(self.max_epochs) if is_given else affordable_epochs(graphs, self.layout_, self.order)
+        is_auto = self.max_epochs == "auto"
+        max_epochs = auto_max_epochs(graphs, self.layout_, self.order) if is_auto else int(self.max_epochs)
         return Schedule(
             max_epochs=max_epochs,
-            patience=patience_of(self.patience, max_epochs),
+            patience=max(5, max_epochs // 3) if self.patience is None else self.patience,
             batch_size=int(self.batch_size),
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
         )
 
-    def _blueprint(self, encoding: Encoding) -> Blueprint:
-        """The network that the options ask for."""
-        is_apart = self.node_channels == "separate"
-        return Blueprint(
+    def _net_config(self) -> NetConfig:
+        """The architecture that the options and the encoding determine."""
+        encoding, order = self.encoding_, int(self.order)
+        is_separate = self.node_channels == "separate"
+        return NetConfig(
             target=self.target,
-            given=(encoding.n_of_pairs, encoding.n_of_nodes) if is_apart else encoding.channels,
+            in_channels=(encoding.n_of_pairs, encoding.n_of_nodes) if is_separate else encoding.channels,
             channels=list(map(int, self.channels)),
-            order=int(self.order),
+            order=order,
             hidden=list(map(int, self.hidden)),
-            outputs=self._n_outputs(),
+            out_channels=self._n_outputs(),
             pool=self.pool,
             jumping_knowledge=bool(self.jumping_knowledge),
-            norm=AUTO_NORM[int(self.order)] if self.norm == "auto" else self.norm,
+            norm=AUTO_NORM[order] if self.norm == "auto" else self.norm,
             residual=bool(self.residual),
             dropout=self.dropout,
             layout=self.layout_,
             n_estimators=self.n_estimators_,
         )
 
+    def _summary(self, n_graphs: int, max_epochs: int, seconds: float) -> str:
+        """What happened in the fit, in a line: its time, and the loss and the score of the best epoch."""
+        best = self.history_[self.best_epoch_]
+        classes = getattr(self, "classes_", None)
+        what = "numbers" if classes is None else f"{len(classes)} classes"
+        of = "" if self.target == "graph" else f" of {self.target}s"
+        graphs = f"{n_graphs} graph{'s' if n_graphs > 1 else ''}"
+        by = f" by {self.n_estimators_} networks" if self.n_estimators_ > 1 else ""
+        figures = []
+        for words, prefix in (("", ""), ("held out ", "validation_")):
+            loss, score = best[f"{prefix}loss"], best[f"{prefix}{self._score_name}"]
+            if loss is not None:
+                with_score = "" if score is None else f" and {self._score_name} {score:.3f}"
+                figures.append(f"{words}loss {loss:.3f}{with_score}")
+        return (
+            f"learned {what}{of} from {graphs}{by} in {seconds:.0f} s: {len(self.history_)} of {max_epochs} epochs, "
+            f"kept number {self.best_epoch_} with {', '.join(figures)}"
+        )
+
+    def problems(self, X: Any) -> dict[int, str]:
+        """The indices of all graphs that cannot be predicted, each with the reason; empty if all can.
+
+        Args:
+            X: Graphs, as in `fit`, or anything else.
+        """
+        check_is_fitted(self, "net_")
+        return problems(X, encoding=self.encoding_)
+
+    def plot_history(self) -> "Figure":
+        """The learning curve: loss and score of the training set and of the validation set after every epoch.
+
+        It is a matplotlib figure, which notebooks show; elsewhere, use `figure.savefig("curve.png")`. A line marks the
+        best epoch. `pip install 'bellnet[draw]'` installs matplotlib.
+        """
+        check_is_fitted(self, "net_")
+        require("matplotlib", extra="draw", call=f"{type(self).__name__}.plot_history()")
+        from bellnet.draw import Panels
+
+        score = {"r2": "coefficient of determination"}.get(self._score_name, self._score_name)
+        has_score = any(_is_number(record.get(self._score_name)) for record in self.history_)
+        titles = {"loss": "loss", **({self._score_name: score} if has_score else {})}
+        panels = Panels(list(titles.values()), across="epoch", up="", scales=("linear", "linear"))
+        for name, title in titles.items():
+            for kind, key in (("learned", name), ("held out", f"validation_{name}")):
+                points = [(epoch, r[key]) for epoch, r in enumerate(self.history_) if _is_number(r.get(key))]
+                if points:
+                    epochs, values = zip(*points, strict=True)
+                    panels.curve(title, (list(epochs), list(values)), kind=kind)
+            panels.place(title, self.best_epoch_, "the epoch that was kept")
+        return panels.finish()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted estimator to a file that `bellnet.estimator.load` reads: safetensors with JSON, no pickle.
+
+        The file is replaced atomically.
+        """
+        from bellnet.estimator.serialization import save
+
+        check_is_fitted(self, "net_")
+        save(self, path)
+
+    @abstractmethod
+    def _fit_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        """The target and the group of each label of the training set; what they depend on becomes attributes."""
+
+    @abstractmethod
+    def _encode_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        """The same for further labels."""
+
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """The number of outputs for a label."""
+
+    @abstractmethod
+    def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each label."""
+
+    @abstractmethod
+    def _validation_error(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
+        """The error on the validation set, by which the epoch is selected, and its standard error."""
+
+    @staticmethod
+    @abstractmethod
+    def _score(outputs: Tensor, targets: Tensor) -> float | None:
+        """What `score` returns for these without weights; None where it is not defined."""
+
+    @abstractmethod
+    def _labels_to_json(self) -> dict[str, Any]:
+        """What `_fit_labels` has set, for a file."""
+
+    @abstractmethod
+    def _labels_from_json(self, stored: Any) -> None:
+        """The inverse of `_labels_to_json`."""
+
+    def _group_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The weight of each group."""
+        return np.ones(groups.max() + 1)
+
+    def _check_label_options(self, call: str) -> None:
+        """Raise an error if options do not fit the labels."""
+
     @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
-        """What the network says for every label, and how many labels each graph has.
+        """The outputs for each label, and the number of labels of each graph.
 
-        In double precision: how graphs are put into batches then shows in the last digits of doubles at most.
+        They are computed in float64, so that the composition of batches changes the last digits at most.
         """
         check_is_fitted(self, "net_")
         check_options(call, {"device": self.device})
         graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
         warn_of_sizes(call, graphs, self.encoding_, self.n_nodes_)
-        device = self._device()
+        device = device_of(self.device)
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
-        self._blueprint(self.encoding_).check_prediction(call, sizes, batch_size=ASKED_AT_ONCE, allowed=allowed)
+        check_prediction(call, self._net_config(), sizes, allowed=allowed)
         net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
         scaled = self.scaling_.apply(call, graphs, self.encoding_)
         loader = Loader(
             scaled,
-            batch_size=ASKED_AT_ONCE,
+            batch_size=PREDICTION_BATCH,
             encoding=self.encoding_,
             layout=self.layout_,
             node_channels=self.node_channels,
             shuffle=False,
-            max_entries=most_pairs(sizes, self.order),
-            cache_bytes=0,  # every graph is asked once
+            max_entries=max_pairs(sizes, self.order),
+            cache_bytes=0,  # there is one pass
             dtype=torch.float64,
             device=device,
         )
         counts = count_labels(graphs, self.target)
         parts: list[Tensor] = [torch.empty(0)] * len(graphs)
-        for batch, _, places in loader:
-            chosen = places.tolist()
-            outputs = net(batch, [scaled[place] for place in chosen]).cpu()
-            for place, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
-                parts[place] = part
+        for batch, _, indices in loader:
+            chosen = indices.tolist()
+            outputs = net(batch, [scaled[index] for index in chosen]).cpu()
+            for index, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
+                parts[index] = part
         return torch.cat(parts), counts
-
-    def _seed(self) -> int:
-        state = self.random_state
-        if state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31))
-        if isinstance(state, np.random.Generator):
-            return int(state.integers(2**31))
-        return int(state)
-
-    def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        return torch.device(self.device)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        if "net_" in state:  # what was learned on a GPU must be readable where there is none
+        if "net_" in state:  # an estimator fitted on a GPU must be readable without one
             state = {**state, "net_": copy.deepcopy(state["net_"]).cpu()}
         return state
 
@@ -399,3 +469,7 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)

@@ -16,18 +16,19 @@ from torch import Tensor
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import (
+    MIN_WEIGHT,
     Array,
     check_classes,
     check_present,
     check_shared,
+    flat_weights,
     flatten,
     known_labels,
     one_dimensional,
     only_known,
     split_up,
 )
-from bellnet.estimator.plain import classes_from_json, classes_to_json
-from bellnet.estimator.weights import LEAST, flat_weights
+from bellnet.estimator.serialization import classes_from_json, classes_to_json
 
 
 class GraphClassifier(ClassifierMixin, GraphEstimator):
@@ -111,7 +112,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     ((3,), (3, 2))
     """
 
-    _measure_name = "accuracy"
+    _score_name = "accuracy"
     classes_: Array
 
     def __init__(
@@ -150,38 +151,40 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         max_gigabytes: float | None = None,
         verbose: bool = True,
     ) -> None:
-        self.target = target
-        self.order = order
-        self.channels = channels
-        self.hidden = hidden
-        self.pool = pool
-        self.jumping_knowledge = jumping_knowledge
-        self.norm = norm
-        self.residual = residual
-        self.adjacency = adjacency
-        self.degrees = degrees
-        self.degree_bins = degree_bins
-        self.size_feature = size_feature
-        self.node_attrs = node_attrs
-        self.edge_attrs = edge_attrs
-        self.node_labels = node_labels
-        self.edge_labels = edge_labels
-        self.layout = layout
-        self.node_channels = node_channels
-        self.n_estimators = n_estimators
-        self.dropout = dropout
+        super().__init__(
+            target=target,
+            order=order,
+            channels=channels,
+            hidden=hidden,
+            pool=pool,
+            jumping_knowledge=jumping_knowledge,
+            norm=norm,
+            residual=residual,
+            adjacency=adjacency,
+            degrees=degrees,
+            degree_bins=degree_bins,
+            size_feature=size_feature,
+            node_attrs=node_attrs,
+            edge_attrs=edge_attrs,
+            node_labels=node_labels,
+            edge_labels=edge_labels,
+            layout=layout,
+            node_channels=node_channels,
+            n_estimators=n_estimators,
+            dropout=dropout,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            patience=patience,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            device=device,
+            max_gigabytes=max_gigabytes,
+            verbose=verbose,
+        )
         self.label_smoothing = label_smoothing
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.validation_fraction = validation_fraction
         self.class_weight = class_weight
-        self.random_state = random_state
-        self.device = device
-        self.max_gigabytes = max_gigabytes
-        self.verbose = verbose
 
     def predict(self, X: Any) -> Any:
         """The most probable classes: an array for graphs, a list with an array for each graph for nodes and edges.
@@ -218,13 +221,13 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         found = self.classes_[outputs.argmax(1).numpy()[known]]
         return float(accuracy_score(only_known(truth, known), found, sample_weight=weights))
 
-    def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        flat = one_dimensional(call, flat)
-        check_present(call, flat)
-        check_classes(call, flat)
+    def _fit_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        labels = one_dimensional(call, labels)
+        check_present(call, labels)
+        check_classes(call, labels)
         try:
-            check_classification_targets(flat)
-            self.classes_ = np.unique(flat)
+            check_classification_targets(labels)
+            self.classes_ = np.unique(labels)
         except (TypeError, ValueError) as reason:
             raise DataError(
                 f"{call}: y must hold classes, whole numbers or strings. {reason}\n"
@@ -234,19 +237,19 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             raise DataError(
                 f"{call}: y holds one class only, {self.classes_[:1].tolist()[0]!r}; a classifier needs at least two."
             )
-        check_shared(call, flat, self.classes_)
-        return self._as_targets(call, flat)
+        check_shared(call, labels, self.classes_)
+        return self._encode_labels(call, labels)
 
-    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        flat = one_dimensional(call, flat)
-        places = {name: place for place, name in enumerate(self.classes_.tolist())}
-        strange = [name for name in flat.tolist() if name not in places]
-        if strange:
+    def _encode_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        names = one_dimensional(call, labels).tolist()
+        index = {name: number for number, name in enumerate(self.classes_.tolist())}
+        unknown = [name for name in names if name not in index]
+        if unknown:
             raise DataError(
-                f"{call}: y holds the class {strange[0]!r}, which is none of the {len(places)} that are learned.\n"
+                f"{call}: y holds the class {unknown[0]!r}, which is none of the {len(index)} that are learned.\n"
                 "Leave out what is of other classes, or learn from some of it."
             )
-        codes = np.array([places[name] for name in flat.tolist()], dtype=np.int64)
+        codes = np.array([index[name] for name in names], dtype=np.int64)
         return torch.from_numpy(codes), codes
 
     def _n_outputs(self) -> int:
@@ -257,40 +260,40 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             outputs, targets, reduction="none", label_smoothing=float(self.label_smoothing)
         )
 
-    def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
-        """By what is missed, and not by the loss, which rises again when answers get surer that are no worse."""
+    def _validation_error(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
+        """The misclassification rate; the loss rises when probabilities become more extreme without more errors."""
         weights = weights.double()
         total, squares = float(weights.sum()), float(weights.square().sum())
         if not total:
             return 0.0, 0.0
         share = float(weights[outputs.argmax(1) != targets].sum()) / total
-        # So many labels of equal weight would say as much (Kish). Of a few none may be missed by luck: as Agresti and
-        # Coull do, add two that are and two that are not.
+        # The effective number of labels (Kish), and the standard error of Agresti and Coull, who add two misclassified
+        # and two correct labels: a few labels can all be correct by chance.
         count = total**2 / squares
-        likely = (count * share + 2) / (count + 4)
-        return share, math.sqrt(likely * (1 - likely) / (count + 4))
+        adjusted = (count * share + 2) / (count + 4)
+        return share, math.sqrt(adjusted * (1 - adjusted) / (count + 4))
 
     @staticmethod
-    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+    def _score(outputs: Tensor, targets: Tensor) -> float | None:
         return float((outputs.argmax(1) == targets).double().mean())
 
-    def _class_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _group_weights(self, call: str, groups: NDArray[np.int64]) -> NDArray[np.float64]:
         given: Any = self.class_weight
         self._check_label_options(call)
         if given is None:
-            return np.ones(len(groups))
+            return np.ones(len(self.classes_))
         if isinstance(given, Mapping):
             weights = np.array([float(given.get(name, 1)) for name in self.classes_.tolist()])
             self._refuse_vanishing(call, weights)
         else:
             weights = compute_class_weight("balanced", classes=np.arange(len(self.classes_)), y=groups)
-        return np.asarray(weights[groups], dtype=np.float64)
+        return np.asarray(weights, dtype=np.float64)
 
     def _refuse_vanishing(self, call: str, weights: NDArray[np.float64]) -> None:
-        """Refuse weights of classes one of which counts as zero beside another. A model that has them can be loaded."""
+        """Raise an error if the weight of a class relative to another is zero in float32."""
         most = int(weights.argmax())
         with np.errstate(all="ignore"):
-            vanishing = np.flatnonzero((weights > 0) & (weights / weights[most] < LEAST))
+            vanishing = np.flatnonzero((weights > 0) & (weights / weights[most] < MIN_WEIGHT))
         if len(vanishing):
             classes, least = self.classes_.tolist(), vanishing[0]
             raise OptionError(

@@ -1,7 +1,4 @@
-"""Labels of graphs, nodes or edges: one flat array, and how many of them belong to each graph.
-
-Whatever labels belong to, everything behind this module sees flat arrays: the loss, the weights, the part held out.
-"""
+"""Labels of graphs, nodes or edges and their weights, as flat arrays: those of all graphs, graph after graph."""
 
 import math
 import warnings
@@ -19,14 +16,16 @@ Array = NDArray[Any]
 
 TARGETS = ("graph", "node", "edge")
 CLASS_TYPES = (bool, int, float, str)
-"""What classes can be; True is also an int. Floats must be integers, which scikit-learn checks."""
+"""The types of classes; True is also an int. scikit-learn checks that floats are integers."""
 FEW_CLASSES = 10
-"""So many classes are not refused, however few labels there are."""
+"""Up to this number of classes, there may be a class for each label."""
 PLURAL = {"graph": "graphs", "node": "nodes", "edge": "edges"}
+MIN_WEIGHT = float(np.finfo(np.float32).tiny)
+"""Smaller relative weights are zero in training, which computes in float32."""
 
 
 def count_labels(graphs: Sequence[Graph], target: str) -> NDArray[np.int64]:
-    """How many labels each graph has: one, one for each node, or one for each listed edge."""
+    """The number of labels of each graph: one, one for each node, or one for each column of `edge_index`."""
     if target == "graph":
         return np.ones(len(graphs), dtype=np.int64)
     return np.array([graph.n if target == "node" else graph.edge_index.shape[1] for graph in graphs], dtype=np.int64)
@@ -37,9 +36,9 @@ def flatten(call: str, argument: str, given: object, counts: NDArray[np.int64], 
 
     Args:
         call: How messages name the call.
-        argument: How messages name what was given.
+        argument: How messages name the argument.
         given: For graphs an array with an entry for each; for nodes and edges a list with an array for each graph.
-        counts: How many entries each graph must have.
+        counts: The number of entries of each graph.
         target: What the entries belong to.
     """
     if target == "graph":
@@ -68,19 +67,19 @@ def flatten(call: str, argument: str, given: object, counts: NDArray[np.int64], 
                 f"{call}: {argument}[{number}] {got}, but graphs[{number}] has {count} {what}.\n"
                 f"With target={target!r} write {example}."
             )
-    if len({array.dtype.kind for array in arrays}) > 1:  # or numpy would write NaN as text
-        arrays = [array.astype(object) for array in arrays]
-        return np.concatenate(arrays) if any(map(_has_gaps, arrays)) else _not_as_text(np.concatenate(arrays))
-    return np.concatenate(arrays)
+    if len({array.dtype.kind for array in arrays}) == 1:
+        return np.concatenate(arrays)
+    together = np.concatenate([array.astype(object) for array in arrays])  # NumPy would write NaN as text
+    return together if _missing(together).any() else _not_as_text(together)
 
 
 def split_up(flat: Array, counts: NDArray[np.int64], target: str) -> Any:
-    """What `flatten` flattened: an array for graphs, a list of arrays for nodes and edges."""
+    """The inverse of `flatten`: an array for graphs, a list of arrays for nodes and edges."""
     return flat if target == "graph" else np.split(flat, np.cumsum(counts)[:-1])
 
 
 def one_dimensional(call: str, values: Array) -> Array:
-    """Labels without a second axis; one of length one is dropped with scikit-learn's warning."""
+    """Labels without a second axis; an axis of length one is dropped with the warning of scikit-learn."""
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. "
@@ -95,7 +94,7 @@ def one_dimensional(call: str, values: Array) -> Array:
 
 
 def known_labels(call: str, values: Array, target: str) -> NDArray[np.bool_]:
-    """Which labels are known; of nodes and edges some may be None or NaN, which stand for all that is not known."""
+    """Which labels are known; unknown labels of nodes and edges are None or NaN."""
     if target == "graph":
         return np.ones(len(values), dtype=np.bool_)
     missing = _missing(values).reshape(len(values), -1 if values.size else 1)
@@ -109,28 +108,26 @@ def known_labels(call: str, values: Array, target: str) -> NDArray[np.bool_]:
 
 
 def only_known(values: Array, known: NDArray[np.bool_]) -> Array:
-    """The labels that are known, as if there were no others, which make objects of texts and floats of numbers."""
+    """The known labels in the type that they have without unknown ones, which turn strings to objects and integers to
+    floats.
+    """
     if known.all():
         return values
     taken = values[known]
     if taken.dtype == object:
         taken = _not_as_text(taken)
-    is_whole = taken.dtype.kind == "f" and bool((np.isfinite(taken) & (taken == np.round(taken))).all())
-    return taken.astype(np.int64) if is_whole and bool((np.abs(taken) < 2**53).all()) else taken
+    is_integer = taken.dtype.kind == "f" and bool((np.isfinite(taken) & (taken == np.round(taken))).all())
+    return taken.astype(np.int64) if is_integer and bool((np.abs(taken) < 2**53).all()) else taken
 
 
 def _not_as_text(values: Array) -> Array:
-    """Objects in the type that numpy finds for them, unless that is text and some of them are none."""
+    """Objects in the type that NumPy finds for them, unless that is text and some of them are not strings."""
     found = np.array(values.tolist())
     return values if found.dtype.kind == "U" and not all(isinstance(value, str) for value in values.flat) else found
 
 
-def _has_gaps(values: Array) -> bool:
-    return bool(_missing(values).any())
-
-
 def _missing(values: Array) -> NDArray[np.bool_]:
-    """Where there is None or NaN."""
+    """Which values are None or NaN."""
     if values.dtype == object:
         return np.array([value is None or value != value for value in values.ravel()], dtype=np.bool_).reshape(
             values.shape
@@ -139,7 +136,7 @@ def _missing(values: Array) -> NDArray[np.bool_]:
 
 
 def check_present(call: str, values: Array) -> None:
-    """Refuse labels that are None, or not a finite and real number where numbers are given."""
+    """Raise an error if labels are None, complex, NaN or infinite."""
     if values.dtype.kind == "c":
         raise DataError(
             f"{call}: y must hold real numbers or names of classes, but it is {values.dtype}.\n"
@@ -162,7 +159,7 @@ def check_present(call: str, values: Array) -> None:
 
 
 def check_classes(call: str, values: Array) -> None:
-    """Refuse labels that are not of one of the types that classes can have."""
+    """Raise an error if labels are not of one of the types of classes."""
     if values.dtype.kind in "biufU":
         return
     if values.dtype.kind == "O":
@@ -179,17 +176,17 @@ def check_classes(call: str, values: Array) -> None:
 
 
 def _kind(value: object) -> type:
-    """The type of class labels that a value is of, or its own type."""
+    """The type of classes that a value has, or its own type."""
     if isinstance(value, np.generic):
         value = value.item()
     return next((kind for kind in CLASS_TYPES if isinstance(value, kind)), type(value))
 
 
 def check_shared(call: str, labels: Array, classes: Array) -> None:
-    """Refuse classes that seem to be the targets of a regression.
+    """Raise an error if classes seem to be targets of a regression.
 
-    These are texts that are all numbers, some of them not integers; and more than `FEW_CLASSES` classes if they are
-    also more than half as many as there are labels.
+    These are strings of numbers that are not all integers; and more than `FEW_CLASSES` classes that are also more than
+    half as many as labels.
     """
     names = classes.tolist()
     if len(names) > FEW_CLASSES and 2 * len(names) > len(labels):
@@ -206,7 +203,7 @@ def check_shared(call: str, labels: Array, classes: Array) -> None:
 
 
 def _fraction(names: list[Any]) -> str | None:
-    """The first text that is no integer, if all are finite numbers."""
+    """The first string that is not an integer, if all are finite numbers."""
     try:
         numbers = [float(name) if isinstance(name, str) else math.nan for name in names]
     except ValueError:
@@ -217,7 +214,7 @@ def _fraction(names: list[Any]) -> str | None:
 
 
 def check_both_directions(call: str, graphs: Sequence[Graph], flat: Array, known: NDArray[np.bool_]) -> None:
-    """Refuse known labels of edges that differ between the two directions of an edge without direction."""
+    """Raise an error if the two directions of an undirected edge have different known labels."""
     start = 0
     for number, graph in enumerate(graphs):
         labels, ends = flat[start : start + graph.n_edges], graph.edge_index.numpy()
@@ -236,6 +233,82 @@ def check_both_directions(call: str, graphs: Sequence[Graph], flat: Array, known
             )
 
 
+def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) -> NDArray[np.float64]:
+    """Sample weights as a flat array; those given for graphs are repeated for their labels."""
+    if given is None:
+        return np.ones(int(counts.sum()))
+    per_graph = target == "graph" or (
+        hasattr(given, "__len__") and len(given) == len(counts) and all(np.ndim(weight) == 0 for weight in given)
+    )
+    values = flatten(
+        call, "sample_weight", given, np.ones_like(counts) if per_graph else counts, "graph" if per_graph else target
+    )
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise DataError(
+            f"{call}: sample_weight must be one number for each label, not {values.dtype} of shape {values.shape}."
+        )
+    weights = values.astype(np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError(f"{call}: sample_weight must hold finite numbers from 0 up.")
+    if per_graph and target != "graph":
+        weights = np.repeat(weights, counts)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise DataError(f"{call}: the sum of sample_weight must be finite; it is too large for a number.")
+    return weights
+
+
+def times_class_weights(
+    call: str, weights: NDArray[np.float64], of_classes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The product of sample weights and class weights; infinite where it overflows.
+
+    Args:
+        call: How messages name the call.
+        weights: The sample weight of each label.
+        of_classes: The weight of the class of each label.
+    """
+    with np.errstate(over="ignore", under="ignore"):  # `relative_weights` refuses infinite weights
+        product: NDArray[np.float64] = weights * of_classes
+    _refuse_vanished(call, (product == 0) & (weights > 0) & (of_classes > 0))
+    if not product.any():
+        raise DataError(f"{call}: all weights are zero; at least one label must count.")
+    return product
+
+
+def relative_weights(call: str, weights: NDArray[np.float64], in_validation: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The weights divided by their mean over the training set, in float32.
+
+    Args:
+        call: How messages name the call.
+        weights: The weight of each label; infinite where a product overflowed.
+        in_validation: Which labels are in the validation set.
+    """
+    training = ~in_validation
+    if not weights[training].any():
+        raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
+    with np.errstate(all="ignore"):
+        scaled = weights / weights[training].max()  # first, since the mean of large numbers can overflow
+        found: NDArray[np.float32] = (scaled / scaled[training].mean()).astype(np.float32)
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"{call}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by "
+            "the mean of those that are learned from they are not finite.\n"
+            "Bring them closer together, and closer to one."
+        )
+    _refuse_vanished(call, (found < MIN_WEIGHT) & (weights > 0))
+    return found
+
+
+def _refuse_vanished(call: str, vanished: NDArray[np.bool_]) -> None:
+    if vanished.any():
+        raise DataError(
+            f"{call}: the weight of label {np.flatnonzero(vanished)[0]}, sample_weight times class_weight, is nothing "
+            "beside the others: as a number of 32 bits, with which training computes, it would be zero.\n"
+            "Bring the weights closer together, or give 0 to a label that is not to count."
+        )
+
+
 def _array(call: str, argument: str, given: object) -> Array:
     if given is None:
         raise DataError(
@@ -248,12 +321,12 @@ def _array(call: str, argument: str, given: object) -> Array:
         given = given.detach().cpu().numpy()
     if isinstance(given, np.ma.MaskedArray):
         hidden, given = np.ma.getmaskarray(given), np.array(given.data, dtype=object)
-        given[hidden] = None  # what is masked is not known
+        given[hidden] = None  # masked labels are unknown
     try:
         found = np.asarray(given)
         if found.dtype.kind != "U" or not isinstance(given, list | tuple):
             return found
-        objects = np.asarray(given, dtype=object)  # numpy makes text of what stands beside text
+        objects = np.asarray(given, dtype=object)  # NumPy turns numbers between strings into text
         return found if all(isinstance(value, str) for value in objects.flat) else objects
     except ValueError as reason:
         raise DataError(f"{call}: {argument} must be an array, but its entries differ in length.") from reason

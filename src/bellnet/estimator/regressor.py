@@ -1,6 +1,6 @@
 """Numbers that belong to graphs, nodes or edges."""
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,11 @@ from torch import Tensor
 
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
-from bellnet.estimator.labels import Array, check_present, flatten, known_labels, only_known, split_up
+from bellnet.estimator.labels import Array, check_present, flat_weights, flatten, known_labels, only_known, split_up
 from bellnet.estimator.scaling import Scaling
-from bellnet.estimator.training import mean_and_error
-from bellnet.estimator.weights import flat_weights
 
 LARGEST, SMALLEST = 1e150, 1e-150
-"""What squares can be computed of, and sums of squares."""
+"""Bounds of numbers whose squares, and sums of squares, can be computed."""
 
 
 class GraphRegressor(RegressorMixin, GraphEstimator):
@@ -91,74 +89,9 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     (3,)
     """
 
-    _measure_name = "r2"
+    _score_name = "r2"
     target_scaling_: Scaling
     several_outputs_: bool
-
-    def __init__(
-        self,
-        *,
-        target: str = "graph",
-        order: int = 2,
-        channels: Sequence[int] = (48, 48, 48, 48),
-        hidden: Sequence[int] = (64,),
-        pool: str | Sequence[str] = ("mean", "max"),
-        jumping_knowledge: bool = False,
-        norm: str | None = "auto",
-        residual: bool = True,
-        adjacency: str = "both",
-        degrees: bool = True,
-        degree_bins: int = 16,
-        size_feature: bool = True,
-        node_attrs: str | Sequence[str] | None = None,
-        edge_attrs: str | Sequence[str] | None = None,
-        node_labels: str | Sequence[str] | None = None,
-        edge_labels: str | Sequence[str] | None = None,
-        layout: str = "auto",
-        node_channels: str = "diagonal",
-        n_estimators: int | str = "auto",
-        dropout: float = 0.1,
-        learning_rate: float = 0.004,
-        weight_decay: float = 0.0,
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
-        device: str | torch.device = "auto",
-        max_gigabytes: float | None = None,
-        verbose: bool = True,
-    ) -> None:
-        self.target = target
-        self.order = order
-        self.channels = channels
-        self.hidden = hidden
-        self.pool = pool
-        self.jumping_knowledge = jumping_knowledge
-        self.norm = norm
-        self.residual = residual
-        self.adjacency = adjacency
-        self.degrees = degrees
-        self.degree_bins = degree_bins
-        self.size_feature = size_feature
-        self.node_attrs = node_attrs
-        self.edge_attrs = edge_attrs
-        self.node_labels = node_labels
-        self.edge_labels = edge_labels
-        self.layout = layout
-        self.node_channels = node_channels
-        self.n_estimators = n_estimators
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.device = device
-        self.max_gigabytes = max_gigabytes
-        self.verbose = verbose
 
     def predict(self, X: Any) -> Any:
         """The numbers: an array for graphs, a list with an array for each graph for nodes and edges.
@@ -189,17 +122,17 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         found = self.target_scaling_.undo(outputs).numpy()
         return found if self.several_outputs_ else found[:, 0], counts
 
-    def _learn_labels(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        check_present(call, flat)
+    def _fit_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        check_present(call, labels)
         try:
-            numbers = flat.astype(np.float64)
+            numbers = labels.astype(np.float64)
         except OverflowError as reason:
             raise DataError(
                 f"{call}: y must hold numbers of 64 bits, but some are too large for that.\nScale them down."
             ) from reason
         except (TypeError, ValueError) as reason:
             raise DataError(
-                f"{call}: y must hold numbers, but it is {flat.dtype}.\nFor classes take GraphClassifier."
+                f"{call}: y must hold numbers, but it is {labels.dtype}.\nFor classes take GraphClassifier."
             ) from reason
         if numbers.ndim > 2:
             raise DataError(f"{call}: y must have one axis, or two for several numbers each, not {numbers.ndim}.")
@@ -207,21 +140,21 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         rows = torch.from_numpy(numbers.reshape(len(numbers), -1))
         self._refuse_extremes(call, rows)
         self.target_scaling_ = Scaling.fit(rows, keep_binary=False)
-        return self._as_targets(call, numbers)
+        return self._encode_labels(call, numbers)
 
-    def _as_targets(self, call: str, flat: Array) -> tuple[Tensor, NDArray[np.int64]]:
-        check_present(call, flat)
-        shape = (len(flat), self._n_outputs()) if self.several_outputs_ else (len(flat),)
-        if flat.shape != shape or flat.dtype.kind not in "biuf":
+    def _encode_labels(self, call: str, labels: Array) -> tuple[Tensor, NDArray[np.int64]]:
+        check_present(call, labels)
+        shape = (len(labels), self._n_outputs()) if self.several_outputs_ else (len(labels),)
+        if labels.shape != shape or labels.dtype.kind not in "biuf":
             raise DataError(
                 f"{call}: y must hold numbers in the form of those that are learned, an array of shape {shape}, "
-                f"but it is {flat.dtype} of shape {flat.shape}."
+                f"but it is {labels.dtype} of shape {labels.shape}."
             )
-        rows = torch.from_numpy(flat.astype(np.float64).reshape(len(flat), -1))
+        rows = torch.from_numpy(labels.astype(np.float64).reshape(len(labels), -1))
         return self.target_scaling_.apply(rows).float(), np.zeros(len(rows), dtype=np.int64)
 
     def _refuse_extremes(self, call: str, rows: Tensor) -> None:
-        """Refuse numbers whose squares are too large or too small to be told from infinity or zero."""
+        """Raise an error if squares of numbers overflow or underflow."""
         for column, values in enumerate(rows.T):
             largest = float(values.abs().max())
             if largest <= LARGEST and (largest >= SMALLEST or bool((values == values[0]).all())):
@@ -243,11 +176,12 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     def _loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return (outputs - targets).square().mean(1)
 
-    def _judge(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
-        return mean_and_error(self._loss(outputs, targets) * weights)
+    def _validation_error(self, outputs: Tensor, targets: Tensor, weights: Tensor) -> tuple[float, float]:
+        losses = (self._loss(outputs, targets) * weights).double()
+        return float(losses.mean()), float(losses.std(correction=0)) / math.sqrt(len(losses))
 
     @staticmethod
-    def _measure(outputs: Tensor, targets: Tensor) -> float | None:
+    def _score(outputs: Tensor, targets: Tensor) -> float | None:
         outputs, targets = outputs.double(), targets.double()
         varied = (targets - targets.mean(0)).square().sum(0)
         if not bool((varied > 0).all()):

@@ -1,4 +1,4 @@
-"""Features, numeric targets and channels brought to one scale by what was learned from."""
+"""The scaling of features, of numeric targets and of channels, fitted to the training set."""
 
 import math
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ LARGEST = torch.finfo(torch.float32).max
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is subtracted from every column, and what it is then divided by."""
+    """What is subtracted from each column, and what the difference is divided by."""
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
 
     @classmethod
     def fit(cls, rows: Tensor, *, keep_binary: bool) -> "Scaling":
-        """The scaling of some rows; a column of zeros and ones may stay what it is, a constant one is only shifted."""
+        """The scaling to mean zero and variance one; `keep_binary` excludes columns of zeros and ones."""
         rows = rows.double()
         largest = rows.abs().amax(0)
         # A power of two for each column, so that sums and squares do not overflow and nothing is rounded.
@@ -39,12 +39,12 @@ class Scaling:
         return cls(tuple(mean.tolist()), tuple(scale.tolist()))
 
     def apply(self, rows: Tensor) -> Tensor:
-        """The rows, scaled."""
+        """The scaled rows."""
         mean, scale = (torch.tensor(values, dtype=torch.float64) for values in (self.mean, self.scale))
         return (rows.double() / 2 - mean / 2) / scale * 2  # halves, since the difference could overflow
 
     def undo(self, rows: Tensor) -> Tensor:
-        """The rows, as they were before."""
+        """The inverse of `apply`."""
         mean, scale = (torch.tensor(values, dtype=torch.float64) for values in (self.mean, self.scale))
         return rows.double() * scale + mean
 
@@ -54,7 +54,7 @@ class Scaling:
 
     @classmethod
     def from_json(cls, stored: Any) -> "Scaling":
-        """What `to_json` wrote; `read_json` has read it, so all numbers are finite."""
+        """The inverse of `to_json`; all numbers are finite, since `read_json` refuses others."""
         if not isinstance(stored, dict) or stored.keys() != {"mean", "scale"}:
             raise DataError(f"a scaling must have mean and scale, but this is {stored!r}.")
         for values in stored.values():
@@ -72,14 +72,14 @@ class Scaling:
 
 @dataclass(frozen=True)
 class FeatureScaling:
-    """How the features of nodes and edges are scaled; None where there are none."""
+    """The scaling of the features of nodes and edges; None without features."""
 
     node: Scaling | None
     edge: Scaling | None
 
     @classmethod
     def fit(cls, graphs: Sequence[Graph]) -> "FeatureScaling":
-        """The scaling of all features of all nodes and edges of these graphs."""
+        """The scaling of the features of all nodes and edges of the graphs."""
         nodes = [graph.node_features for graph in graphs if graph.node_features is not None and graph.n]
         edges = []
         if any(graph.edge_features is not None for graph in graphs):
@@ -107,7 +107,7 @@ class FeatureScaling:
         return replace(graph, **changes) if changes else graph
 
     def check_fits(self, encoding: Encoding) -> None:
-        """Refuse a scaling of other features than those that are encoded."""
+        """Raise an error if the scaling is not one of the encoded features."""
         for name, part, encoded in (
             ("node", self.node, encoding.node_features),
             ("edge", self.edge, encoding.edge_features),
@@ -121,23 +121,22 @@ class FeatureScaling:
 
     @classmethod
     def from_json(cls, stored: Any) -> "FeatureScaling":
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         if not isinstance(stored, dict) or stored.keys() != {"node", "edge"}:
             raise DataError(f"the scaling of features must be for node and edge, but this is {stored!r}.")
         return cls(*(None if stored[name] is None else Scaling.from_json(stored[name]) for name in ("node", "edge")))
 
 
 def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node_channels: str = "diagonal") -> Tensor:
-    """For every channel of an encoding a factor, so that none is too faint to be learned from.
+    """The factor of each channel of an encoding.
 
-    The layers take means over nodes, in which a few edges between many nodes hardly show. The channels of pairs of
-    nodes, adjacency and edge features, are brought to a mean square of one over all pairs that the layout holds. Those
-    of nodes stay what they are: zeros and ones for labels, shares of one for knots of degrees, and features and degrees
-    of variance one.
+    Layers take means over nodes, in which few edges between many nodes are small. The channels of pairs of nodes,
+    adjacency and edge features, get a mean square of one over all pairs of the layout. Those of nodes have a factor of
+    one: labels are zeros and ones, bins of degrees are shares, and features and degrees have variance one.
     """
     squares, n_pairs = torch.zeros(encoding.channels, dtype=torch.float64), 0
     for graph in graphs:
-        encoded = encoding.encode([graph], layout="sparse", node_channels=node_channels)  # other pairs hold zeros
+        encoded = encoding.encode([graph], layout="sparse", node_channels=node_channels)  # other pairs are zero
         pairs = encoded[0] if isinstance(encoded, tuple) else encoded
         squares[: encoding.n_of_pairs] += pairs.values[:, : encoding.n_of_pairs].double().square().sum(0)
         n_pairs += graph.n**2 if layout == "padded" else len(pairs.values)
@@ -145,7 +144,7 @@ def channel_scale(graphs: Sequence[Graph], encoding: Encoding, layout: str, node
 
 
 def _edge_features(graph: Graph) -> Tensor:
-    """Edges without features have one, which is 1, as in an `Encoding`."""
+    """The edge features, by default a column of ones, as in an `Encoding`."""
     return torch.ones(graph.n_edges, 1) if graph.edge_features is None else graph.edge_features
 
 

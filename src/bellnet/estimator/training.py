@@ -1,9 +1,10 @@
-"""The training loop: Adam on small batches, stopped by what is held out, which also says which epoch is kept."""
+"""The training loop: Adam with a warm-up and a cosine schedule, early stopping, and the weights of the best epoch."""
 
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,24 +14,17 @@ from torch import Tensor, nn
 
 from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
-from bellnet.estimator.cost import KEPT_BYTES, MAX_ENTRIES
 from bellnet.estimator.ensemble import Ensemble
-from bellnet.estimator.nets import LabelNet
-from bellnet.estimator.progress import Bar
+from bellnet.estimator.memory_estimate import CACHE_BYTES, MAX_ENTRIES, PREDICTION_BATCH
+from bellnet.estimator.model import LabelNet
 
-Loss = Callable[[Tensor, Tensor], Tensor]
-Score = Callable[[Tensor, Tensor], float | None]
-"""How good outputs are beside their targets, all of them at once; None where that cannot be said."""
-Judge = Callable[[Tensor, Tensor, Tensor], tuple[float, float]]
-"""How bad an epoch is, and the standard error of that, by outputs for labels held out, their targets and weights."""
 WARM_UP = 0.1
-"""The part of all steps in which the learning rate rises."""
-ASKED_AT_ONCE = 32
+"""The share of all steps in which the learning rate rises."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn."""
+    """The options of the training loop."""
 
     max_epochs: int
     patience: int
@@ -40,56 +34,57 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What is learned: graphs, and for each label a target, a weight, whether it is held out and whether it is known.
+class Objective:
+    """What is minimised, and what epochs are compared by.
 
-    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors are where the network is. A
-    batch of several graphs has at most `max_entries`.
+    Attributes:
+        loss: The loss of each label, from outputs and targets.
+        validation_error: The error on the validation set and its standard error, from outputs, targets and weights.
+        score: The score of outputs and targets; None where it is not defined.
+        score_name: The name of the score in the history.
+    """
+
+    loss: Callable[[Tensor, Tensor], Tensor]
+    validation_error: Callable[[Tensor, Tensor, Tensor], tuple[float, float]]
+    score: Callable[[Tensor, Tensor], float | None]
+    score_name: str
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Graphs with scaled features, their labels, and how both are put into batches.
+
+    The labels of graph i are those from `starts[i]` to `starts[i + 1]`. The tensors have an entry for each label, on
+    the device of the network; targets and weights of unknown labels are zero.
+
+    Attributes:
+        graphs: The graphs of the training set and of the validation set.
+        starts: (graphs + 1,) the index of the first label of each graph.
+        targets: The target of each label.
+        weights: The weight of each label; the mean over the training set is one.
+        known: Whether a label is known.
+        in_validation: Whether a label is in the validation set.
+        encoding: How graphs become channels.
+        layout: The layout of batches, "padded" or "sparse".
+        node_channels: See `Loader`.
+        max_entries: The maximum number of pairs of nodes in a batch of several graphs.
     """
 
     graphs: Sequence[Graph]
-    encoding: Encoding
-    layout: str
     starts: NDArray[np.int64]
     targets: Tensor
     weights: Tensor
-    held: Tensor
     known: Tensor
-    loss: Loss
-    judge: Judge
-    score_name: str
-    score: Score
+    in_validation: Tensor
+    encoding: Encoding
+    layout: str
     node_channels: str = "diagonal"
     max_entries: int = MAX_ENTRIES
-
-    def losses(self, answers: "Answers") -> Tensor:
-        """The losses of outputs times the weights of their labels.
-
-        They are not divided by the weights of a batch: a batch of light labels shall say little.
-        """
-        return self.loss(answers.outputs, answers.targets) * answers.weights
-
-    def scored(self, answers: "Answers") -> float | None:
-        """The score of outputs, every label counting alike."""
-        return self.score(answers.outputs, answers.targets)
-
-
-class Answers(NamedTuple):
-    """Outputs for labels, and targets and weights beside them."""
-
-    outputs: Tensor
-    targets: Tensor
-    weights: Tensor
-
-    @classmethod
-    def together(cls, several: "Iterable[Answers]") -> "Answers":
-        """Those of several batches."""
-        return cls(*map(torch.cat, zip(*several, strict=True)))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What training says of itself: a record for every epoch, and the epoch whose weights were kept."""
+    """A record for each epoch, and the epoch whose weights the network has."""
 
     history: list[dict[str, Any]]
     best_epoch: int
@@ -97,159 +92,238 @@ class Outcome:
 
 def train(
     net: LabelNet | Ensemble,
-    lesson: Lesson,
+    data: TrainingData,
+    objective: Objective,
     schedule: Schedule,
     *,
     seed: int,
-    bar: Bar,
+    bar: "ProgressBar",
     after_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
-    """Train a network in place; it ends with the weights of the epoch that is kept, in evaluation mode.
+    """Train a network in place and leave it in evaluation mode, with the weights of the best epoch.
 
-    That is the last epoch as good as the best: which is judged by the labels held out to be worse than the best by no
-    more than the standard error of that. Of a few labels the best is often luck, and later epochs have learned more,
-    with smaller steps. Training stops when for some epochs none was as good. Where nothing is held out, all epochs
-    are run and the last is kept. The members of a ensemble see the same batches, and each learns from its own losses;
-    they are judged together.
+    The best epoch is the last one whose validation error exceeds the lowest one by at most its standard error. On a
+    small validation set the lowest error is often chance, and later epochs were trained longer. Training stops when no
+    epoch was as good for `patience` epochs. Without a validation set, the last epoch is the best. All networks of an
+    ensemble see the same batches, each is trained on its own loss, and the validation error is that of the ensemble.
 
     Args:
-        net: From a batch and its graphs to a row of outputs for each label.
-        lesson: What to learn.
-        schedule: How long and how fast.
-        seed: Chooses the order of the graphs.
-        bar: Told of every batch and epoch.
-        after_epoch: Given the record of every epoch, while the network has the weights of that epoch.
+        net: The network or the ensemble.
+        data: The training set and the validation set.
+        objective: The loss, the validation error and the score.
+        schedule: The options of the loop.
+        seed: Determines the order of the graphs.
+        bar: Updated after each batch and each epoch.
+        after_epoch: Called with the record of each epoch, while the network has the weights of that epoch.
     """
-    learned = _Part(lesson, lesson.known & ~lesson.held, schedule.batch_size, seed=seed)
-    held = _Part(lesson, lesson.held, ASKED_AT_ONCE) if bool(lesson.held.any()) else None
-    optimizer = torch.optim.AdamW(net.rates(schedule.learning_rate), weight_decay=schedule.weight_decay)
-    pace = torch.optim.lr_scheduler.LambdaLR(optimizer, _pace(schedule.max_epochs * learned.n_batches))
+    training = _Batches(data, data.known & ~data.in_validation, schedule.batch_size, seed=seed)
+    has_validation = bool(data.in_validation.any())
+    validation = _Batches(data, data.in_validation, PREDICTION_BATCH) if has_validation else None
+    optimizer = torch.optim.AdamW(net.parameter_groups(schedule.learning_rate), weight_decay=schedule.weight_decay)
+    factor = _learning_rate_factor(schedule.max_epochs * training.n_batches)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     history: list[dict[str, Any]] = []
-    least, bound, kept, weights = math.inf, math.inf, 0, net.state_dict()
+    lowest, bound, best_epoch, best_weights = math.inf, math.inf, 0, net.state_dict()
     for epoch in range(schedule.max_epochs):
-        total, count, answers = 0.0, 0, []
-        net.train()
-        for done, batch in enumerate(learned.batches(), 1):
-            optimizer.zero_grad(set_to_none=True)
-            said = []
-            for member in net.members:  # one after the other, so that the memory of one is enough
-                answer = batch.answers(member)
-                losses = lesson.losses(answer)
-                losses.mean().backward()  # type: ignore[no-untyped-call]
-                said.append(answer.outputs.detach())
-                total, count = total + float(losses.detach().sum()), count + len(losses)
-            optimizer.step()
-            pace.step()
-            answers.append(batch.said(torch.stack(said).mean(0)))
-            bar.batch(epoch, done / learned.n_batches)
-        if not math.isfinite(total):
+        loss, score = _train_epoch(net, training, objective, optimizer, scheduler, bar, epoch)
+        if not math.isfinite(loss):
             if epoch == 0:
-                raise OptionError(
-                    f"training diverged: the loss of epoch 0 is {total / count}.\nTake a smaller learning_rate."
-                )
+                raise OptionError(f"training diverged: the loss of epoch 0 is {loss}.\nTake a smaller learning_rate.")
             break
-        validation, validation_score, (badness, error) = (None, None, (0.0, 0.0)) if held is None else held.judged(net)
-        history.append(
-            {
-                "epoch": epoch,
-                "loss": total / count,
-                "validation_loss": validation,
-                lesson.score_name: lesson.scored(Answers.together(answers)),
-                f"validation_{lesson.score_name}": validation_score,
-            }
+        validation_loss, validation_score, (error, standard_error) = (
+            (None, None, (0.0, 0.0)) if validation is None else _evaluate(net, validation, objective)
         )
-        bar.epoch(history[-1])
+        record = {
+            "epoch": epoch,
+            "loss": loss,
+            "validation_loss": validation_loss,
+            objective.score_name: score,
+            f"validation_{objective.score_name}": validation_score,
+        }
+        history.append(record)
+        bar.epoch(record)
         if after_epoch is not None:
-            after_epoch(dict(history[-1]))
-        if validation is not None and not math.isfinite(validation):
-            badness = math.inf  # the weights are no numbers any more, whatever classes that says
-        if badness < least:
-            least, bound = badness, badness + error
-        if epoch == 0 or badness <= bound:
-            kept, weights = epoch, copy.deepcopy(net.state_dict())
-        elif epoch - kept >= schedule.patience:
+            after_epoch(dict(record))
+        if validation_loss is not None and not math.isfinite(validation_loss):
+            error = math.inf  # classes of NaN could be right
+        if error < lowest:
+            lowest, bound = error, error + standard_error
+        if epoch == 0 or error <= bound:
+            best_epoch, best_weights = epoch, copy.deepcopy(net.state_dict())
+        elif epoch - best_epoch >= schedule.patience:
             break
-    net.load_state_dict(weights)
+    net.load_state_dict(best_weights)
     net.eval()
-    return Outcome(history, kept)
+    return Outcome(history, best_epoch)
 
 
-def patience_of(given: int | None, max_epochs: int) -> int:
-    """For how many epochs to wait: so many, or a third of all, and at least five."""
-    return max(5, max_epochs // 3) if given is None else given
+def _train_epoch(
+    net: LabelNet | Ensemble,
+    batches: "_Batches",
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    scheduler: torch.optim.lr_scheduler.LRScheduler,
+    bar: "ProgressBar",
+    epoch: int,
+) -> tuple[float, float | None]:
+    """Take a step on each batch; returns the mean loss of all networks and the score of the ensemble."""
+    total, count, predictions = 0.0, 0, []
+    net.train()
+    for index, batch in enumerate(batches, 1):
+        optimizer.zero_grad(set_to_none=True)
+        outputs = []
+        for member in net.members:  # one after the other, so that the memory of one suffices
+            predicted = batch.predictions(member)
+            losses = predicted.losses(objective)
+            losses.mean().backward()  # type: ignore[no-untyped-call]
+            outputs.append(predicted.outputs.detach())
+            total, count = total + float(losses.detach().sum()), count + len(losses)
+        optimizer.step()
+        scheduler.step()
+        predictions.append(Predictions(torch.stack(outputs).mean(0), batch.targets, batch.weights))
+        bar.batch(epoch, index / batches.n_batches)
+    if not math.isfinite(total):
+        return total / count, None
+    together = Predictions.concatenated(predictions)
+    return total / count, objective.score(together.outputs, together.targets)
 
 
-def _pace(n_steps: int) -> Callable[[int], float]:
-    """The learning rate of every step, as a part of the greatest: up on a straight line, then down on a cosine."""
-    rising = WARM_UP * n_steps
+@torch.no_grad()
+def _evaluate(
+    net: nn.Module, batches: "_Batches", objective: Objective
+) -> tuple[float, float | None, tuple[float, float]]:
+    """The mean loss in evaluation mode, the score, and the validation error with its standard error."""
+    net.eval()
+    found = Predictions.concatenated(batch.predictions(net) for batch in batches)
+    loss = float(found.losses(objective).double().mean())
+    return loss, objective.score(found.outputs, found.targets), objective.validation_error(*found)
 
-    def pace(step: int) -> float:
-        if step < rising:
-            return min((step + 1) / rising, 1.0)
-        return (1 + math.cos(math.pi * min((step - rising) / (n_steps - rising), 1))) / 2
 
-    return pace
+def _learning_rate_factor(n_steps: int) -> Callable[[int], float]:
+    """The factor of the learning rate in each step: a linear rise, then a cosine down to zero."""
+    warm_up = WARM_UP * n_steps
+
+    def factor(step: int) -> float:
+        if step < warm_up:
+            return min((step + 1) / warm_up, 1.0)
+        return (1 + math.cos(math.pi * min((step - warm_up) / (n_steps - warm_up), 1))) / 2
+
+    return factor
 
 
-class _Batch(NamedTuple):
-    """Some graphs, encoded; which of their labels are wanted, and the targets and weights of those."""
+class Predictions(NamedTuple):
+    """Outputs for labels, with their targets and weights."""
 
-    encoded: Any
-    graphs: list[Graph]
-    wanted: Tensor
+    outputs: Tensor
     targets: Tensor
     weights: Tensor
 
-    def answers(self, net: nn.Module) -> Answers:
-        """What a network says for every label that is wanted."""
-        return self.said(net(self.encoded, self.graphs)[self.wanted])
+    @classmethod
+    def concatenated(cls, batches: "Iterable[Predictions]") -> "Predictions":
+        """Those of several batches."""
+        return cls(*map(torch.cat, zip(*batches, strict=True)))
 
-    def said(self, outputs: Tensor) -> Answers:
-        """Outputs beside targets and weights."""
-        return Answers(outputs, self.targets, self.weights)
+    def losses(self, objective: Objective) -> Tensor:
+        """The weighted loss of each label, not divided by the weights of the batch."""
+        return objective.loss(self.outputs, self.targets) * self.weights
 
 
-class _Part:
-    """Some of the labels of a lesson, batch by batch of their graphs."""
+class _Batch(NamedTuple):
+    """Encoded graphs, which of their labels are used, and the targets and weights of those."""
 
-    def __init__(self, lesson: Lesson, wanted: Tensor, batch_size: int, *, seed: int | None = None) -> None:
-        self.lesson, self.wanted = lesson, wanted
-        before = np.concatenate([[0], np.cumsum(wanted.cpu().numpy())])
-        self.places = np.flatnonzero(np.diff(before[lesson.starts]))
+    encoded: Any
+    graphs: list[Graph]
+    used: Tensor
+    targets: Tensor
+    weights: Tensor
+
+    def predictions(self, net: nn.Module) -> Predictions:
+        return Predictions(net(self.encoded, self.graphs)[self.used], self.targets, self.weights)
+
+
+class _Batches:
+    """The batches of all graphs that have used labels."""
+
+    def __init__(self, data: TrainingData, used: Tensor, batch_size: int, *, seed: int | None = None) -> None:
+        self.data, self.used = data, used
+        before = np.concatenate([[0], np.cumsum(used.cpu().numpy())])
+        self.indices = np.flatnonzero(np.diff(before[data.starts]))
         self.loader = Loader(
-            [lesson.graphs[place] for place in self.places.tolist()],
+            [data.graphs[index] for index in self.indices.tolist()],
             batch_size=batch_size,
-            encoding=lesson.encoding,
-            layout=lesson.layout,
-            node_channels=lesson.node_channels,
+            encoding=data.encoding,
+            layout=data.layout,
+            node_channels=data.node_channels,
             shuffle=seed is not None,
             seed=seed or 0,
-            max_entries=lesson.max_entries,
-            cache_bytes=KEPT_BYTES,
-            device=lesson.targets.device,
+            max_entries=data.max_entries,
+            cache_bytes=CACHE_BYTES,
+            device=data.targets.device,
         )
         self.n_batches = len(self.loader)
 
-    def batches(self) -> Iterator[_Batch]:
-        """All of them, once."""
+    def __iter__(self) -> Iterator[_Batch]:
+        data = self.data
         for encoded, _, within in self.loader:
-            places: list[int] = self.places[within.numpy()].tolist()
-            labels = [np.arange(*self.lesson.starts[[place, place + 1]]) for place in places]
-            rows = torch.from_numpy(np.concatenate(labels)).to(self.lesson.targets.device)
-            graphs, wanted = [self.lesson.graphs[place] for place in places], self.wanted[rows]
-            rows = rows[wanted]
-            yield _Batch(encoded, graphs, wanted, self.lesson.targets[rows], self.lesson.weights[rows])
-
-    @torch.no_grad()
-    def judged(self, net: nn.Module) -> tuple[float, float | None, tuple[float, float]]:
-        """The mean loss of all labels in evaluation mode, their score, and what they are judged by."""
-        net.eval()
-        answers = Answers.together(batch.answers(net) for batch in self.batches())
-        loss = float(self.lesson.losses(answers).double().mean())
-        return loss, self.lesson.scored(answers), self.lesson.judge(*answers)
+            indices: list[int] = self.indices[within.numpy()].tolist()
+            labels = [np.arange(*data.starts[[index, index + 1]]) for index in indices]
+            rows = torch.from_numpy(np.concatenate(labels)).to(data.targets.device)
+            used = self.used[rows]
+            rows = rows[used]
+            graphs = [data.graphs[index] for index in indices]
+            yield _Batch(encoded, graphs, used, data.targets[rows], data.weights[rows])
 
 
-def mean_and_error(values: Tensor) -> tuple[float, float]:
-    """The mean of some numbers, and its standard error."""
-    values = values.double()
-    return float(values.mean()), float(values.std(correction=0)) / math.sqrt(len(values))
+class ProgressBar:
+    """A bar of epochs on a terminal or in a notebook; a context manager. Nothing is shown in a file or a pipe.
+
+    Args:
+        title: The text before the bar.
+        epochs: The maximum number of epochs.
+        show: Whether to show anything at all.
+    """
+
+    def __init__(self, title: str, epochs: int, *, show: bool) -> None:
+        self.title, self.epochs, self.show = title, epochs, show
+        self.progress: Any = None
+
+    def __enter__(self) -> "ProgressBar":
+        if self.show:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            console = Console(stderr=True)
+            if console.is_terminal or console.is_jupyter:
+                self.progress = Progress(
+                    TextColumn("{task.description}"),
+                    BarColumn(bar_width=24),
+                    MofNCompleteColumn(),
+                    TextColumn("{task.fields[status]}"),
+                    TimeRemainingColumn(),
+                    console=console,
+                    transient=True,
+                )
+                self.progress.start()
+                self.task = self.progress.add_task(self.title, total=self.epochs, status="")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+
+    def batch(self, epoch: int, share: float) -> None:
+        """Show the share of an epoch that is done."""
+        if self.progress is not None:
+            self.progress.update(self.task, completed=epoch + share)
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        """Show the losses of an epoch."""
+        if self.progress is not None:
+            status = f"loss {record['loss']:.3f}"
+            if record["validation_loss"] is not None:
+                status += f", held out {record['validation_loss']:.3f}"
+            if (accuracy := record.get("validation_accuracy")) is not None:
+                status += f", right {accuracy:.3f}"
+            self.progress.update(self.task, completed=record["epoch"] + 1, status=status)

@@ -99,6 +99,13 @@ def _without_matplotlib(folder):
         _run(folder, "basis", "n -> n", "--out", "a.png")
 
 
+def _without_sklearn(folder):
+    with patch.dict(sys.modules, sklearn=None):
+        for name in [name for name in sys.modules if name.startswith("bellnet.estimator")]:
+            del sys.modules[name]  # imported again, and put back afterwards
+        _run(folder, "fit", "graphs", "--out", "m")
+
+
 def _without_reading(folder):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
@@ -173,6 +180,7 @@ CASES = {
     "a regression on names": _with_graphs("fit", "graphs", "--out", "m", "--regression"),
     "a regression with balanced classes": _with_graphs("fit", "graphs", "--out", "m", "--regression", "--balanced"),
     "a fit on an unknown device": _with_graphs("fit", "graphs", "--out", "m", "--device", "abacus"),
+    "a fit without scikit-learn": _without_sklearn,
     "a folder that cannot be read": _without_reading,
     "an evaluation of a missing model": _with_graphs("evaluate", "nothing", "graphs"),
     "a prediction of a missing model": _with_graphs("predict", "nothing", "graphs"),

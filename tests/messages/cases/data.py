@@ -65,7 +65,7 @@ def _batch():
 OBJECTS = {
     "half a node": lambda: Graph(2.5, EDGES),
     "less than no nodes": lambda: Graph(-1, EDGES),
-    "edges that are no tensor": lambda: Graph(2, "edges"),
+    "a string for edges": lambda: Graph(2, "edges"),
     "edges in rows": lambda: Graph(4, torch.zeros(3, 2, dtype=torch.int64)),
     "edges along one axis": lambda: Graph(4, torch.zeros(3, dtype=torch.int64)),
     "edges with fractions": lambda: Graph(2, torch.zeros(2, 2)),
@@ -79,8 +79,8 @@ OBJECTS = {
     "labels with fractions": lambda: Graph(2, EDGES, node_labels=torch.tensor([0.5, 1])),
     "features in one row": lambda: Graph(2, EDGES, node_features=torch.ones(2)),
     "too many features": lambda: Graph(2, EDGES, edge_features=torch.ones(3, 1)),
-    "whole features": lambda: Graph(2, EDGES, node_features=torch.ones(2, 1, dtype=torch.int64)),
-    "features that are not a number": lambda: Graph(2, EDGES, node_features=[[0.0, 1.0], [2.0, NAN]]),
+    "integer features": lambda: Graph(2, EDGES, node_features=torch.ones(2, 1, dtype=torch.int64)),
+    "features that are NaN": lambda: Graph(2, EDGES, node_features=[[0.0, 1.0], [2.0, NAN]]),
     "infinite features": lambda: Graph(2, EDGES, edge_features=[[1.0], [float("inf")]]),
     "no graph at all": lambda: as_graph(None),
     "a nested list": lambda: as_graph([[0, 1], [1, 0]]),
@@ -94,7 +94,7 @@ OBJECTS = {
     "many matrices": lambda: as_graph(np.zeros((2, 3, 3, 1))),
     "complex numbers": lambda: as_graph(np.zeros((2, 2), complex)),
     "text in an array": lambda: as_graph(np.array([["a", "b"], ["c", "d"]])),
-    "a matrix with a gap": lambda: as_graph(np.array([[0, NAN], [1, 0]])),
+    "a matrix with NaN": lambda: as_graph(np.array([[0, NAN], [1, 0]])),
     "a sparse matrix that is not square": lambda: as_graph(sp.csr_array((2, 3))),
     "a sparse matrix of complex numbers": lambda: as_graph(sp.csr_array(np.array([[0, 1j], [0, 0]]))),
     "two features for a sparse matrix": lambda: to_scipy(Graph(2, EDGES, torch.ones(2, 2))),
@@ -106,15 +106,15 @@ OBJECTS = {
     "a label that is a fraction": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 1.5})),
     "a label beyond 64 bits": lambda: as_graph(_nx(_0={"label": 1}, _1={"label": 2**63})),
     "a feature that is text": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": "red"}), node_attrs="x"),
-    "a feature beyond all numbers": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node_attrs="x"),
+    "a feature beyond float64": lambda: as_graph(_nx(_0={"x": 1}, _1={"x": [1, 10**5000]}), node_attrs="x"),
     "features of different width": lambda: as_graph(_nx(_0={"x": [1, 2]}, _1={"x": [1]}), node_attrs="x"),
     "a batch for a graph": lambda: as_graph(_batch()),
     "a graph in time": lambda: as_graph(_temporal()),
     "no edge_index": lambda: as_graph(_pyg(edge_index=None)),
-    "an attribute that is not there": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node_attrs="z"),
-    "labels that are not there": lambda: as_graph(_pyg(), node_labels="z"),
-    "an attribute that is no tensor": lambda: as_graph(_pyg(z="text"), edge_attrs="z"),
-    "labels that are no tensor": lambda: as_graph(_pyg(z="text"), node_labels="z"),
+    "a missing attribute": lambda: as_graph(_pyg(x=torch.ones(2, 1)), node_attrs="z"),
+    "a missing attribute for labels": lambda: as_graph(_pyg(), node_labels="z"),
+    "a string for an attribute": lambda: as_graph(_pyg(z="text"), edge_attrs="z"),
+    "a string for labels": lambda: as_graph(_pyg(z="text"), node_labels="z"),
     "attributes of different length": lambda: as_graph(_pyg(x=torch.ones(2), z=torch.ones(3)), node_attrs=["x", "z"]),
     "labels of different length": lambda: as_graph(
         _pyg(a=torch.ones(2).long(), b=torch.ones(3).long()), node_labels=["a", "b"]
@@ -125,15 +125,15 @@ OBJECTS = {
     "an edge without a label": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"}), (1, 2, {})]), edge_labels="bond"),
     "an edge whose feature is text": lambda: as_graph(_nx(edges=[(0, 1, {"bond": "a"})]), edge_attrs="bond"),
     "an adjacency of another name": lambda: Encoding(adjacency="laplacian"),
-    "another fate of unknown labels": lambda: Encoding(unknown="ignore"),
+    "another treatment of unknown labels": lambda: Encoding(unknown="ignore"),
     "less than no features": lambda: Encoding(edge_features=-1),
     "half a feature": lambda: Encoding(node_features=0.5),
-    "labels to know in a list": lambda: Encoding(node_labels=[1]),
-    "labels to know that are not sorted": lambda: Encoding(node_labels=(2, 1)),
-    "labels of edges to know in a list": lambda: Encoding(edge_labels=[1]),
-    "a column without labels to know": lambda: Encoding(node_labels=((1,), ())),
-    "columns that are none": lambda: Encoding(columns="charge"),
-    "texts that are none": lambda: Encoding(columns=Columns(texts=((1, 2),))),
+    "labels of an encoding in a list": lambda: Encoding(node_labels=[1]),
+    "labels of an encoding that are not sorted": lambda: Encoding(node_labels=(2, 1)),
+    "edge labels of an encoding in a list": lambda: Encoding(edge_labels=[1]),
+    "a column of an encoding without labels": lambda: Encoding(node_labels=((1,), ())),
+    "a string for columns": lambda: Encoding(columns="charge"),
+    "texts of integers": lambda: Encoding(columns=Columns(texts=((1, 2),))),
     "a name for two features": lambda: Encoding(node_features=2, columns=Columns(node_attrs=("charge",))),
     "a number for yes or no": lambda: Encoding(adjacency_in_labels=1),
     "degrees without deviation": lambda: Encoding(degrees=(1.0, 0)),
@@ -145,10 +145,10 @@ OBJECTS = {
     "a feature beyond float32": lambda: Encoding(node_features=1).encode(
         [Graph(2, EDGES, node_features=torch.tensor([[1.0], [1e39]], dtype=torch.float64))]
     ),
-    "a layout nobody knows": lambda: Encoding().encode([PATH], layout="flat"),
-    "a place for nodes nobody knows": lambda: Encoding().encode([PATH], node_channels="tensor"),
-    "nothing to stand apart": lambda: Encoding().encode([PATH], node_channels="separate"),
-    "pairs in the labels of nodes apart": lambda: Encoding(
+    "an unknown layout": lambda: Encoding().encode([PATH], layout="flat"),
+    "an unknown option of node channels": lambda: Encoding().encode([PATH], node_channels="tensor"),
+    "separate node channels without any": lambda: Encoding().encode([PATH], node_channels="separate"),
+    "an adjacency in labels with separate node channels": lambda: Encoding(
         node_labels=(1,), adjacency_in_labels=True, unknown="zero"
     ).encode([PATH], node_channels="separate"),
     "a fit to different widths": lambda: Encoding.fit(
@@ -174,7 +174,7 @@ OBJECTS = {
     "a label that the fit had not": lambda: Encoding(node_labels=(1, 2), unknown="error").encode(
         [Graph(2, EDGES, node_labels=[1, 3])]
     ),
-    "an encoding that is no JSON": lambda: Encoding.from_json("{"),
+    "an encoding that is not JSON": lambda: Encoding.from_json("{"),
     "an encoding of brackets": lambda: Encoding.from_json("[" * 100_000),
     "an encoding of something else": lambda: Encoding.from_json('{"format": "recipe"}'),
     "an encoding of another version": lambda: Encoding.from_json('{"format": "bellnet encoding", "version": 9}'),
@@ -192,9 +192,9 @@ OBJECTS = {
     "too few labels for a loader": lambda: Loader([PATH, PATH], [1], batch_size=2),
     "half a batch": lambda: Loader([PATH], batch_size=0.5),
     "no entries": lambda: Loader([PATH], batch_size=1, max_entries=0),
-    "more than all is waste": lambda: Loader([PATH], batch_size=1, max_padding=2),
-    "a layout nobody knows for a loader": lambda: Loader([PATH], batch_size=1, layout="flat"),
-    "a place for nodes nobody knows for a loader": lambda: Loader([PATH], batch_size=1, node_channels=["separate"]),
+    "a padding of more than all": lambda: Loader([PATH], batch_size=1, max_padding=2),
+    "an unknown layout of a loader": lambda: Loader([PATH], batch_size=1, layout="flat"),
+    "an unknown option of node channels of a loader": lambda: Loader([PATH], batch_size=1, node_channels=["separate"]),
     "edges of other graphs": lambda: at_edges(Padded(torch.zeros(1, 2, 2, 1), [2]), [PATH]),
     "results for other graphs": lambda: in_order([([1, 2], torch.tensor([0]))]),
     "a batch that is missing": lambda: in_order([([1], torch.tensor([1]))]),
@@ -235,22 +235,22 @@ NODES = {"graph": [1, 1, 1], "node": ["a", "b", "c"], "mass": [1.0, 2.0, 3.0]}
 OBJECTS |= {
     "a table without columns": lambda: from_tables([(0, 1)]),
     "columns of different length": lambda: from_tables({"graph": [1], "source": [1, 2]}),
-    "a column that is not there": lambda: from_tables({"from": [1], "to": [2]}, graph=None),
-    "a gap where a node should be": lambda: from_tables({**ROWS, "source": ["a", NAN]}),
-    "a list where a node should be": lambda: from_tables({**ROWS, "source": ["a", ["b"]]}),
+    "a missing column": lambda: from_tables({"from": [1], "to": [2]}, graph=None),
+    "NaN for a node": lambda: from_tables({**ROWS, "source": ["a", NAN]}),
+    "a list for a node": lambda: from_tables({**ROWS, "source": ["a", ["b"]]}),
     "an edge in two rows": lambda: from_tables({**ROWS, "source": ["a", "a"], "target": ["b", "b"]}),
     "two directions that differ": lambda: from_tables({**ROWS, "source": ["a", "b"], "target": ["b", "a"]}),
     "a graph in two rows": lambda: from_tables(ROWS, NODES, {"graph": [1, 1]}),
     "an edge of an unknown graph": lambda: from_tables({**ROWS, "graph": [1, 2]}, NODES),
     "a node in two rows": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "b"]}),
     "an edge of an unknown node": lambda: from_tables(ROWS, {**NODES, "node": ["a", "b", "d"]}),
-    "a column to learn that is not there": lambda: from_tables(ROWS, y="class"),
-    "a gap in what is to be learned": lambda: from_tables({**ROWS, "kind": ["x", None]}, y="kind"),
-    "two answers for a graph": lambda: from_tables(ROWS, y="kind"),
-    "no answer for a graph": lambda: from_tables(
+    "a missing column of targets": lambda: from_tables(ROWS, y="class"),
+    "a missing target": lambda: from_tables({**ROWS, "kind": ["x", None]}, y="kind"),
+    "two targets for a graph": lambda: from_tables(ROWS, y="kind"),
+    "no target for a graph": lambda: from_tables(
         {**ROWS, "kind": ["x", "x"]}, {"graph": [1, 1, 1, 2], "node": ["a", "b", "c", "a"]}, y="kind"
     ),
-    "answers of several types": lambda: from_tables(ROWS, NODES, {"graph": [1, 2], "kind": ["x", 1]}, y="kind"),
+    "targets of several types": lambda: from_tables(ROWS, NODES, {"graph": [1, 2], "kind": ["x", 1]}, y="kind"),
     "a row without an attribute": lambda: from_tables(ROWS, {**NODES, "mass": [1.0, None, 2.0]}, node_attrs="mass"),
 }
 
@@ -326,8 +326,8 @@ PARTLY = nx.MultiGraph([(0, 1), (0, 1)])
 
 TABLES = {
     "an environment variable of no folder": lambda folder: _with_environment("MUTAG", folder / "nowhere"),
-    "no name and no place": lambda folder: tu.load(),
-    "a place that is not there": lambda folder: tu.load("SMALL", folder / "nowhere"),
+    "no name and no folder": lambda folder: tu.load(),
+    "a missing folder": lambda folder: tu.load("SMALL", folder / "nowhere"),
     "a folder without the set": lambda folder: tu.load("OTHER", write_zip(folder / "SMALL.zip").parent),
     "an empty folder": lambda folder: tu.load("SMALL", folder),
     "a folder of no set, without a name": lambda folder: tu.load(data=folder),
@@ -346,7 +346,7 @@ TABLES = {
     "too few edge labels": lambda folder: _load(folder, edge_labels="5\n6\n"),
     "a node that is out of range": lambda folder: _load(folder, A="1, 2\n2, 1\n2, 7\n7, 2\n4, 4\n5, 6\n6, 5\n"),
     "a node with number zero": lambda folder: _load(folder, A="0, 1\n1, 0\n", **BARE),
-    "a number beyond all": lambda folder: _load(folder, A="1, 99999999999999999999\n", **BARE),
+    "an integer beyond 64 bits": lambda folder: _load(folder, A="1, 99999999999999999999\n", **BARE),
     "an edge between graphs": lambda folder: _load(folder, A="1, 2\n2, 1\n3, 4\n4, 3\n4, 4\n5, 6\n6, 5\n"),
     "an edge file that was cut at a line": lambda folder: _load(
         folder, A="1, 2\n2, 1\n2, 3\n3, 2\n4, 4\n5, 6\n", **BARE
@@ -361,13 +361,15 @@ TABLES = {
     "a very long line": lambda folder: _load(folder, graph_labels="7\n" + "8, " * 99 + "\n7\n"),
     "an empty line": lambda folder: _load(folder, graph_labels="7\n\n7\n"),
     "a number of signs": lambda folder: _load(folder, graph_labels="7\n--1\n7\n"),
-    "bytes that are no text": lambda folder: _load(folder, graph_labels=b"7\n\xff\xfe\n7\n"),
-    "attributes that are not a number": lambda folder: _load(folder, node_attributes="1\n2\nnan\n4\n5\n6\n"),
-    "a zip that is cut": lambda folder: tu.load(data=_cut(write_zip(folder / "SMALL.zip"), 0.6)),
-    "a zip that is none": lambda folder: tu.load(data=write_folder(folder) / "SMALL_A.txt"),
+    "bytes that are not UTF-8": lambda folder: _load(folder, graph_labels=b"7\n\xff\xfe\n7\n"),
+    "attributes that are NaN": lambda folder: _load(folder, node_attributes="1\n2\nnan\n4\n5\n6\n"),
+    "a zip that is cut off": lambda folder: tu.load(data=_cut(write_zip(folder / "SMALL.zip"), 0.6)),
+    "a text file for a zip": lambda folder: tu.load(data=write_folder(folder) / "SMALL_A.txt"),
     "a zip with a damaged member": lambda folder: tu.load(data=_damaged(write_zip(folder / "SMALL.zip"))),
-    "a zip that climbs out": lambda folder: tu.load(data=write_zip(folder / "SMALL.zip", extra=["../../evil.txt"])),
-    "a zip that climbs out backwards": lambda folder: tu.load(
+    "a zip with a path outside of its folder": lambda folder: tu.load(
+        data=write_zip(folder / "SMALL.zip", extra=["../../evil.txt"])
+    ),
+    "a zip with a path of Windows outside of its folder": lambda folder: tu.load(
         data=write_zip(folder / "SMALL.zip", extra=["x\\..\\..\\evil.txt"])
     ),
     "a zip with an absolute path": lambda folder: tu.load(
@@ -388,14 +390,14 @@ TABLES = {
     "a zip with a path twice": lambda folder: tu.load(
         data=write_zip(folder / "SMALL.zip", extra=["more/x.txt", "more//x.txt"]), name="SMALL"
     ),
-    "a bound that is none": lambda folder: tu.load(data=folder, max_unpacked=0),
-    "a ratio that is no number": lambda folder: tu.load(data=folder, max_ratio="much"),
+    "a bound of zero": lambda folder: tu.load(data=folder, max_unpacked=0),
+    "a string for a ratio": lambda folder: tu.load(data=folder, max_ratio="much"),
     "a line without end": lambda folder: _load(folder, graph_labels="7" * 2**24),
-    "an attribute beyond all numbers": lambda folder: _load(folder, node_attributes="1\n2\n1e999\n4\n5\n6\n"),
+    "an attribute beyond float64": lambda folder: _load(folder, node_attributes="1\n2\n1e999\n4\n5\n6\n"),
     "a label for every edge": lambda folder: _load(
         folder, A="1, 1\n" * 20_000, edge_labels="".join(f"{line}\n" for line in range(20_000)), edge_attributes=None
     ),
-    "splits that are no JSON": lambda folder: _with_splits(folder, "[1, 2"),
+    "splits that are not JSON": lambda folder: _with_splits(folder, "[1, 2"),
     "splits of brackets": lambda folder: _with_splits(folder, "[" * 200_000),
     "splits of another form": lambda folder: _with_splits(folder, '{"splits": []}'),
     "splits with text": lambda folder: _with_splits(folder, '{"folds": [{"train": ["a"], "test": [1]}]}'),
@@ -403,9 +405,9 @@ TABLES = {
     "splits that overlap": lambda folder: _with_splits(folder, '{"folds": [{"train": [0, 1], "test": [1]}]}'),
     "GraphML nested beyond measure": lambda folder: _graphml(folder, graph=_deep_drawing()),
     "no GraphML": lambda folder: graphml.load(folder),
-    "no folder of GraphML": lambda folder: graphml.load(folder / "nowhere"),
+    "a missing folder of GraphML": lambda folder: graphml.load(folder / "nowhere"),
     "GraphML that is cut": lambda folder: _graphml(folder, graph="<graphml><graph>"),
-    "XML that is no GraphML": lambda folder: _graphml(folder, graph="<html></html>"),
+    "XML that is not GraphML": lambda folder: _graphml(folder, graph="<html></html>"),
     "GraphML with parallel edges": lambda folder: _graphml(folder, graph="\n".join(nx.generate_graphml(PARTLY))),
     "GraphML in an unknown encoding": lambda folder: _graphml(
         folder, graph='<?xml version="1.0" encoding="klingon"?><g/>'
@@ -433,20 +435,18 @@ TABLES = {
     "GraphML with two keys of one name": lambda folder: _graphml(
         folder, graph='<graphml><key id="k" attr.name="w"/><key id="l" for="edge" attr.name="w"/></graphml>'
     ),
-    "a table that is not there": lambda folder: [_graphml(folder), graphml.load(folder, folder / "x.csv")],
-    "a table that is no text": lambda folder: _graphml(folder, b"\xff\xfe\x00file"),
+    "a missing table": lambda folder: [_graphml(folder), graphml.load(folder, folder / "x.csv")],
+    "a binary table": lambda folder: _graphml(folder, b"\xff\xfe\x00file"),
     "a table without headings": lambda folder: _graphml(folder, "a.graphml,1\nb.graphml,2\n"),
     "a table with a heading twice": lambda folder: _graphml(folder, "file,label,label\na.graphml,1,2\nb.graphml,2,1\n"),
     "a table with a label beyond 64 bits": lambda folder: _graphml(
         folder, f"file,label\na.graphml,1\nb.graphml,{'9' * 99}\n"
     ),
-    "a table with a label that is no number": lambda folder: _graphml(
-        folder, "file,label\na.graphml,1\nb.graphml,nan\n"
-    ),
+    "a table with a label that is NaN": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,nan\n"),
     "a table with a label beyond 32 bits": lambda folder: _graphml(
         folder, "file,label\na.graphml,1\nb.graphml,1e300\n"
     ),
-    "a table with a gap": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,\n"),
+    "a table with a missing label": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,\n"),
     "a table with a file twice": lambda folder: _graphml(folder, "file,label\na.graphml,1\na.graphml,2\n"),
     "a table without a file": lambda folder: _graphml(folder, "file,label\na.graphml,1\n"),
     "a table with another file": lambda folder: _graphml(folder, "file,label\na.graphml,1\nb.graphml,1\nc.graphml,2\n"),

@@ -102,7 +102,7 @@ CASES = {
     "a normalisation of 5000 digits of channels": lambda: EntryNorm("n n", HUGE),
     "no channels": lambda: EquivariantLinear("n -> n", 0, 3),
     "half a channel": lambda: EquivariantLinear("n -> n", 3, 0.5),
-    "parameters that are whole numbers": lambda: _edges(dtype=torch.int64),
+    "integer parameters": lambda: _edges(dtype=torch.int64),
     # inputs
     "not a tensor": lambda: _edges()([[1.0]]),
     "a list of tensors": lambda: _edges()([torch.zeros(3, 3, 16), torch.zeros(2, 2, 16)]),
@@ -118,8 +118,8 @@ CASES = {
     "unequal axes that are not neighbours": lambda: InvariantPool("u i u")(torch.zeros(7, 6, 5, 1)),
     "the wrong number of channels": lambda: _edges()(torch.zeros(5, 8, 30, 30, 3)),
     "another floating point type": lambda: _edges()(torch.zeros(3, 3, 16, dtype=torch.float64)),
-    "whole numbers": lambda: _edges()(torch.zeros(3, 3, 16, dtype=torch.int64)),
-    "pooling whole numbers": lambda: InvariantPool("n n")(torch.zeros(3, 3, 1, dtype=torch.int64)),
+    "an integer tensor": lambda: _edges()(torch.zeros(3, 3, 16, dtype=torch.int64)),
+    "pooling of an integer tensor": lambda: InvariantPool("n n")(torch.zeros(3, 3, 1, dtype=torch.int64)),
     "another device": lambda: _edges()(torch.zeros(3, 3, 16, device="meta")),
     "not symmetric": lambda: _edges(channels=(1, 1), symmetric=True)(
         torch.tensor([[[0.0], [1.0]], [[3.5], [0.0]]]), check=True
@@ -130,11 +130,11 @@ CASES = {
     # sizes
     "no length for new nodes": lambda: _new_nodes()(torch.zeros(3, 1)),
     "one number for a dict of lengths": lambda: _new_nodes()(torch.zeros(3, 1), sizes=5),
-    "a length that is not whole": lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": 2.5}),
-    "lengths that are not whole": lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"i": torch.tensor([2.0, 1.0])}),
+    "a length that is a fraction": lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": 2.5}),
+    "lengths that are fractions": lambda: _new_nodes()(torch.zeros(2, 3, 1), sizes={"i": torch.tensor([2.0, 1.0])}),
     "a length for unknown nodes": lambda: _new_nodes()(torch.zeros(3, 1), sizes={"j": 3}),
     "a length that the input contradicts": lambda: _new_nodes()(torch.zeros(3, 1), sizes={"u": 4, "i": 2}),
-    "sizes for padding in the wrong place": lambda: _new_nodes()(
+    "sizes for padding beside a tensor": lambda: _new_nodes()(
         torch.zeros(2, 3, 1), sizes={"u": torch.tensor([3, 1]), "i": 2}
     ),
     "a size of a target that no memory has": lambda: _new_nodes()(torch.zeros(3, 1), sizes={"i": 2**31}),
@@ -172,7 +172,7 @@ CASES = {
     # message passing
     "a convolution that cannot be converted": lambda: from_message_passing(_convolution(aggr="max"), product="exact"),
     "no compact set": lambda: from_message_passing(_convolution()),
-    "a limit that is none": lambda: CompactSet(size=3, neighbours=-1),
+    "a negative limit": lambda: CompactSet(size=3, neighbours=-1),
     "a limit of 5000 digits": lambda: CompactSet(-HUGE, 1),
     "a depth of 5000 digits": lambda: ReluProduct(HUGE),
     "a module whose range is not known": lambda: _message_passing(

@@ -68,17 +68,13 @@ CASES = {
     "several tensors for a spec of one": lambda: _layer("n n -> n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
     "sizes without their name": lambda: _layer("n -> n m")(torch.zeros(3, 1), {"m": 4}),
     "a layer called as a convolution": lambda: _layer()(torch.zeros(3, 1), PAIR, torch.zeros(2, 1)),
-    "nothing in the place of one of several tensors that are normalised": lambda: EntryNorm("n n, n", 1)(
-        (torch.zeros(3, 3, 1), None)
-    ),
+    "None for one of several tensors that are normalised": lambda: EntryNorm("n n, n", 1)((torch.zeros(3, 3, 1), None)),
     "tensors of other graphs for a pool": lambda: InvariantPool("n n, n")(
         (torch.zeros(5, 3, 3, 1), torch.zeros(4, 3, 1))
     ),
     "one tensor of coefficients for several pairs": lambda: change_basis("n n, n -> n", torch.zeros(7), to="orbit"),
     "coefficients for other pairs": lambda: change_basis("n n, n -> n", [torch.zeros(5)] * 3, to="orbit"),
-    "coefficients of a pair in the place of another": lambda: change_basis(
-        "n n, n -> n", [torch.zeros(5), torch.zeros(5)], to="orbit"
-    ),
+    "coefficients of another pair": lambda: change_basis("n n, n -> n", [torch.zeros(5), torch.zeros(5)], to="orbit"),
     "one of several tensors of another type": lambda: _layer()(
         (torch.zeros(3, 3, 1), torch.zeros(3, 1, dtype=torch.float64))
     ),
@@ -108,7 +104,7 @@ CASES = {
     "a batch beside one graph": lambda: _layer()((_edges(), torch.zeros(2, 3, 1))),
     "other graphs beside a batch": lambda: _layer("n n, -> n n, n")((_batch(), torch.zeros(3, 1))),
     "nodes in a row that are too few": lambda: _layer()((_batch(), torch.zeros(4, 1))),
-    "nodes in a row of nobody knows how many": lambda: _layer("n n, m -> n n")((_batch(), torch.zeros(4, 1))),
+    "nodes in a row of an unknown number": lambda: _layer("n n, m -> n n")((_batch(), torch.zeros(4, 1))),
     "sizes of another form beside a Sparse": lambda: _layer("n n, n -> m")(
         (_edges(), torch.zeros(3, 1)), sizes={"m": torch.tensor([2, 3])}
     ),
@@ -120,7 +116,7 @@ CASES = {
     "a product of one tensor": _product(None, "n n -> n n"),
     "a product with braces": _product(None, "{n n}, n n -> n n"),
     "a product that is not usual": _product(None, "u i, u i -> u u"),
-    "a contraction that is no string": _product(7),
+    "an integer for a contraction": _product(7),
     "a contraction without an arrow": _product("ab,bc"),
     "a contraction without a comma": _product("abbc->ac"),
     "a contraction with a number": _product("ab,b1->a1"),

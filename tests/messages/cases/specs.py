@@ -24,7 +24,7 @@ CASES = {
     "shapes of several tensors": lambda: Padded.pack([torch.zeros(2, 2, 1)], "u i, u"),
     "a length for a name": lambda: plan("30 n -> n"),
     "a batch axis": lambda: plan("... n n -> n"),
-    "a character that is no name": lambda: plan("n (n) -> n"),
+    "parentheses in a spec": lambda: plan("n (n) -> n"),
     "not a string": lambda: plan(("n", "n")),
     "an arrow in a shape": lambda: InvariantPool("n n -> n"),
     "a name made of two": lambda: Spec(("n n",), ("n",)),
@@ -45,7 +45,7 @@ CASES = {
     "two node sets in braces": lambda: plan("{u i} -> u"),
     "a brace that is not closed": lambda: plan("{n n -> n"),
     "a comma in braces": lambda: plan("{n, n} -> n"),
-    "groups of slots that are none": lambda: Spec(("n", "n"), ("n",), unordered=((1, 2),)),
+    "unordered slots of several tensors": lambda: Spec(("n", "n"), ("n",), unordered=((1, 2),)),
     "unordered slots of a support that is not symmetric": lambda: EquivariantLinear("{n n} -> {n n}", 1, 1)(
         Sparse(torch.tensor([[0], [1]]), torch.ones(1, 1), 3)
     ),

@@ -76,9 +76,9 @@ CASES = {
     # padded tensors
     "an activation of a Padded": lambda: torch.nn.ReLU()(_padded(torch.tensor([3, 1]))),
     "a sum of a tensor and a Padded": lambda: torch.zeros(2, 3, 3, 1) + _padded(torch.tensor([3, 1])),
-    "values that are no tensor": lambda: Padded([[1.0]], torch.tensor([1])),
-    "sizes that are no numbers": lambda: _padded("many"),
-    "sizes that are not whole": lambda: _padded(torch.tensor([3.0, 1.0])),
+    "a list for values": lambda: Padded([[1.0]], torch.tensor([1])),
+    "a string for sizes": lambda: _padded("many"),
+    "sizes of fractions": lambda: _padded(torch.tensor([3.0, 1.0])),
     "a mask for sizes": lambda: _padded({"n": torch.ones(2, 3, dtype=torch.bool)}),
     "sizes for another batch": lambda: _padded(torch.tensor([3, 1, 2])),
     "sizes for another batch, by name": lambda: _padded({"n": torch.tensor([3, 1, 2])}),
@@ -129,12 +129,12 @@ CASES = {
     "at tuples without their graph": lambda: _sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), sizes=[3, 3]).at(
         torch.tensor([[0], [1]])
     ),
-    "a tuple listed twice": lambda: _sparse(torch.tensor([[0, 1, 0], [1, 0, 1]])),
-    "a tuple of a batch listed twice": lambda: _sparse(torch.tensor([[1, 1], [0, 0], [1, 1]]), sizes=[3, 3]),
+    "a tuple that is stored twice": lambda: _sparse(torch.tensor([[0, 1, 0], [1, 0, 1]])),
+    "a tuple of a batch that is stored twice": lambda: _sparse(torch.tensor([[1, 1], [0, 0], [1, 1]]), sizes=[3, 3]),
     "unsorted although sorted was promised": lambda: _sparse(torch.tensor([[1, 0], [0, 1]]), is_sorted=True),
     "a shape of another order": lambda: _sparse(shape="n n n"),
     "a shape with a set without size": lambda: _sparse(sizes={"u": 3, "i": 4}, shape="u v"),
-    "slots that sizes do not tell": lambda: _sparse(torch.zeros(3, 1).long(), sizes={"u": 3, "i": 4}),
+    "slots without node sets": lambda: _sparse(torch.zeros(3, 1).long(), sizes={"u": 3, "i": 4}),
     "nodes are a list": lambda: Sparse.of_nodes([1.0], 1),
     "nodes of two sets": lambda: Sparse.of_nodes(torch.zeros(2, 1), {"u": 1, "i": 1}),
     "a dense tensor with too many axes": lambda: Sparse.from_dense(torch.zeros(2, 2, 3, 3, 1)),
@@ -154,8 +154,8 @@ CASES = {
     "graphs of different shapes to pack": lambda: Sparse.pack([_sparse(), _ratings()]),
     "a layer over other slots": lambda: _edges()(_ratings()),
     "a sparse tensor where a vector is expected": lambda: _edges("-> n n")(_sparse(), support=_sparse()),
-    "listed values with other channels": lambda: _edges()(_sparse(values=torch.zeros(2, 5))),
-    "a support that is none": lambda: _edges()(_sparse(), support=PAIR),
+    "a Sparse with other channels": lambda: _edges()(_sparse(values=torch.zeros(2, 5))),
+    "a tensor for a support": lambda: _edges()(_sparse(), support=PAIR),
     "a support for a vector": lambda: _edges("n n ->")(_sparse(), support=_sparse()),
     "a support over other slots": lambda: _edges()(_sparse(), support=_ratings()),
     "a support of other sizes": lambda: _edges()(_sparse(), support=_sparse(sizes=4)),
@@ -169,26 +169,26 @@ CASES = {
     "a dense batch for the support of one graph": lambda: _edges("n -> n n")(torch.zeros(2, 3, 1), support=_sparse()),
     "fewer vectors than graphs": lambda: _edges("-> n n")(torch.zeros(3, 1), support=_batch()),
     "pooling over other slots": lambda: InvariantPool("n n n")(_sparse()),
-    "pooling of listed whole numbers": lambda: InvariantPool("n n")(_sparse(values=torch.zeros(2, 1).long())),
-    "listed values that are not symmetric": lambda: _edges(symmetric=True)(
+    "pooling of a Sparse of integers": lambda: InvariantPool("n n")(_sparse(values=torch.zeros(2, 1).long())),
+    "a Sparse that is not symmetric": lambda: _edges(symmetric=True)(
         _sparse(values=torch.tensor([[1.0], [2.0]])), check=True
     ),
-    "listed values on the diagonal": lambda: _edges(hollow=True)(
+    "a Sparse that is not hollow": lambda: _edges(hollow=True)(
         _sparse(torch.tensor([[1], [1]]), torch.tensor([[2.0]])), check=True
     ),
-    "an unknown choice of tuples to pool": lambda: InvariantPool("n n", over="some"),
+    "an unknown option of a pool": lambda: InvariantPool("n n", over="some"),
     # arithmetic and methods
     "sizes beyond every axis": lambda: _channels(sizes=(5, 1)),
     "a sum of a Padded and a Sparse": lambda: _channels() + _diagonal(0),
     "a sum of different numbers of channels": lambda: _channels() + _channels(2, 3, 3, 4),
-    "a product with a tensor that has no place": lambda: _channels() * torch.ones(3),
+    "a product with a tensor of another shape": lambda: _channels() * torch.ones(3),
     "a difference of graphs of other sizes": lambda: _channels() - _channels(sizes=(3, 2)),
     "a sum of values that are padded to other lengths": lambda: _channels() + _channels(2, 4, 4, 2),
-    "a sum of listed values for graphs of other sizes": lambda: (
+    "a sum of Sparse tensors of other sizes": lambda: (
         _diagonal(0) + Sparse(torch.tensor([[0], [0]]), torch.ones(1, 1), sizes=9)
     ),
     "a sum of values on other tuples": lambda: _diagonal(0) + _diagonal(1),
-    "moving to what is no place": lambda: _channels().to([1]),
+    "a list for a device": lambda: _channels().to([1]),
     "a dense tensor beyond a bound": lambda: _diagonal(0).to_dense(max_gigabytes=1e-9),
     "the mean of a Padded": lambda: _channels().mean(),
     "the largest entry of a Sparse": lambda: _diagonal(0).amax(),

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bellnet.data import undirected
 from bellnet.errors import OptionError, SizesError
-from bellnet.estimator import cost, load
+from bellnet.estimator import load, memory_estimate
 from tests.estimator.small import classifier, leaves, regressor
 
 LARGE = 20_000
@@ -81,14 +81,14 @@ def test_what_is_allowed_is_fitted():
 
 
 def test_without_a_bound_half_of_the_memory_of_the_machine_is_allowed(monkeypatch):
-    monkeypatch.setattr(cost, "machine_memory", lambda: 2 * 10**6)
+    monkeypatch.setattr(memory_estimate, "machine_memory", lambda: 2 * 10**6)
     with pytest.raises(SizesError, match=r"but 0\.001 GB is the most that it may take"):
         classifier().fit([path_graph(150), path_graph(5)], [0, 1])
 
 
 def test_a_machine_that_does_not_tell_is_taken_for_one_of_8_gigabytes(monkeypatch):
-    monkeypatch.setattr(cost, "machine_memory", lambda: None)
-    assert cost.allowed_bytes(None, torch.device("cpu")) == 4 * 10**9
+    monkeypatch.setattr(memory_estimate, "machine_memory", lambda: None)
+    assert memory_estimate.allowed_bytes(None, torch.device("cpu")) == 4 * 10**9
 
 
 @pytest.mark.parametrize("target", ["graph", "node"])
@@ -154,12 +154,7 @@ def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(opt
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         result = model.net_.train()(batch, graphs)
     assert result.requires_grad
-    estimate = cost.training_bytes(
-        len(sizes) * max(sizes) ** 2,
-        [model.encoding_.channels, *widths],
-        maximum=True,
-        held=cost.Held(**options, padded=len(sizes) > 1),
-    )
+    estimate = memory_estimate.training_bytes(model._net_config(), (len(sizes), max(sizes)))
     assert 0.3 * estimate < sum(kept.values()) < estimate
 
 
@@ -173,7 +168,7 @@ def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(opt
     ],
 )
 def test_a_batch_has_at_most_so_many_graphs(sizes, batch_size, expected):
-    assert cost.largest_batch(sizes, batch_size, 2) == expected
+    assert memory_estimate.largest_batch(sizes, batch_size, 2) == expected
 
 
 @pytest.mark.parametrize("value", [0, -1, "much", float("nan"), True])

@@ -1,19 +1,20 @@
-"""Fitted estimators in files: weights as safetensors, everything else as JSON in the header of the same file.
+"""Files of fitted estimators: weights as safetensors, everything else as JSON in the header of the same file.
 
-Nothing in such a file is code. Reading one builds the network that the JSON describes without memory of its own,
-compares it with the tensors that the file holds, and only then takes those as its weights: so neither a file cut off
-nor one made by a stranger can do more than be refused. A checksum of all that a file says and holds shows what was
-damaged on the way; it does not show who wrote it.
+Such a file contains no code. Reading builds the network that the JSON describes on the meta device, compares it with
+the tensors of the file, and only then takes those as its weights. So a truncated or forged file is refused without
+further effect. A checksum shows damage, but not who wrote the file.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,9 +23,11 @@ from bellnet._utils import files
 from bellnet._utils.json_text import read_json
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
-from bellnet.estimator.cost import fewest_weights
+from bellnet.estimator.ensemble import build_net
+from bellnet.estimator.labels import Array
+from bellnet.estimator.memory_estimate import min_weights
+from bellnet.estimator.model import NetConfig
 from bellnet.estimator.options import check_options, mistake_in_device
-from bellnet.estimator.plain import options_from_json, options_to_json
 from bellnet.estimator.scaling import FeatureScaling
 
 if TYPE_CHECKING:
@@ -34,13 +37,16 @@ FORMAT = "bellnet estimator"
 VERSION = 1
 LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
-"""The entry of the header of the safetensors file that holds the JSON."""
+"""The entry of the safetensors header with the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
-"""What building an estimator ends with where its description is not that of one."""
+"""The errors of building an estimator from a wrong description."""
+MAX_CLASS_BYTES = 2**28
+"""The most memory of an array of classes from a file, in which each takes as much as the longest."""
+NUMBER_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
 
 def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
-    """Write a fitted estimator; the file is replaced as a whole or not at all, and only by one that `load` reads."""
+    """Write a fitted estimator to a file atomically, if `load` can read it."""
     from safetensors.torch import save as to_bytes
 
     described: dict[str, Any] = {
@@ -68,15 +74,18 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
             f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
             "Set its options as they were when it was fitted, or fit it again."
         ) from reason
-    _replace(Path(path), to_bytes(weights, {HEADER: header}))
+    try:
+        files.write_files({Path(path): to_bytes(weights, {HEADER: header})})
+    except OSError as reason:
+        raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason
 
 
 def load(path: str | PathLike[str], *, device: str | torch.device | None = None) -> Any:
-    """The estimator that `save` wrote: a `GraphClassifier` or `GraphRegressor` that predicts what that one predicted.
+    """Read the `GraphClassifier` or `GraphRegressor` that `save` wrote; it makes the same predictions.
 
     Args:
-        path: The file. It may come from anywhere: reading it runs no code of the file.
-        device: Where the estimator is to compute: its option `device`, instead of the one in the file.
+        path: The file. It may come from anywhere, since reading it runs no code of the file.
+        device: Replaces the option `device` in the file.
     """
     call = f"load({str(path)!r})"
     described, weights = _read(Path(path))
@@ -95,9 +104,9 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
 
 
 def checksum(described: dict[str, Any], weights: dict[str, Tensor]) -> str:
-    """SHA-256 of all that a file says, but for the checksum itself, and holds: names, types, shapes, numbers."""
-    said = {name: value for name, value in described.items() if name != "checksum"}
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    """SHA-256 of the description without the checksum, and of the names, types, shapes and values of all tensors."""
+    content = {name: value for name, value in described.items() if name != "checksum"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
     for name, value in sorted(weights.items()):
         digest.update(json.dumps([name, str(value.dtype), list(value.shape)]).encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
@@ -143,13 +152,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _described(header: str) -> Any:
-    """The JSON of a header; the losses of a fit that diverged after the epoch that was kept are not finite."""
+    """The JSON of a header. Losses are not finite if a fit diverged after the best epoch."""
     return read_json(header, non_finite="history")
 
 
 @contextmanager
 def _field(name: str) -> Iterator[None]:
-    """Errors that name the field that is read."""
+    """Prefix errors with the name of the field that is read."""
     try:
         yield
     except UNSOUND as reason:
@@ -177,18 +186,18 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     with _field("options"):
         estimator._check_label_options(name)
     estimator.layout_ = _layout(described, options)
-    estimator.n_estimators_ = _networks(described, options)
+    estimator.n_estimators_ = _n_estimators(described, options)
     with _field("encoding"):
         estimator.encoding_ = Encoding.from_json(described["encoding"])
         estimator.encoding_.check_node_channels(name, estimator.node_channels)
     with _field("scaling"):
         estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
         estimator.scaling_.check_fits(estimator.encoding_)
-    estimator.history_, estimator.best_epoch_ = _history(described, estimator._measure_name)
+    estimator.history_, estimator.best_epoch_ = _history(described, estimator._score_name)
     estimator.n_nodes_ = _n_nodes(described)
-    blueprint = estimator._blueprint(estimator.encoding_)
-    _check_extent(blueprint.widths, estimator.n_estimators_, weights)
-    net = blueprint.net()
+    config = estimator._net_config()
+    _check_extent(config, weights)
+    net = build_net(config)
     shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")
@@ -209,26 +218,26 @@ def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
         raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
 
 
-def _check_extent(widths: list[int], n_estimators: int, weights: dict[str, Tensor]) -> None:
-    """Refuse networks of more layers or weights than the file has tensors or numbers, before any of it is made."""
-    layers = n_estimators * (len(widths) - 1)
+def _check_extent(config: NetConfig, weights: dict[str, Tensor]) -> None:
+    """Raise an error if networks have more layers or weights than the file has tensors or numbers, without building."""
+    layers = config.n_estimators * (len(config.widths) - 1)
     if len(weights) < layers:
         raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
-    needed, held = fewest_weights(widths), sum(map(Tensor.numel, weights.values()))
+    needed, held = min_weights(config), sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 
 
 def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
-    """The layout of the fit; the option may leave it open."""
+    """The layout of the fit, which the option may leave open."""
     layout = described["layout"]
     if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
         raise DataError(f"its layout must be what its options allow, not {layout!r}.")
     return str(layout)
 
 
-def _networks(described: dict[str, Any], options: dict[str, Any]) -> int:
-    """How many networks there are; the option may leave it open."""
+def _n_estimators(described: dict[str, Any], options: dict[str, Any]) -> int:
+    """The number of networks, which the option may leave open."""
     n_estimators = described["n_estimators"]
     if type(n_estimators) is not int or n_estimators < 1 or options["n_estimators"] not in ("auto", n_estimators):
         raise DataError(f"n_estimators must be what its options allow, not {n_estimators!r}.")
@@ -267,9 +276,87 @@ def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, An
     return history, kept
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that is replaced as a whole or not at all."""
-    try:
-        files.write_files({path: content})
-    except OSError as reason:
-        raise DataError(f"save({str(path)!r}): this file cannot be written: {files.words(reason)}") from reason
+def options_to_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an estimator; a random state of NumPy becomes None."""
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            plain[name] = {"pairs": [[_value(key), _value(weight)] for key, weight in value.items()]}
+        elif isinstance(value, np.random.RandomState | np.random.Generator):
+            plain[name] = None
+        elif name == "device":
+            plain[name] = str(value)
+        elif isinstance(value, list | tuple):
+            plain[name] = [_value(item) for item in value]
+        else:
+            plain[name] = _value(value)
+    return plain
+
+
+def options_from_json(stored: Any) -> dict[str, Any]:
+    """The inverse of `options_to_json`; lists become tuples."""
+    if not isinstance(stored, dict):
+        raise DataError(f"its options must be named, not {stored!r}.")
+    options: dict[str, Any] = {}
+    for name, value in stored.items():
+        if isinstance(value, dict):
+            options[name] = _pairs(name, value)
+        else:
+            options[name] = tuple(value) if isinstance(value, list) else value
+    return options
+
+
+def _pairs(name: str, stored: dict[str, Any]) -> dict[Any, Any]:
+    pairs = stored.get("pairs")
+    if stored.keys() != {"pairs"} or not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        raise DataError(f'{name} must be {{"pairs": [[name, number], ...]}}, not {stored!r}.')
+    return dict(pairs)
+
+
+def _is_pair(stored: Any) -> bool:
+    return isinstance(stored, list) and len(stored) == 2 and not any(isinstance(item, list | dict) for item in stored)
+
+
+def classes_to_json(classes: Array) -> dict[str, Any]:
+    """Classes and their type: numbers, strings, or strings as objects."""
+    strings = all(isinstance(name, str) for name in classes.tolist())
+    kind = "object" if classes.dtype == object else "str" if strings else classes.dtype.name
+    if kind not in (*NUMBER_TYPES, "str") and not (kind == "object" and strings):
+        raise DataError(
+            f"save(path): classes in a file must be numbers of 8 to 64 bits or strings, but these are {classes.dtype}, "
+            f"the first is {classes[0]!r}.\nFit with strings: y = [str(label) for label in y]."
+        )
+    return {"kind": kind, "names": classes.tolist()}
+
+
+def classes_from_json(stored: Any) -> Array:
+    """The inverse of `classes_to_json`."""
+    kind, names = stored["kind"], stored["names"]
+    if kind not in (*NUMBER_TYPES, "str", "object") or not isinstance(names, list) or len(names) < 2:
+        raise DataError("its classes must be a list of at least two numbers or strings.")
+    if kind in ("str", "object") and not all(isinstance(name, str) for name in names):
+        raise DataError("its classes must be strings.")
+    if kind == "str" and (needed := 4 * len(names) * max(map(len, names))) > MAX_CLASS_BYTES:
+        raise DataError(f"its classes would take {needed / 1e9:.0f} GB as an array.")
+    found = _numbers(kind, names) if kind in NUMBER_TYPES else np.array(names, dtype=None if kind == "str" else kind)
+    if any(one >= other for one, other in pairwise(found.tolist())):
+        raise DataError("its classes must be sorted, and each there once.")
+    return found
+
+
+def _numbers(kind: str, names: list[Any]) -> Array:
+    """Classes that are numbers of a type exactly."""
+    types = (bool,) if kind == "bool" else (int, float) if kind.startswith("float") else (int,)
+    if all(type(name) in types for name in names):
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            found = np.array(names, dtype=kind)
+            if np.isfinite(found).all() and found.tolist() == names:
+                return found
+    raise DataError(f"its classes must be numbers of type {kind}.")
+
+
+def _value(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise DataError(f"save(path): {value!r} cannot be written to a file; options must be numbers or strings.")

@@ -20,9 +20,9 @@ from safetensors.torch import save_file
 from bellnet.data import generated
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import GraphClassifier, load
-from bellnet.estimator.blueprint import Blueprint
-from bellnet.estimator.files import checksum
 from bellnet.estimator.labels import count_labels
+from bellnet.estimator.model import LabelNet
+from bellnet.estimator.serialization import checksum
 from tests.estimator.small import classifier, leaves, regressor, with_features
 from tests.estimator.stored import changed
 
@@ -290,7 +290,7 @@ def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypa
     for name in ("edge_features", "node_features"):
         content = file.read_bytes()
         changed(file, lambda described, name=name: encoded(described, **{name: 10**9}))
-        monkeypatch.setattr(Blueprint, "net", make)
+        monkeypatch.setattr(LabelNet, "__init__", make)
         tracemalloc.start()
         with pytest.raises(DataError, match=r"it describes at least|it scales 3 node features, but encodes 10{9}"):
             load(file)
