@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         change_basis,
         from_message_passing,
     )
-    from bellnet.tensors import Padded, Sparse
+    from bellnet.tensors import Padded, Sparse, cat
 
 __version__ = "0.1.0"
 
@@ -49,6 +49,7 @@ __all__ = [
     "Sparse",
     "Spec",
     "bell",
+    "cat",
     "change_basis",
     "data",
     "errors",
@@ -58,7 +59,7 @@ __all__ = [
     "testing",
 ]
 
-_OF_TENSORS = ("Padded", "Sparse")
+_OF_TENSORS = ("Padded", "Sparse", "cat")
 _WITHOUT_TORCH = ("_utils",)
 _PARTS = (*_WITHOUT_TORCH, "data", "backends", "nn", "tensors", "testing")
 

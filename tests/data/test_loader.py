@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import bellnet as bn
 from bellnet.data import Encoding, Graph, Loader, at_edges, generated, in_order, undirected
+from bellnet.tensors.padded import is_zero_padded
 
 
 def ring(n):
@@ -85,7 +86,7 @@ def test_what_is_kept_is_what_would_be_encoded_anew(sizes, options):
             if options["layout"] == "sparse":
                 assert torch.equal(one.index, other.index)
             else:
-                assert one.is_clean(("n", "n"))
+                assert is_zero_padded(one, ("n", "n"))
             assert torch.equal(one.values, other.values)
 
 

@@ -22,7 +22,7 @@ def test_edges_become_a_matrix_with_their_values():
 
 def test_edges_listed_twice_are_refused_or_added_up():
     edges = torch.tensor([[0, 1, 0], [1, 0, 1]])
-    with pytest.raises(SupportError, match=r"the tuple \(0, 1\) is listed twice, at places 0 and 2"):
+    with pytest.raises(SupportError, match=r"the tuple \(0, 1\) occurs twice, at positions 0 and 2"):
         sparse_inputs.from_edge_index(edges)
     x = sparse_inputs.from_edge_index(edges, torch.tensor([1.0, 2.0, 4.0]), duplicates="sum")
     assert x.to_dense().squeeze(-1).tolist() == [[0, 5], [2, 0]]

@@ -225,7 +225,7 @@ def test_sizes_that_a_tree_map_changed_are_those_of_the_result():
 
 def test_duplicates_that_a_tree_map_made_are_refused():
     x = sparse_of(torch.tensor(EDGES))
-    with pytest.raises(SupportError, match="is listed twice"):
+    with pytest.raises(SupportError, match="occurs twice"):
         torch.utils._pytree.tree_map(partial(changed, torch.zeros_like), x)
 
 

@@ -231,9 +231,9 @@ def test_terms_are_found_once_for_three_supports_and_go_with_them(monkeypatch):
 def test_terms_are_looked_up_from_the_factor_with_fewer_tuples(monkeypatch):
     # A star: every edge leads into the hub or out of it, and the hub has as many neighbours as there are nodes.
     n, looked_up = 200, []
-    places = bn.tensors.Support.places
+    places = bn.tensors.Support.positions
     monkeypatch.setattr(
-        bn.tensors.Support, "places", lambda self, nodes: looked_up.append(nodes.shape[1]) or places(self, nodes)
+        bn.tensors.Support, "positions", lambda self, nodes: looked_up.append(nodes.shape[1]) or places(self, nodes)
     )
     rays = torch.stack([torch.zeros(n - 1, dtype=torch.int64), torch.arange(1, n)])
     star = bn.Sparse(torch.cat([rays, rays.flip(0)], 1), torch.ones(2 * n - 2, 1), n)

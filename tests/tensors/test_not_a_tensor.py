@@ -9,7 +9,7 @@ from torch.utils import _pytree as trees
 
 from bellnet import Padded, Sparse
 from bellnet.errors import NotATensorError
-from bellnet.tensors.node_tensor import CONVERSIONS, OVER_ENTRIES
+from bellnet.tensors.node_tensor import CONVERSIONS, REDUCTIONS
 
 
 def padded():
@@ -28,9 +28,9 @@ def test_every_public_name_of_tensors_is_there_or_answered_with_the_way_out(make
     x = make()
     lacking = [name for name in dir(torch.Tensor) if not name.startswith("_") and not hasattr(x, name)]
     for name in lacking:
-        with pytest.raises(NotATensorError, match=rf"A {type(x).__name__} is no tensor and has no '{name}'\.\n."):
+        with pytest.raises(NotATensorError, match=rf"A {type(x).__name__} is not a tensor and has no '{name}'\.\n."):
             getattr(x, name)
-    assert OVER_ENTRIES | {*CONVERSIONS, "view", "ndim"} <= set(lacking)
+    assert REDUCTIONS | {*CONVERSIONS, "view", "ndim"} <= set(lacking)
 
 
 @BOTH

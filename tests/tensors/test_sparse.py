@@ -85,7 +85,8 @@ def test_with_diagonal_lists_every_node_and_changes_no_value(shape, kind):
         assert torch.equal(x._filled(), wider._filled())
         every = x.support.every_node(x.support.counts, "n").index
         diagonal = torch.cat([every[:-1], every[-1:].expand(x.support.order, -1)])
-        assert (wider.support.places(bn.tensors.Support(diagonal, x.support.counts, x.support.slots).nodes) >= 0).all()
+        nodes = bn.tensors.Support(diagonal, x.support.counts, x.support.slots).nodes
+        assert (wider.support.positions(nodes) >= 0).all()
         assert x.map(torch.relu).with_diagonal().support is wider.support
         assert wider.with_diagonal().nnz == wider.nnz
 

@@ -245,7 +245,7 @@ def _find_terms(plan: ProductPlan, x: Support, y: Support, target: Support) -> T
                 for letter in others[1]
             ]
             # A factor without slots has one tuple for every graph.
-            other = others[0].places(torch.stack(nodes)) if nodes else target.graphs[wanted]
+            other = others[0].positions(torch.stack(nodes)) if nodes else target.graphs[wanted]
             kept = (other >= 0).nonzero().flatten()
             for number, part in ((role, places), (Y - role, other), (TARGET, wanted)):
                 found[number].append(part[kept])

@@ -12,6 +12,7 @@ from bellnet.data.encoding.encode import LAYOUTS, Encoded, Encoding
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
+from bellnet.tensors.padded import zero_padded
 
 Batch = tuple[Encoded, Tensor | list[object] | None, Tensor]
 T = TypeVar("T")
@@ -305,7 +306,7 @@ def _packed(several: Parts, sizes: Tensor, device: torch.device | str | None) ->
     values = like.new_zeros(len(several), *[int(sizes.max())] * n_axes, like.shape[-1])
     for row, one, size in zip(values, several, sizes.tolist(), strict=True):
         row[(slice(size),) * n_axes] = one.values[0]
-    return Padded.clean(values.to(device), sizes, ("n",) * n_axes)
+    return zero_padded(values.to(device), sizes, ("n",) * n_axes)
 
 
 def _labels(labels: Tensor | Sequence[object] | None, count: int) -> Tensor | list[object] | None:

@@ -212,7 +212,7 @@ def _scaled(x: OverNodes, scale: Tensor, is_padded: bool) -> OverNodes:
     if isinstance(x, Sparse):
         return x.map(lambda values: values * scale)
     if isinstance(x, Padded) and is_padded:
-        return x.with_values(x.peek()[0] * scale)
+        return x.with_values(x.values * scale)
     # Without padding, layers are faster on plain tensors.
     return (x.values if isinstance(x, Padded) else x) * scale
 

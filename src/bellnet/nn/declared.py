@@ -29,7 +29,7 @@ def check_declared_listed(call: str, plan: Plan, values: Tensor, support: Suppor
         if groups[one] == groups[other]:
             order = list(range(len(nodes)))
             order[one], order[other] = other, one
-            places = support.places(nodes[order])
+            places = support.positions(nodes[order])
             exchanged = values[places.clamp(min=0)].masked_fill((places < 0).unsqueeze(-1), 0)
             _refuse_asymmetric(call, plan, (one, other), values, exchanged)
         if plan.hollow:

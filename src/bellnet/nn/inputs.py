@@ -13,6 +13,7 @@ from bellnet.errors import ShapeError, SizesError, TensorError
 from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, is_concrete
+from bellnet.tensors.padded import cached_by_sizes, has_size_for_each, is_zero_padded
 
 
 class Input(NamedTuple):
@@ -57,7 +58,7 @@ class Reception:
 
     def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
         """Check a tensor or a Padded and bring it into one form."""
-        padded, values = (given, given.peek()[0]) if isinstance(given, Padded) else (None, given)
+        padded, values = (given, given.values) if isinstance(given, Padded) else (None, given)
         self.check(values)
         shape = values.shape
         n_batch = len(shape) - len(self.source_sets) - 1
@@ -77,22 +78,22 @@ class Reception:
             return Input(tensor, Nodes(tuple([shape[n_batch + axis] for axis in self._first])), batch, ())
         else:
             nodes, several = self._nodes_of(padded, shape, n_batch), self.names
-        if padded is None or not padded.is_clean(self.spec.source):
+        if padded is None or not is_zero_padded(padded, self.spec.source):
             tensor = nodes.clean(tensor, self.source_sets)
         return Input(tensor, nodes, batch, several)
 
     def _nodes_of(self, padded: Padded, shape: tuple[int, ...], n_batch: int) -> Nodes:
         """The nodes of a Padded, found once for all that share its sizes."""
         lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
-        batch, device = tuple(shape[:n_batch]), padded.peek()[0].device
+        batch, device = tuple(shape[:n_batch]), padded.device
 
         def find() -> Nodes:
             counts = self._padded_counts(padded, lengths, batch)
-            if self._may_forget and padded.is_for(batch) and _fill(counts, lengths):
+            if self._may_forget and has_size_for_each(padded, batch) and _fill(counts, lengths):
                 counts = {}
             return self._nodes(lengths, counts, batch, device)
 
-        return padded.kept((self.node_sets, self._may_forget, batch, *lengths.values()), find)
+        return cached_by_sizes(padded, (self.node_sets, self._may_forget, batch, *lengths.values()), find)
 
     def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
         return {name: self.padded_sizes(given, name, batch, lengths[name]) for name in self.names}
@@ -187,9 +188,9 @@ class Reception:
 
     def padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
         """The sizes of a node set of a Padded, one for each graph."""
-        sizes = given.peek_sizes(name)
+        sizes = given.sizes_of(name)
         if sizes is None:
-            there = ", ".join(map(repr, given.peek()[1]))  # sizes that are no dict are those of all node sets
+            there = ", ".join(map(repr, given.sizes))  # sizes that are no dict are those of all node sets
             raise SizesError(
                 f"{self.call}: the Padded input has no sizes for node set {name!r}, but for {there}.\n"
                 f"Pass Padded(values, {{{', '.join(f'{s!r}: ...' for s in dict.fromkeys(self.spec.source))}}})."

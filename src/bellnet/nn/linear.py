@@ -23,6 +23,7 @@ from bellnet.nn.unordered import Unordered
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
+from bellnet.tensors.padded import has_size_for_each, zero_padded
 
 
 class EquivariantLinear(NotScripted, nn.Module):
@@ -230,10 +231,10 @@ class EquivariantLinear(NotScripted, nn.Module):
         result = self._run(DenseLayout(given.nodes), given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
-        if isinstance(x, Padded) and self._keeps_sizes and x.is_for(given.batch):
-            return x.with_clean_values(result, self.spec.target)
+        if isinstance(x, Padded) and self._keeps_sizes and has_size_for_each(x, given.batch):
+            return zero_padded(result, x, self.spec.target)
         sizes_of_target = self._sizes_of_target(given)
-        return result if sizes_of_target is None else Padded.clean(result, sizes_of_target, self.spec.target)
+        return result if sizes_of_target is None else zero_padded(result, sizes_of_target, self.spec.target)
 
     def _forward_several(
         self, x: object, sizes: GivenSizes, support: GivenSupports, *, check: bool

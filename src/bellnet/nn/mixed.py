@@ -14,6 +14,7 @@ from bellnet.nn.listed import check_sparse, is_misfit
 from bellnet.nn.several import Collection, OverNodes, Received, SeveralReception
 from bellnet.spec import Shape
 from bellnet.tensors import NodeCounts, Padded, Sparse, Support
+from bellnet.tensors.padded import zero_padded
 
 GivenSupports = Sparse | Support | Sequence[Sparse | Support | None] | None
 """One support, for all targets over its slots, or one for each target."""
@@ -168,7 +169,7 @@ class MixedReception:
         if isinstance(x, Sparse):
             return Place(x.support, partial(Sparse.on, x.support)), x.values
         part, name = self._several.parts[number], self._several.names[number]
-        values, slots = x.peek()[0] if isinstance(x, Padded) else x, part.spec.source
+        values, slots = x.values if isinstance(x, Padded) else x, part.spec.source
         part.check(values)
         n_batch = values.ndim - len(slots) - 1
         if known.is_batch and len(slots) == 1 and n_batch == 0 and not isinstance(x, Padded):
@@ -288,4 +289,4 @@ def _dense_again(x: Tensor | Padded, places: Tensor | None, shape: torch.Size, s
     if places is not None:
         rows = rows.new_zeros(shape.numel(), rows.shape[-1]).index_copy(0, places, rows)
     values = rows.reshape(*shape, rows.shape[-1])
-    return x.with_clean_values(values, slots) if isinstance(x, Padded) else values
+    return zero_padded(values, x, slots) if isinstance(x, Padded) else values

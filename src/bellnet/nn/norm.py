@@ -16,6 +16,7 @@ from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Spec, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse
+from bellnet.tensors.padded import zero_padded
 
 OVER = ("batch", "graph", "channels")
 
@@ -98,7 +99,7 @@ class EntryNorm(NotScripted, nn.Module):
         sets = self._reception.source_sets
         result = given.nodes.clean(self._normalise(given.tensor, given.nodes.inside(sets)), sets)
         result = result.reshape(*given.batch, *result.shape[1:])
-        return x.with_clean_values(result, self.axes) if isinstance(x, Padded) else result
+        return zero_padded(result, x, self.axes) if isinstance(x, Padded) else result
 
     def _normalise_listed(self, x: Sparse) -> Tensor:
         """The values of a Sparse: its tuples are a batch of entries without node axes, unless graphs are apart."""

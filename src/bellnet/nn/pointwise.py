@@ -20,6 +20,7 @@ from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Shape, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse
+from bellnet.tensors.padded import map_zeros_to_zeros
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU,
@@ -71,7 +72,7 @@ class Pointwise(NotScripted, nn.Module):
 
     def _applied(self, x: OverNodes) -> OverNodes:
         if isinstance(x, Padded) and _keeps_zeros(self.module):
-            return x.map_keeping_zeros(self.module)
+            return map_zeros_to_zeros(x, self.module)
         if isinstance(x, Padded | Sparse):
             return x.map(self.module)
         result: Tensor = self.module(x)
@@ -154,7 +155,7 @@ class ChannelDropout(NotScripted, nn.Module):
         if isinstance(x, Sparse):
             kept, graphs = self.of_listed(x)
             return x.with_values(x.values * (kept if graphs is None else kept.index_select(0, graphs)))
-        values = x.peek()[0] if isinstance(x, Padded) else x
+        values = x.values if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - n_axes - 1]
         kept = self._kept(values, (*batch, *[1] * n_axes, values.shape[-1]))
         return x.with_values(values * kept) if isinstance(x, Padded) else values * kept

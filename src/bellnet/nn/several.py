@@ -13,6 +13,7 @@ from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.inputs import Input, Reception, add_given
 from bellnet.spec import Spec, text_of
 from bellnet.tensors import Padded, Sparse, is_concrete
+from bellnet.tensors.padded import cached_by_sizes, share_sizes, zero_padded
 
 OverNodes = Tensor | Padded | Sparse
 Collection = tuple[OverNodes, ...]
@@ -105,8 +106,10 @@ class SeveralReception:
                 in_order, torch.stack([torch.full_like(like, length) if row is None else row for row, length in pairs])
             )
 
-        same_sizes = all(one.peek()[1] is padded[0].peek()[1] for one in padded)
-        nodes = padded[0].kept((self.spec, batch, in_order), make) if padded and same_sizes and not given else make()
+        if padded and not given and all(share_sizes(one, padded[0]) for one in padded):
+            nodes = cached_by_sizes(padded[0], (self.spec, batch, in_order), make)
+        else:
+            nodes = make()
         wrap = partial(self._wrapped, x=x, nodes=nodes, batch=batch, names=set(counts))
         return Received([one.tensor for one in inputs], DenseLayout(nodes), wrap)
 
@@ -140,7 +143,7 @@ class SeveralReception:
                         f"{self.call}: node set {name!r} has length {lengths[name]} in {names[0]}, but "
                         f"{one.nodes.lengths[place]} in {names[1]}.\nAll tensors must be about the same nodes."
                     )
-                self._check_counts(name, names, counts.get(name), row, same=_same_sizes(x[before], x[number]))
+                self._check_counts(name, names, counts.get(name), row, same=share_sizes(x[before], x[number]))
         return lengths, counts
 
     def _check_counts(
@@ -185,22 +188,18 @@ class SeveralReception:
             if like is None:
                 rows = zip(self.spec.node_sets, nodes.counts, strict=True)
                 sizes = {name: row.reshape(batch) for name, row in rows if name in needed}
-                like = Padded.clean(result, sizes if len(sizes) > 1 else next(iter(sizes.values())), shape)
+                like = zero_padded(result, sizes if len(sizes) > 1 else next(iter(sizes.values())), shape)
                 wrapped.append(like)
             else:
-                wrapped.append(like.with_clean_values(result, shape))
+                wrapped.append(zero_padded(result, like, shape))
         return wrapped
 
     def _with_sizes_of(self, needed: set[str], x: Sequence[Tensor | Padded], batch: tuple[int, ...]) -> Padded | None:
         """One of the inputs that has the sizes of all these node sets, for every graph."""
         for part, one in zip(self.parts, x, strict=True):
             if isinstance(one, Padded) and needed <= set(part.names):
-                sizes = one.peek()[1]
+                sizes = one.sizes
                 rows = [sizes[name] for name in needed] if isinstance(sizes, Mapping) else [sizes]
                 if all(tuple(row.shape) == batch for row in rows):
                     return one
         return None
-
-
-def _same_sizes(one: object, other: object) -> bool:
-    return isinstance(one, Padded) and isinstance(other, Padded) and one.peek()[1] is other.peek()[1]

@@ -125,7 +125,7 @@ def _places(call: str, support: Support, one: int, other: int) -> Tensor:
     """For every tuple the place of that with two slots exchanged."""
     order = list(range(support.order))
     order[one], order[other] = other, one
-    places = support.places(support.nodes[order])
+    places = support.positions(support.nodes[order])
     if bool((places < 0).any()):
         missing = int((places < 0).nonzero()[0])
         raise SupportError(

@@ -1,9 +1,9 @@
-"""What `Padded` and `Sparse` have in common: a tensor of values, and what is known of its nodes."""
+"""The base class of `Padded` and `Sparse`: values over tuples of nodes, with arithmetic and concatenation."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add, mul, sub, truediv
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,34 +13,36 @@ from bellnet.errors import NotATensorError, ShapeError, TensorError, type_name
 
 Operation = Callable[[Any, Any], Tensor]
 Context = TypeVar("Context")
+Kind = TypeVar("Kind", bound="Tensor | NodeTensor")
+Key = int | slice | Sequence[int] | Tensor
+"""An index of graphs of a batch."""
 
-OVER_ENTRIES = frozenset(
+REDUCTIONS = frozenset(
     {
         *("all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "logsumexp", "max", "mean", "median", "min"),
         *("nanmean", "nansum", "norm", "prod", "std", "sum", "var"),
     }
 )
-"""What takes entries together: those of padding, too, and not those that are not listed."""
+"""Methods of tensors that would include padding, or leave out the zeros that are not stored."""
+SELECTIONS = frozenset({"chunk", "index_select", "narrow", "select", "split", "take", "tensor_split", "unbind"})
 CONVERSIONS = {"cpu": '"cpu"', "cuda": '"cuda"', "double": "torch.float64", "float": "torch.float32"}
 CONVERSIONS |= {"half": "torch.float16", "bfloat16": "torch.bfloat16"}
-HOLDS = {
-    "Padded": "x.values is the tensor, with whatever stands in its padding",
-    "Sparse": "x.values is the tensor of the listed values, those of all graphs in a row",
-}
 
 
 class NodeTensor(ABC):
     """Values over tuples of nodes.
 
     Arithmetic with numbers, with tensors of channels and with values over the same nodes acts entry by entry. Of a
-    `Padded` that includes the padding: what is not a number there reaches the gradients of such tensors.
+    `Padded` that includes the padding: NaN there reaches the gradients of such tensors.
     """
 
     __slots__ = ()
 
+    _what_values_are: ClassVar[str]
+
     @abstractmethod
-    def _held(self) -> Tensor:
-        """The values, for those who neither change them nor hand them on."""
+    def _tensor(self) -> Tensor:
+        """The values."""
 
     @abstractmethod
     def with_values(self, values: Tensor) -> Self:
@@ -50,24 +52,32 @@ class NodeTensor(ABC):
     def _check_same_nodes(self, other: Self, call: str) -> None:
         """Refuse values over other nodes."""
 
-    def _computed(self, values: Tensor, other: object, operation: Operation) -> Self:
-        """The result of an operation with another operand, None for none."""
+    def _combined_with(self, others: Sequence[object], values: Tensor, *, keeps_zeros: bool) -> Self:
+        """Values computed from this and other operands; `keeps_zeros` if they are zero where all operands are."""
         return self.with_values(values)
 
     @property
     def device(self) -> torch.device:
-        """Where the values are."""
-        return self._held().device
+        """The device of the values."""
+        return self._tensor().device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of the values."""
-        return self._held().dtype
+        """The dtype of the values."""
+        return self._tensor().dtype
 
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return self._held().shape[-1]
+        return self._tensor().shape[-1]
+
+    def detach(self) -> Self:
+        """The same values without their gradient history."""
+        return self._combined_with([], self._tensor().detach(), keeps_zeros=True)
+
+    def clone(self) -> Self:
+        """A copy of the values, through which gradients flow."""
+        return self._combined_with([], self._tensor().clone(), keeps_zeros=True)
 
     def __add__(self, other: Any) -> Self:
         return self._combined(other, add, "+")
@@ -94,17 +104,17 @@ class NodeTensor(ABC):
         return self._combined(-1, mul, "*")
 
     def _combined(self, other: Any, operation: Operation, sign: str) -> Self:
-        own, call = self._held(), f"{type(self).__name__} {sign} {type(other).__name__}"
+        own, call = self._tensor(), f"{type(self).__name__} {sign} {type(other).__name__}"
         if isinstance(other, NodeTensor):
             if type(other) is not type(self):
                 raise TensorError(
                     f"{call}: both must be of one kind.\nConvert one of them, x.to_padded() for instance."
                 )
             self._check_same_nodes(other, call)
-            given = other._held()
+            given = other._tensor()
             if given.shape[-1] not in (1, own.shape[-1]) and own.shape[-1] != 1:
                 raise ShapeError(f"{call}: they have {own.shape[-1]} and {given.shape[-1]} channels.")
-            return self._computed(operation(own, given), other, operation)
+            return self._combined_with([other], operation(own, given), keeps_zeros=operation is not truediv)
         if isinstance(other, Tensor):
             if other.ndim > 1 or (other.ndim == 1 and other.shape[0] not in (1, own.shape[-1])):
                 raise ShapeError(
@@ -113,21 +123,31 @@ class NodeTensor(ABC):
                 )
         elif not isinstance(other, int | float):
             return NotImplemented  # type: ignore[no-any-return]
-        return self._computed(operation(own, other), other, operation)
+        values = operation(own, other)
+        return self._combined_with([], values, keeps_zeros=_keeps_zeros(other, operation, values.dtype))
 
-    if not TYPE_CHECKING:  # with it every name would be one to a type checker
+    if not TYPE_CHECKING:  # with it a type checker would accept every name
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Python asks here before it gives up; names with an underscore are asked for by protocols."""
-            if is_of_tensors(type(self), name):
-                raise not_a_tensor(type(self), name)
-            return object.__getattribute__(self, name)  # which says again why there is none
+            """Called for missing names. Underscored names belong to protocols; `values` is missing while unpickling."""
+            own = type(self)
+            if not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(own, name):
+                raise NotATensorError(
+                    f"A {own.__name__} is not a tensor and has no {name!r}.\n{_advice(name)}"
+                    + f"\n{self._what_values_are}." * (name not in CONVERSIONS)
+                )
+            return object.__getattribute__(self, name)  # raises the usual error
 
     @classmethod
     def __torch_function__(
         cls, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> NoReturn:
-        """Torch asks here before it gives up; what to do instead is known here better than there."""
+        """Called when a function of torch gets one of these."""
+        if function in (torch.cat, torch.concat, torch.concatenate):
+            raise TensorError(
+                f"torch.{function.__name__} takes tensors, but got a {cls.__name__}.\n"
+                "bellnet.cat([x, y]) concatenates along the channels."
+            )
         raise TensorError(
             f"{function.__name__} takes tensors, but got a {cls.__name__}.\n"
             "A module that acts on every entry alone takes it in a Pointwise, bellnet.Pointwise(torch.nn.ReLU()),\n"
@@ -135,12 +155,82 @@ class NodeTensor(ABC):
         )
 
 
-def keeps_zeros(other: object, operation: Operation, dtype: torch.dtype) -> bool:
-    """Whether an operation with a number makes zeros of zeros; a number may be infinite, or zero, in their type."""
-    if not isinstance(other, int | float):
+def cat(tensors: Sequence[Kind]) -> Kind:
+    """Concatenate along the channels: tensors, `Padded` with the same sizes, or `Sparse` with the same support.
+
+    Args:
+        tensors: One or more of one kind; they may differ in their numbers of channels only.
+
+    Returns:
+        The same kind, with the channels of all of them in order.
+
+    >>> from bellnet import Padded
+    >>> x, y = (Padded(torch.ones(2, 3, 3, channels), torch.tensor([3, 1])) for channels in (2, 4))
+    >>> cat([x, y]).shape
+    torch.Size([2, 3, 3, 6])
+    """
+    if not isinstance(tensors, list | tuple) or not tensors:
+        got = "an empty sequence" if isinstance(tensors, list | tuple) else type_name(tensors)
+        raise TensorError(f"cat(tensors): expected a list or a tuple of tensors, got {got}.\nWrite cat([x, y]).")
+    given: list[Any] = list(tensors)
+    first = given[0]
+    kind = Tensor if isinstance(first, Tensor) else type(first)
+    if not issubclass(kind, Tensor | NodeTensor):
+        raise TensorError(f"cat(tensors): expected tensors, Padded or Sparse, got {type_name(first)} at tensors[0].")
+    for number, other in enumerate(given[1:], 1):
+        call = f"cat(tensors): tensors[0] and tensors[{number}]"
+        if not isinstance(other, kind):
+            raise TensorError(
+                f"{call} are {type_name(first)} and {type_name(other)}, but all must be of one kind.\n"
+                "Convert one of them: x.to_padded(), Sparse.from_dense(x) or first.with_values(tensor)."
+            )
+        if other.device != first.device:
+            raise TensorError(f"{call} are on {first.device} and {other.device}.\nMove one of them: x.to(device).")
+        if kind is not Tensor:
+            first._check_same_nodes(other, call)
+        elif not first.ndim or first.shape[:-1] != other.shape[:-1]:
+            raise ShapeError(
+                f"{call} have shapes {tuple(first.shape)} and {tuple(other.shape)}.\n"
+                "They may differ in the last axis only, the channels."
+            )
+    joined: Any = torch.cat([one._tensor() if isinstance(one, NodeTensor) else one for one in given], -1)
+    result: Kind = joined if kind is Tensor else first._combined_with(given[1:], joined, keeps_zeros=True)
+    return result
+
+
+def chosen_graphs(call: str, key: object, n_graphs: int, device: torch.device) -> Tensor:
+    """The numbers of the graphs that an index selects: (n,) of them, or one without an axis."""
+    if isinstance(key, bool | tuple) or not (isinstance(key, slice | list | Tensor) or hasattr(key, "__index__")):
+        raise TensorError(
+            f"{call}: expected an integer, a slice, or a tensor of integers or booleans, got {type_name(key)}.\n"
+            "An index selects graphs of a batch: x[3], x[1:4] or x[torch.tensor([0, 2])]."
+        )
+    chosen = torch.arange(n_graphs, device=device)[key]
+    if chosen.ndim > 1:
+        raise ShapeError(f"{call}: an index of graphs has at most one axis; its shape is {tuple(chosen.shape)}.")
+    return chosen
+
+
+def _keeps_zeros(number: object, operation: Operation, dtype: torch.dtype) -> bool:
+    """Whether an operation with a number makes zeros of zeros; a number may be infinite, or zero, in their dtype."""
+    if not isinstance(number, int | float):
         return False
     known = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32)
-    return abs(other) <= known.max if operation is mul else operation is truediv and abs(other) >= known.tiny
+    return abs(number) <= known.max if operation is mul else operation is truediv and abs(number) >= known.tiny
+
+
+def _advice(name: str) -> str:
+    if name in CONVERSIONS:
+        return f"Write x.to({CONVERSIONS[name]})."
+    if name in SELECTIONS:
+        return "An index selects graphs of a batch, x[3] or x[1:4], and x.unpack() returns them one by one."
+    if name in REDUCTIONS:
+        pool = name if name in ("mean", "sum") else "max"
+        return (
+            f'bellnet.InvariantPool("n n", "{pool}") reduces the entries of every graph, and so does a layer without '
+            'target slots, "n n ->".'
+        )
+    return "Apply a function of single entries by x.map(torch.relu), and a module by a Pointwise."
 
 
 def converted(
@@ -151,7 +241,7 @@ def converted(
     dtype: torch.dtype | None,
     non_blocking: bool,
 ) -> Tensor:
-    """Values moved and converted as `Tensor.to` would."""
+    """Values moved and converted as by `Tensor.to`."""
     for arg in (*args, device, dtype):
         if isinstance(arg, Tensor):
             values = values.to(arg.device, arg.dtype, non_blocking=non_blocking)
@@ -162,34 +252,7 @@ def converted(
     return values
 
 
-def with_places(flat: tuple[list[Tensor], Context]) -> tuple[list[tuple[Any, Tensor]], Context]:
-    """The leaves of a tree of tensors, each with its place, as torch wants them."""
+def with_keys(flat: tuple[list[Tensor], Context]) -> tuple[list[tuple[Any, Tensor]], Context]:
+    """The leaves of a pytree node, each with its key, as torch requires them."""
     leaves, context = flat
-    return [(SequenceKey(place), leaf) for place, leaf in enumerate(leaves)], context
-
-
-def is_of_tensors(kind: type, name: str) -> bool:
-    """Whether a public name is one of tensors alone; one that half-made objects lack is not."""
-    return not name.startswith("_") and name != "values" and hasattr(Tensor, name) and not hasattr(kind, name)
-
-
-def not_a_tensor(kind: type, name: str) -> NotATensorError:
-    """The error for a name of tensors, with the way out.
-
-    Args:
-        kind: `Padded` or `Sparse`, or what somebody has derived from them.
-        name: What was asked for.
-    """
-    said = f"A {kind.__name__} is no tensor and has no {name!r}."
-    holds = next(HOLDS[base.__name__] for base in kind.__mro__ if base.__name__ in HOLDS)
-    if name in CONVERSIONS:
-        return NotATensorError(f"{said}\nWrite x.to({CONVERSIONS[name]}).")
-    if name in OVER_ENTRIES:
-        pool = name if name in ("mean", "sum") else "max"
-        advice = (
-            f'bellnet.InvariantPool("n n", "{pool}") takes the entries of every graph together, and so does a layer '
-            f'without target slots, "n n ->".'
-        )
-    else:
-        advice = "A function that acts on every entry alone goes into x.map(torch.relu), a module into a Pointwise."
-    return NotATensorError(f"{said}\n{advice}\n{holds}.")
+    return [(SequenceKey(number), leaf) for number, leaf in enumerate(leaves)], context

@@ -1,7 +1,6 @@
-"""Graphs of different sizes in one tensor: padded values, and how many nodes there are."""
+"""Graphs of different sizes in one tensor: padded values, and the number of nodes of every graph."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from operator import truediv
 from typing import Any, TypeVar, overload
 
 import torch
@@ -10,21 +9,23 @@ from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SizesError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_tensor import NodeTensor, Operation, converted, keeps_zeros, with_places
-from bellnet.tensors.tracing import is_concrete, no_transforms
+from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, converted, with_keys
+from bellnet.tensors.tracing import is_concrete, no_transforms, transforms_active
 
 Sizes = Tensor | Mapping[str, Tensor]
 Made = TypeVar("Made")
 MOST_SHOWN = 16
-"""So many sizes are written out in a repr."""
+"""The largest number of sizes that a repr shows one by one."""
 
 
 class Padded(NodeTensor):
     """Graphs of different sizes in one tensor: values padded to a common length, and the true sizes.
 
-    What the values hold outside the true sizes is ignored by every layer, whatever it is. What a layer returns is
-    exactly zero there. The next layer need not make sure of that as long as nobody else has had `values` or `sizes` in
-    hand, for whoever has could have changed them.
+    Layers ignore all values outside the true sizes, whatever they are, and return exactly zero there. A layer does not
+    repeat that for the output of another layer, unless `values` was changed in place since. As for autograd, changes
+    through `Tensor.data` or a NumPy array are not noticed; pass such values to a new `Padded`.
+
+    `len` is the number of graphs, and an index selects some of them: `x[3]`, `x[1:4]` or `x[torch.tensor([0, 2])]`.
 
     Args:
         values: (*batch, node axes, channels).
@@ -34,119 +35,112 @@ class Padded(NodeTensor):
     >>> graphs = Padded(torch.ones(2, 3, 3, 1), torch.tensor([3, 1]))
     >>> [graph.shape for graph in graphs.unpack("n n")]
     [torch.Size([3, 3, 1]), torch.Size([1, 1, 1])]
+    >>> len(graphs), graphs[:1].sizes
+    (2, tensor([3]))
     """
 
-    __slots__ = ("__weakref__", "_clean", "_kept", "_lent", "_sizes", "_values")
+    __slots__ = ("__weakref__", "_cache", "_sizes", "_values", "_zero_axes", "_zero_version")
+
+    _what_values_are = "x.values is the tensor, padding included"
 
     def __init__(self, values: Tensor, sizes: Sizes) -> None:
         if not isinstance(values, Tensor):
             raise TensorError(f"Padded(values, sizes): values must be a tensor, not {type_name(values)}.")
-        self._values = values
-        self._sizes: Sizes
         if isinstance(sizes, Mapping):
-            self._sizes = {name: self._checked(size, f"sizes[{name!r}]") for name, size in sizes.items()}
+            checked: Sizes = {name: _checked_sizes(size, f"sizes[{name!r}]", values) for name, size in sizes.items()}
         else:
-            self._sizes = self._checked(sizes, "sizes")
-        self._clean: tuple[str, ...] | None = None
-        self._kept: dict[Hashable, Any] = {}
-        self._lent = False
+            checked = _checked_sizes(sizes, "sizes", values)
+        self._set(values, checked)
+
+    def _set(self, values: Tensor, sizes: Sizes, cache: dict[Hashable, Any] | None = None) -> None:
+        self._values, self._sizes = values, sizes
+        # What depends on the sizes alone; sizes never change, and every Padded with the same ones has the same cache.
+        self._cache = {} if cache is None else cache
+        self._zero_axes: tuple[str, ...] | None = None
+        self._zero_version = 0
+
+    @classmethod
+    def _unchecked(cls, values: Tensor, sizes: Sizes, cache: dict[Hashable, Any] | None = None) -> "Padded":
+        padded = object.__new__(cls)
+        padded._set(values, sizes, cache)
+        return padded
+
+    def _zero_outside(self, axes: tuple[str, ...] | None) -> "Padded":
+        """This Padded, its values declared to be zero outside the sizes of these axes."""
+        # Compiled code fuses masking with other work; transforms and inference mode do not count in-place changes.
+        if axes is not None and not transforms_active() and not self._values.is_inference():
+            self._zero_axes, self._zero_version = axes, self._values._version
+        return self
+
+    def _axes_of_zeros(self) -> tuple[str, ...] | None:
+        """The node sets of the axes outside of whose sizes the values are known to be zero."""
+        if self._zero_axes is None or torch.compiler.is_compiling():
+            return None
+        return self._zero_axes if self._values._version == self._zero_version else None
 
     @property
     def values(self) -> Tensor:
         """(*batch, node axes, channels)."""
-        self._clean = None
         return self._values
 
     @property
     def sizes(self) -> Sizes:
-        """The number of nodes of every graph, or of every node set and graph."""
-        self._clean, self._lent = None, True
-        self._kept, self._sizes = {}, _each(self._sizes, _own)  # another Padded may share them
-        return self._sizes
-
-    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What depends on the sizes alone: made when it is first asked for, and shared by all that share them."""
-        if self._lent or not is_concrete(self._values):  # sizes that somebody has in hand may change
-            return make()
-        if key not in self._kept:
-            with no_transforms():
-                self._kept[key] = make()
-        made: Made = self._kept[key]
-        return made
-
-    def peek(self) -> tuple[Tensor, Sizes]:
-        """Values and sizes, for those who neither change them nor hand them on."""
-        return self._values, self._sizes
-
-    def _checked(self, sizes: Tensor | Sequence[int], argument: str) -> Tensor:
-        values = self._values
-        if not isinstance(sizes, Tensor):
-            try:
-                sizes = torch.as_tensor(sizes, device=values.device)
-                sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no type
-            except (TypeError, ValueError, RuntimeError) as reason:
-                raise SizesError(
-                    f"Padded(values, sizes): {argument} must be a tensor of integers, not {type_name(sizes)}."
-                ) from reason
-        if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
-            raise SizesError(
-                f"Padded(values, sizes): {argument} must hold integers, but its dtype is {sizes.dtype}.\n"
-                "Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1)."
-            )
-        batch = tuple(values.shape[: sizes.ndim])
-        if sizes.ndim >= values.ndim or batch != tuple(sizes.shape):
-            width = max(len(argument), len("values"))
-            raise SizesError(
-                f"Padded(values, sizes): {argument} must have the shape of the batch axes in front of values.\n\n"
-                f"    {'values':<{width}}  {tuple(values.shape)}\n"
-                f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
-                "There must be one size for each graph."
-            )
-        sizes = sizes.to(torch.int64)
-        if is_concrete(sizes) and sizes.numel():
-            least, most = (int(one) for one in torch.aminmax(sizes))
-            if least < 0:
-                raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
-            longest = max(values.shape[sizes.ndim : -1], default=most)
-            if most > longest and argument == "sizes":  # a node set among several need not have an axis
-                raise SizesError(
-                    f"Padded(values, sizes): {argument} goes up to {most}, but no axis of values, which are "
-                    f"{tuple(values.shape)}, is longer than {longest}.\nSizes count the nodes before padding."
-                )
-        return sizes.to(values.device, copy=True)
-
-    @classmethod
-    def clean(cls, values: Tensor, sizes: Sizes, axes: tuple[str, ...]) -> "Padded":
-        """A `Padded` of values that nobody else has and that are zero outside the sizes of their axes.
-
-        A layer then need not see to that.
-        """
-        padded = cls(values, sizes)
-        if not torch.compiler.is_compiling():  # there cleaning is fused into other work
-            padded._clean = axes
-        return padded
-
-    def is_clean(self, axes: tuple[str, ...]) -> bool:
-        """Whether the values are known to be zero outside, if these are the node sets of their axes."""
-        return self._clean == axes
-
-    def is_for(self, batch: Sequence[int]) -> bool:
-        """Whether there is a size for every graph of a batch, of node sets in a fixed order."""
-        return not isinstance(self._sizes, Mapping) and self._sizes.shape == tuple(batch)
+        """A copy of the number of nodes of every graph, or of every node set and graph."""
+        sizes: Sizes = _each(self._sizes, _copy)
+        return sizes
 
     def sizes_of(self, name: str) -> Tensor | None:
-        """The sizes of one node set, or None where they were given for other node sets only."""
-        sizes = self.sizes
-        return sizes.get(name) if isinstance(sizes, Mapping) else sizes
-
-    def peek_sizes(self, name: str) -> Tensor | None:
-        """The same, for those who neither change them nor hand them on."""
-        return self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
+        """A copy of the sizes of one node set, or None where there are sizes for other node sets only."""
+        sizes = self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
+        return None if sizes is None else _copy(sizes)
 
     @property
     def shape(self) -> torch.Size:
         """(*batch, node axes, channels)."""
         return self._values.shape
+
+    def mask(self, shape: str | None = None) -> Tensor:
+        """(*batch, node axes): True for the entries of the graphs, False for the padding.
+
+        Args:
+            shape: The node set of every node axis, "u i" for instance. It can be left out with one node set, or with as
+                many node sets as node axes, in the same order.
+
+        >>> Padded(torch.zeros(2, 3, 1), torch.tensor([3, 1])).mask()
+        tensor([[ True,  True,  True],
+                [ True, False, False]])
+        """
+        by_set = self._sizes if isinstance(self._sizes, Mapping) else {"n": self._sizes}
+        if shape is None:
+            n_axes = self._values.ndim - 1 - max((sizes.ndim for sizes in by_set.values()), default=0)
+            axes = tuple(by_set) * n_axes if len(by_set) == 1 else tuple(by_set)
+            if len(axes) != n_axes:
+                raise ShapeError(
+                    f"Padded.mask(): {n_axes} node axes, but sizes of the {len(by_set)} node sets "
+                    f'{", ".join(map(repr, by_set))}.\nPass the shape, the node set of every axis: x.mask("u i u").'
+                )
+        else:
+            axes = parse_shape(shape)
+        call = "Padded.mask()" if shape is None else f'Padded.mask("{shape}")'
+        batch = self._values.shape[: self._n_batch(call, axes)]
+        mask = torch.ones(self._values.shape[:-1], dtype=torch.bool, device=self.device)
+        for axis, name in enumerate(axes, len(batch)):
+            inside = torch.arange(mask.shape[axis], device=self.device) < self._per_graph(call, name, batch)[..., None]
+            around = [1] * (mask.ndim - len(batch))
+            around[axis - len(batch)] = mask.shape[axis]
+            mask = mask & inside.reshape(*batch, *around)
+        return mask
+
+    def __len__(self) -> int:
+        sizes = self._sizes.values() if isinstance(self._sizes, Mapping) else [self._sizes]
+        if not any(one.ndim for one in sizes):
+            raise ShapeError("This Padded is one graph without a batch axis, so it has neither length nor index.")
+        return self._values.shape[0]
+
+    def __getitem__(self, key: Key) -> "Padded":
+        chosen_graphs("Padded[index]", key, len(self), self.device)
+        sizes = _each(self._sizes, lambda one: one[key] if one.ndim else one)
+        return Padded._unchecked(self._values[key], sizes)._zero_outside(self._axes_of_zeros())
 
     def to(
         self,
@@ -160,23 +154,15 @@ class Padded(NodeTensor):
         if values is self._values:
             return self
         if values.device == self._values.device:
-            return self._with(values, self._clean)
-        return Padded.unchecked(
-            values, _each(self._sizes, lambda one: one.to(values.device, non_blocking=non_blocking))
-        )
+            return self._combined_with([], values, keeps_zeros=True)
+        sizes = _each(self._sizes, lambda one: one.to(values.device, non_blocking=non_blocking))
+        return Padded._unchecked(values, sizes)
 
     def pin_memory(self) -> "Padded":
         """A copy in memory that a GPU can read directly."""
-        return Padded.unchecked(self._values.pin_memory(), _each(self._sizes, Tensor.pin_memory))
+        return Padded._unchecked(self._values.pin_memory(), _each(self._sizes, Tensor.pin_memory))
 
-    @classmethod
-    def unchecked(cls, values: Tensor, sizes: Sizes) -> "Padded":
-        """A `Padded` of what has been checked before, or cannot be looked at."""
-        padded = object.__new__(cls)
-        padded._values, padded._sizes, padded._kept, padded._clean, padded._lent = values, sizes, {}, None, False
-        return padded
-
-    def _held(self) -> Tensor:
+    def _tensor(self) -> Tensor:
         return self._values
 
     def _check_same_nodes(self, other: "Padded", call: str) -> None:
@@ -188,35 +174,21 @@ class Padded(NodeTensor):
                 f"{call}: their values have shapes {tuple(self._values.shape)} and {tuple(other._values.shape)}."
             )
 
-    def _computed(self, values: Tensor, other: object, operation: Operation) -> "Padded":
-        both = isinstance(other, Padded) and other._clean == self._clean and operation is not truediv
-        return self._with(values, self._clean if both or keeps_zeros(other, operation, values.dtype) else None)
+    def _combined_with(self, others: Sequence[object], values: Tensor, *, keeps_zeros: bool) -> "Padded":
+        axes = self._axes_of_zeros()
+        if not keeps_zeros or any(isinstance(other, Padded) and other._axes_of_zeros() != axes for other in others):
+            axes = None
+        return Padded._unchecked(values, self._sizes, self._cache)._zero_outside(axes)
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
         if values.shape[:-1] != self._values.shape[:-1] or values.device != self._values.device:
             return Padded(values, self._sizes)
-        return self._with(values, None)
-
-    def with_clean_values(self, values: Tensor, axes: tuple[str, ...]) -> "Padded":
-        """Other values for the same graphs that nobody else has and that are zero outside the sizes of their axes."""
-        return self._with(values, None if torch.compiler.is_compiling() else axes)
-
-    def _with(self, values: Tensor, clean: tuple[str, ...] | None) -> "Padded":
-        sizes, kept = (_each(self._sizes, _own), {}) if self._lent else (self._sizes, self._kept)
-        padded = Padded.unchecked(values, sizes)
-        padded._kept, padded._clean = kept, clean
-        return padded
+        return Padded._unchecked(values, self._sizes, self._cache)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
-        """Apply a function to the values, one that acts on every position alone (an activation, a linear layer)."""
-        return self.with_values(function(self.values))
-
-    def map_keeping_zeros(self, function: Callable[[Tensor], Tensor]) -> "Padded":
-        """The same for a function that makes a new tensor, zero wherever the old one is, and keeps neither."""
-        if self._clean is None:
-            return self.map(function)
-        return self.with_clean_values(function(self._values), self._clean)
+        """Apply a function of single entries to the values, an activation or a linear layer for instance."""
+        return self.with_values(function(self._values))
 
     @staticmethod
     def pack(graphs: Iterable[Tensor], shape: str = "n n") -> "Padded":
@@ -240,56 +212,140 @@ class Padded(NodeTensor):
             padded.append(torch.nn.functional.pad(tensor, [0, 0, *(end for pair in reversed(missing) for end in pair)]))
         values = torch.stack(padded)
         counts = {name: torch.tensor(sizes[name], device=values.device) for name in names}
-        return Padded.clean(values, counts[names[0]] if len(names) == 1 else counts, axes)
+        return zero_padded(values, counts[names[0]] if len(names) == 1 else counts, axes)
 
     def unpack(self, shape: str = "n n") -> list[Tensor]:
         """The graphs one by one, without padding, in the order of the flattened batch axes."""
-        axes = parse_shape(shape)
+        axes, call = parse_shape(shape), f'Padded.unpack("{shape}")'
+        n_batch = self._n_batch(call, axes)
+        batch = self._values.shape[:n_batch]
+        flat = self._values.reshape(batch.numel(), *self._values.shape[n_batch:])
+        counts = []
+        for axis, name in enumerate(axes, n_batch):
+            every: list[int] = self._per_graph(call, name, batch).flatten().tolist()
+            if max(every, default=0) > self._values.shape[axis]:
+                raise SizesError(
+                    f"{call}: the sizes of node set {name!r} go up to {max(every)}, but the values are padded to "
+                    f"{self._values.shape[axis]}."
+                )
+            counts.append(every)
+        return [graph[tuple(slice(axis[i]) for axis in counts)] for i, graph in enumerate(flat)]
+
+    def _n_batch(self, call: str, axes: tuple[str, ...]) -> int:
+        """The number of batch axes in front of these node axes."""
         n_batch = self._values.ndim - len(axes) - 1
         if n_batch < 0:
             raise ShapeError(
-                f'Padded.unpack("{shape}"): values have {self._values.ndim} axes, {tuple(self._values.shape)}; '
+                f"{call}: values have {self._values.ndim} axes, {tuple(self._values.shape)}; "
                 f"{len(axes)} node axes and the channels need at least {len(axes) + 1}."
             )
-        batch = self._values.shape[:n_batch]
-        flat = self.values.reshape(batch.numel(), *self._values.shape[n_batch:])  # views are handed out
-        counts = []
-        for name in axes:
-            sizes = self.peek_sizes(name)
-            if sizes is None:
-                raise SizesError(f'Padded.unpack("{shape}"): there are no sizes for node set {name!r}.')
-            counts.append(self._for_every_graph(sizes, name, shape, batch))
-        return [graph[tuple(slice(axis[i]) for axis in counts)] for i, graph in enumerate(flat)]
+        return n_batch
 
-    def _for_every_graph(self, sizes: Tensor, name: str, shape: str, batch: torch.Size) -> list[int]:
-        length = self._values.shape[len(batch) + parse_shape(shape).index(name)]
+    def _per_graph(self, call: str, name: str, batch: torch.Size) -> Tensor:
+        """(*batch): the sizes of a node set."""
+        sizes = self.sizes_of(name)
+        if sizes is None:
+            raise SizesError(f"{call}: there are no sizes for node set {name!r}.")
         if sizes.ndim > len(batch):
             raise SizesError(
-                f'Padded.unpack("{shape}"): the sizes of node set {name!r} have shape {tuple(sizes.shape)}, but the '
-                f"batch axes are {tuple(batch)}."
+                f"{call}: the sizes of node set {name!r} have shape {tuple(sizes.shape)}, but the batch axes are "
+                f"{tuple(batch)}."
             )
-        every: list[int] = (
-            sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch).flatten().tolist()
-        )
-        if max(every, default=0) > length:
-            raise SizesError(
-                f'Padded.unpack("{shape}"): the sizes of node set {name!r} go up to {max(every)}, but the values are '
-                f"padded to {length}."
-            )
-        return every
+        return sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
 
     def __reduce__(self) -> tuple[type["Padded"], tuple[Tensor, Sizes]]:
-        return Padded, (self.values, self.sizes)  # a copy may share them, in another process too
+        return Padded, (self._values, self._sizes)
 
     def __repr__(self) -> str:
-        shape = getattr(self._values, "shape", self._values)  # torch's trees may hold anything in their place
+        shape = getattr(self._values, "shape", self._values)  # in a pytree it may be any object
         sizes = _each(self._sizes, short_sizes)
         shown = sizes if isinstance(sizes, str) else _shown(sizes)
         return f"Padded({tuple(shape) if isinstance(shape, torch.Size) else shape}, sizes={shown})"
 
 
+def zero_padded(values: Tensor, sizes: Sizes | Padded, axes: tuple[str, ...]) -> Padded:
+    """A Padded of new values that are zero outside the sizes of their axes, so that a layer need not mask them.
+
+    Args:
+        values: (*batch, node axes, channels); no other object has them.
+        sizes: The sizes, or another Padded with them.
+        axes: The node set of every node axis.
+    """
+    if isinstance(sizes, Padded):
+        return Padded._unchecked(values, sizes._sizes, sizes._cache)._zero_outside(axes)
+    return Padded(values, sizes)._zero_outside(axes)
+
+
+def is_zero_padded(x: Padded, axes: tuple[str, ...]) -> bool:
+    """Whether values are known to be zero outside the sizes, if these are the node sets of their axes."""
+    return x._axes_of_zeros() == axes
+
+
+def map_zeros_to_zeros(x: Padded, function: Callable[[Tensor], Tensor]) -> Padded:
+    """Apply a function of single entries that returns a new tensor, with zeros where its input is zero."""
+    return x._combined_with([], function(x.values), keeps_zeros=True)
+
+
+def cached_by_sizes(x: Padded, key: Hashable, make: Callable[[], Made]) -> Made:
+    """What depends on the sizes alone, computed once for every Padded that shares them."""
+    if not is_concrete(x.values):
+        return make()
+    if key not in x._cache:
+        with no_transforms():
+            x._cache[key] = make()
+    made: Made = x._cache[key]
+    return made
+
+
+def share_sizes(one: object, other: object) -> bool:
+    """Whether two Padded have their sizes from the same one."""
+    return isinstance(one, Padded) and isinstance(other, Padded) and one._sizes is other._sizes
+
+
+def has_size_for_each(x: Padded, batch: Sequence[int]) -> bool:
+    """Whether there is one size, for all node sets, for every graph of a batch."""
+    return not isinstance(x._sizes, Mapping) and x._sizes.shape == tuple(batch)
+
+
+def _checked_sizes(sizes: Tensor | Sequence[int], argument: str, values: Tensor) -> Tensor:
+    if not isinstance(sizes, Tensor):
+        try:
+            sizes = torch.as_tensor(sizes, device=values.device)
+            sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no dtype
+        except (TypeError, ValueError, RuntimeError) as reason:
+            raise SizesError(
+                f"Padded(values, sizes): {argument} must be a tensor of integers, not {type_name(sizes)}."
+            ) from reason
+    if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
+        raise SizesError(
+            f"Padded(values, sizes): {argument} must hold integers, but its dtype is {sizes.dtype}.\n"
+            "Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1)."
+        )
+    batch = tuple(values.shape[: sizes.ndim])
+    if sizes.ndim >= values.ndim or batch != tuple(sizes.shape):
+        width = max(len(argument), len("values"))
+        raise SizesError(
+            f"Padded(values, sizes): {argument} must have the shape of the batch axes in front of values.\n\n"
+            f"    {'values':<{width}}  {tuple(values.shape)}\n"
+            f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
+            "There must be one size for each graph."
+        )
+    sizes = sizes.to(torch.int64)
+    if is_concrete(sizes) and sizes.numel():
+        least, most = (int(one) for one in torch.aminmax(sizes))
+        if least < 0:
+            raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
+        longest = max(values.shape[sizes.ndim : -1], default=most)
+        if most > longest and argument == "sizes":  # a node set among several need not have an axis
+            raise SizesError(
+                f"Padded(values, sizes): {argument} goes up to {most}, but no axis of values, which are "
+                f"{tuple(values.shape)}, is longer than {longest}.\nSizes count the nodes before padding."
+            )
+    return sizes.to(values.device, copy=True)
+
+
 def short_sizes(sizes: Tensor) -> str:
-    """Sizes as a repr shows them: all of a few, the least and the largest of many."""
+    """Sizes for a repr: all of a few, the least and the largest of many."""
     if not is_concrete(sizes) or sizes.numel() <= MOST_SHOWN:
         return str(sizes)
     return f"{int(sizes.min())} to {int(sizes.max())}"
@@ -308,8 +364,8 @@ def _each(sizes: Sizes, function: Callable[[Tensor], Any]) -> Any:
     return {name: function(size) for name, size in sizes.items()} if isinstance(sizes, Mapping) else function(sizes)
 
 
-def _own(sizes: Any) -> Any:
-    """A copy; whatever torch's trees put in the place of a tensor is taken as it is."""
+def _copy(sizes: Any) -> Any:
+    """A copy of a tensor; in a pytree it may be any object."""
     return sizes.clone() if isinstance(sizes, Tensor) else sizes
 
 
@@ -326,7 +382,7 @@ def _flatten(padded: Padded) -> tuple[list[Tensor], tuple[str, ...] | None]:
 
 def _unflatten(children: Iterable[Any], names: tuple[str, ...] | None) -> Padded:
     values, *sizes = children
-    return Padded.unchecked(values, sizes[0] if names is None else dict(zip(names, sizes, strict=True)))
+    return Padded._unchecked(values, sizes[0] if names is None else dict(zip(names, sizes, strict=True)))
 
 
 register_pytree_node(
@@ -334,7 +390,7 @@ register_pytree_node(
     _flatten,
     _unflatten,
     serialized_type_name="bellnet.Padded",
-    flatten_with_keys_fn=lambda given: with_places(_flatten(given)),
+    flatten_with_keys_fn=lambda given: with_keys(_flatten(given)),
 )
 
 

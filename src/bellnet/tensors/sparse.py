@@ -1,4 +1,4 @@
-"""Values on listed tuples of nodes: a tensor that is zero everywhere else."""
+"""Sparse tensors: values of the stored entries, which are tuples of nodes; all other entries are zero."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,8 +10,8 @@ from torch.utils._pytree import register_pytree_node
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, type_name
 from bellnet.spec import parse_shape
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for
-from bellnet.tensors.node_tensor import NodeTensor, converted, with_places
-from bellnet.tensors.padded import Padded, short_sizes
+from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, converted, with_keys
+from bellnet.tensors.padded import Padded, short_sizes, zero_padded
 from bellnet.tensors.support import Support
 from bellnet.tensors.tracing import is_concrete
 
@@ -19,25 +19,28 @@ CALL = "Sparse(index, values, sizes)"
 
 
 class Sparse(NodeTensor):
-    """The values of a tensor over tuples of nodes, listed tuple by tuple; what is not listed is zero.
+    """A sparse tensor over tuples of nodes: the values of its stored entries; all other entries are zero.
 
-    A layer returns a `Sparse` for a `Sparse`: what the dense layer would give for the tensor with zeros at the tuples
-    that are not listed, at the tuples that the result lists. Tuples are kept in ascending order, so the values of a
-    new `Sparse` may stand in another order than they were given in; `at` finds them again.
+    A layer returns a `Sparse` for a `Sparse`: the stored entries of the result have the values that the dense layer
+    computes from the tensor with its zeros. Entries are in ascending order of their tuples, so the values of a new
+    `Sparse` may be in another order than the given ones; `at` looks them up by their tuples.
+
+    `len` is the number of graphs of a batch, and an index selects some of them: `x[3]` is a single graph, `x[1:4]` and
+    `x[torch.tensor([0, 2])]` are batches.
 
     Args:
-        index: int64, one row for each slot and one column for each tuple. For a batch of graphs a further row stands
-            first, the number of the graph. Nodes are numbered from 0 in every graph.
-        values: (number of tuples, channels).
+        index: int64, one row for each slot and one column for each stored entry. For a batch of graphs there is a first
+            row with the number of the graph. Nodes are numbered from 0 in every graph.
+        values: (nnz, channels).
         sizes: The number of nodes: 5, or torch.tensor([5, 3]) for a batch of two graphs. With several node sets a dict
             with one entry for each.
-        shape: The node set of every slot, for instance "u u i". It need not be given where sizes tell: with one size
-            for all slots, or with one name for each slot in their order.
-        is_sorted: Promises that the tuples are in ascending order. Then the values stay where they are.
+        shape: The node set of every slot, for instance "u u i". It can be left out where sizes determine it: with one
+            size for all slots, or with one name for each slot in their order.
+        is_sorted: Promises that the tuples are in ascending order. Then the values are not copied.
 
     Attributes:
-        support: The listed tuples. Tensors that share it share all that layers compute from it.
-        values: (number of tuples, channels).
+        support: The sparsity pattern. Tensors that share it share all that layers compute from it.
+        values: (nnz, channels).
 
     >>> edges = Sparse(torch.tensor([[0, 1, 3], [1, 0, 2]]), torch.tensor([[1.0], [2.0], [3.0]]), sizes=4)
     >>> edges
@@ -49,6 +52,8 @@ class Sparse(NodeTensor):
 
     support: Support
     values: Tensor
+
+    _what_values_are = "x.values is the tensor of the stored values, those of all graphs in a row"
 
     def __init__(
         self, index: Tensor, values: Tensor, sizes: NodeSizes, *, shape: str | None = None, is_sorted: bool = False
@@ -69,7 +74,7 @@ class Sparse(NodeTensor):
 
     @classmethod
     def on(cls, support: "Support | Sparse", values: Tensor) -> "Sparse":
-        """Values on the tuples of a support, or of another `Sparse`, in their order."""
+        """Values of the stored entries of a support, or of another `Sparse`, in their order."""
         sparse = object.__new__(cls)
         sparse.support = support.support if isinstance(support, Sparse) else support
         sparse.values = _checked_values("Sparse.on(support, values)", values, sparse.support)
@@ -103,7 +108,7 @@ class Sparse(NodeTensor):
         Args:
             x: (node axes, channels), or with one batch axis in front, as a tensor or `Padded`.
             shape: The node set of every node axis.
-            keep_zeros: Whether to list every tuple of nodes.
+            keep_zeros: Whether to store the zeros, too.
         """
         call, slots = f'Sparse.from_dense(x, "{shape}")', parse_shape(shape)
         values = x.values if isinstance(x, Padded) else x
@@ -111,7 +116,7 @@ class Sparse(NodeTensor):
             raise TensorError(f"{call}: x must be a tensor or a Padded, not {type_name(values)}.")
         n_batch = values.ndim - len(slots) - 1
         if not slots or n_batch not in (0, 1):
-            advice = "A tensor without node axes has no tuples to list."
+            advice = "A tensor without node axes has no entries to store."
             if slots and n_batch < 0:
                 advice = "A tensor without channels gets them from x.unsqueeze(-1)."
             raise ShapeError(
@@ -126,18 +131,18 @@ class Sparse(NodeTensor):
                     f'is {tuple(values.shape)}.\nIf they are different node sets, name them apart, as in "u i".'
                 )
         counts = {name: torch.full(batch, length, device=values.device) for name, length in lengths.items()}
-        listed = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
+        stored = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
         if isinstance(x, Padded):
             for axis, name in enumerate(slots, n_batch):
                 counts[name] = _sizes_of(call, x, name, batch)
                 inside = torch.arange(lengths[name], device=values.device) < counts[name].unsqueeze(-1)
-                around = [length if other == axis else 1 for other, length in enumerate(listed.shape)]
-                listed &= inside.reshape(*batch, *around[n_batch:])
+                around = [length if other == axis else 1 for other, length in enumerate(stored.shape)]
+                stored &= inside.reshape(*batch, *around[n_batch:])
         if not keep_zeros:
-            listed &= (values != 0).any(-1)
-        index = listed.nonzero().T.contiguous()
+            stored &= (values != 0).any(-1)
+        index = stored.nonzero().T.contiguous()
         sizes: NodeSizes = counts if len(counts) > 1 else next(iter(counts.values()))
-        return cls(index, values[listed], sizes, shape=shape, is_sorted=True)
+        return cls(index, values[stored], sizes, shape=shape, is_sorted=True)
 
     @property
     def index(self) -> Tensor:
@@ -151,34 +156,34 @@ class Sparse(NodeTensor):
 
     @property
     def nnz(self) -> int:
-        """How many tuples are listed."""
+        """The number of stored entries."""
         return self.support.nnz
 
     def with_values(self, values: Tensor) -> "Sparse":
-        """Other values on the same tuples, in the order of `index`."""
+        """Other values of the same stored entries, in the order of `index`."""
         return Sparse.on(self.support, values)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Sparse":
-        """Apply a function to the values, one that acts on every tuple alone (an activation, a linear layer)."""
+        """Apply a function of single entries to the values, an activation or a linear layer for instance."""
         return self.with_values(function(self.values))
 
     def at(self, index: Tensor) -> Tensor:
-        """The values at some tuples, in their order, zero for those that are not listed.
+        """The values at some tuples, in their order, zero for those that are not stored.
 
         Args:
             index: Tuples as in `Sparse`; they may repeat.
         """
         call = "Sparse.at(index)"
-        places = self.support.places(self.support.wanted(call, index).nodes)
+        places = self.support.positions(self.support.checked_query(call, index).nodes)
         if not self.nnz:
             return self.values.new_zeros(index.shape[1], self.values.shape[1])
         found = self.values.index_select(0, places.clamp(min=0))
         return found.masked_fill((places < 0).unsqueeze(-1), 0)
 
     def with_diagonal(self) -> "Sparse":
-        """The same tensor with all tuples (v, v, ...) listed too, so that features of nodes have a place.
+        """The same tensor with stored entries at all tuples (v, v, ...), for features of nodes.
 
-        What is new is zero. Tensors that share a support get one support again.
+        New entries are zero. For tensors that share a support the results share one, too.
         """
         if len(set(self.support.slots)) != 1:
             raise SupportError(
@@ -200,10 +205,10 @@ class Sparse(NodeTensor):
         return Sparse.on(self.support.to(values.device), values)
 
     def pin_memory(self) -> "Sparse":
-        """A copy in memory that a GPU can read directly; the listed tuples stay where they are."""
+        """A copy with values in memory that a GPU can read directly; the support is shared."""
         return Sparse.on(self.support, self.values.pin_memory())
 
-    def _held(self) -> Tensor:
+    def _tensor(self) -> Tensor:
         return self.values
 
     def _check_same_nodes(self, other: "Sparse", call: str) -> None:
@@ -216,15 +221,15 @@ class Sparse(NodeTensor):
             raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
         if not alike or not torch.equal(own.index, given.index):
             raise SupportError(
-                f"{call}: they list different tuples.\nBring one to the tuples of the other: "
-                "Sparse.on(x, y.at(x.index)) has the values of y, and zeros, where x lists something."
+                f"{call}: their stored entries differ.\nBring one to the support of the other: "
+                "Sparse.on(x, y.at(x.index)) has the values of y, and zeros, at the stored entries of x."
             )
 
     def to_dense(self, *, max_gigabytes: float | None = None) -> Tensor:
         """(*batch, node axes, channels), for graphs of one size; graphs of different sizes need `to_padded`.
 
         Args:
-            max_gigabytes: What would take more is refused; the memory of the machine if None.
+            max_gigabytes: The largest allowed size; the memory of the machine if None.
         """
         common = [self.support.counts.common[self.support.counts.key(name)] for name in self.support.slots]
         if None in common and self.support.counts.n_graphs:
@@ -234,10 +239,10 @@ class Sparse(NodeTensor):
         return self._filled("Sparse.to_dense()", max_gigabytes)
 
     def to_padded(self, *, max_gigabytes: float | None = None) -> Padded:
-        """The batch as a `Padded`: zeros wherever nothing is listed.
+        """The batch as a `Padded`, with zeros where no entry is stored.
 
         Args:
-            max_gigabytes: What would take more is refused; the memory of the machine if None.
+            max_gigabytes: The largest allowed size; the memory of the machine if None.
         """
         counts = self.support.counts
         if not counts.is_batch:
@@ -245,7 +250,7 @@ class Sparse(NodeTensor):
         names = tuple(dict.fromkeys(self.support.slots))
         sizes = {name: counts.by_set[counts.key(name)] for name in names}
         values = self._filled("Sparse.to_padded()", max_gigabytes)
-        return Padded.clean(values, sizes if len(names) > 1 else sizes[names[0]], self.support.slots)
+        return zero_padded(values, sizes if len(names) > 1 else sizes[names[0]], self.support.slots)
 
     def _filled(self, call: str = "Sparse", max_gigabytes: float | None = None) -> Tensor:
         counts = self.support.counts
@@ -280,10 +285,27 @@ class Sparse(NodeTensor):
             {name: torch.cat([one.support.counts.by_set[name] for one in several]) for name in first.counts.by_set},
             is_batch=True,
         )
-        n_tuples = torch.tensor([one.nnz for one in several], device=first.index.device)
-        graphs_of = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), n_tuples)
+        nnz = torch.tensor([one.nnz for one in several], device=first.index.device)
+        graphs_of = torch.repeat_interleave(torch.arange(len(several), device=first.index.device), nnz)
         index = torch.cat([graphs_of.unsqueeze(0), torch.cat([one.index for one in several], 1)])
         return Sparse.on(Support(index, counts, first.slots), torch.cat([one.values for one in several]))
+
+    def __len__(self) -> int:
+        if not self.support.counts.is_batch:
+            raise ShapeError(
+                "This Sparse is one graph and not a batch, so it has neither length nor index.\n"
+                "x.nnz is the number of its stored entries, and x.at(index) has the values of some."
+            )
+        return self.support.counts.n_graphs
+
+    def __getitem__(self, key: Key) -> "Sparse":
+        support = self.support
+        chosen = chosen_graphs("Sparse[index]", key, len(self), self.device)
+        graphs, is_batch = chosen.reshape(-1), chosen.ndim == 1
+        index, positions = support.entries_of(graphs)
+        counts = NodeCounts({name: sizes[graphs] for name, sizes in support.counts.by_set.items()}, is_batch=is_batch)
+        part = Support(index if is_batch else index[1:], counts, support.slots)
+        return Sparse.on(part, self.values.index_select(0, positions))
 
     def unpack(self) -> list["Sparse"]:
         """The graphs of a batch one by one."""
@@ -331,7 +353,7 @@ def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
 
 
 def _sizes_of(call: str, padded: Padded, name: str, batch: torch.Size) -> Tensor:
-    sizes = padded.peek_sizes(name)
+    sizes = padded.sizes_of(name)
     if sizes is None:
         raise SupportError(f"{call}: the Padded has no sizes for node set {name!r}.")
     return sizes.expand(batch)
@@ -358,7 +380,7 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     if not is_concrete(index) or not all(isinstance(one, Tensor) and is_concrete(one) for one in counts):
         sparse.support = Support(index, NodeCounts(by_set, is_batch=support.counts.is_batch), support.slots)
         return sparse
-    # A function was mapped over the tensors, and may have made anything of them.
+    # A function was mapped over the tensors, so nothing is known of the results.
     sizes = {name: one if support.counts.is_batch else one.sum() for name, one in by_set.items()}
     numbers = NodeCounts.parse(CALL, sizes, index.device)
     sparse.support, order = Support.checked(CALL, index, numbers, support.shape, is_sorted=False)
@@ -373,5 +395,5 @@ register_pytree_node(
     _flatten,
     _unflatten,
     serialized_type_name="bellnet.Sparse",
-    flatten_with_keys_fn=lambda given: with_places(_flatten(given)),
+    flatten_with_keys_fn=lambda given: with_keys(_flatten(given)),
 )

@@ -29,7 +29,7 @@ class Support:
     """Distinct tuples of nodes, in ascending order. `Sparse` makes and checks them; see there.
 
     Attributes:
-        index: (order, n_tuples), or (1 + order, n_tuples) for a batch, with the number of the graph first.
+        index: (order, nnz), or (1 + order, nnz) for a batch, with the number of the graph first.
         counts: The number of nodes of every node set in every graph.
         slots: The node set of every slot.
     """
@@ -45,10 +45,10 @@ class Support:
     def checked(
         cls, call: str, index: object, counts: NodeCounts, shape: str | None, *, is_sorted: bool
     ) -> tuple["Support", Tensor | None]:
-        """A support from what a caller gave, and in which order its tuples have to be taken; None for as they are."""
+        """A support from an unchecked index, and the order that sorts its tuples; None if they are sorted."""
         _check_index(call, index, counts)
         assert isinstance(index, Tensor)
-        index = _copied(index)  # kernels rely on what is checked here, so the caller must not share the memory
+        index = _copied(index)  # kernels rely on these checks, so the caller must not share the memory
         slots = _slots(call, index, counts, shape)
         support = cls(index, counts, slots)
         support._check_range(call)
@@ -58,13 +58,13 @@ class Support:
         order = codes.argsort()
         ascending = codes[order]
         if not is_increasing(ascending):
-            place = int((ascending[1:] == ascending[:-1]).nonzero()[0])
-            support._refuse_duplicates(call, order[place : place + 2])
+            position = int((ascending[1:] == ascending[:-1]).nonzero()[0])
+            support._refuse_duplicates(call, order[position : position + 2])
         if is_sorted:
-            place = int((codes[1:] < codes[:-1]).nonzero()[0])
+            position = int((codes[1:] < codes[:-1]).nonzero()[0])
             raise SupportError(
-                f"{call}: is_sorted=True promises ascending tuples, but {support.show(place)} at place {place} comes "
-                f"before {support.show(place + 1)} at place {place + 1}.\n"
+                f"{call}: is_sorted=True promises ascending tuples, but {support.show(position)} at position "
+                f"{position} comes before {support.show(position + 1)} at position {position + 1}.\n"
                 "Leave out is_sorted, and tuples and values are sorted for you."
             )
         with no_transforms():
@@ -86,27 +86,27 @@ class Support:
 
     @property
     def order(self) -> int:
-        """How many nodes a tuple has."""
+        """The number of nodes of a tuple."""
         return len(self.slots)
 
     @property
     def nnz(self) -> int:
-        """How many tuples are listed."""
+        """The number of stored entries."""
         return self.counts.n_graphs if not self.slots else self.index.shape[1]
 
     @property
     def is_named(self) -> bool:
-        """Whether the node sets were given names; otherwise any names of a spec fit."""
+        """Whether the node sets have names; otherwise any names of a spec fit."""
         return self.counts.is_named
 
     @property
     def shape(self) -> str:
-        """The node set of every slot, as it would be written in a spec."""
+        """The node set of every slot, as in a spec."""
         return " ".join(self.slots)
 
     @property
     def graphs(self) -> Tensor:
-        """(n_tuples,): the number of the graph of every tuple."""
+        """(nnz,): the number of the graph of every tuple."""
         return self.cached("graph of every tuple", self._graphs)
 
     def _graphs(self) -> Tensor:
@@ -116,7 +116,7 @@ class Support:
 
     @property
     def nodes(self) -> Tensor:
-        """(order, n_tuples): the tuples, with the nodes of all graphs numbered through."""
+        """(order, nnz): the tuples, with nodes numbered across all graphs."""
         return self.cached("nodes", self._nodes)
 
     def _nodes(self) -> Tensor:
@@ -131,16 +131,28 @@ class Support:
         return tuple(self.counts.totals[self.counts.key(name)] for name in self.slots)
 
     def codes(self) -> Tensor:
-        """One number for each tuple, in the same order."""
+        """One integer for each tuple, in the same order."""
         return encode([self.nodes], self.totals)[0]
 
-    def places(self, nodes: Tensor) -> Tensor:
-        """Where these tuples (order, n), numbered through, are listed; -1 for those that are not."""
-        wanted, listed = encode([nodes, self.nodes], self.totals)
-        return find(wanted, listed)
+    def positions(self, nodes: Tensor) -> Tensor:
+        """The positions of tuples (order, n) of nodes numbered across all graphs; -1 for those that are not stored."""
+        wanted, stored = encode([nodes, self.nodes], self.totals)
+        return find(wanted, stored)
 
-    def wanted(self, call: str, index: Tensor) -> "Support":
-        """Tuples that a caller asks for, checked; they need neither be listed nor sorted nor distinct."""
+    def entries_of(self, graphs: Tensor) -> tuple[Tensor, Tensor]:
+        """The index of a batch of some of the graphs, in this order, and the positions of its entries here."""
+        lengths = self.cached("entries of every graph", self._entries_of_every_graph)
+        starts, lengths = (lengths.cumsum(0) - lengths)[graphs], lengths[graphs]
+        number = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.device), lengths)
+        within = torch.arange(len(number), device=graphs.device) - (lengths.cumsum(0) - lengths)[number]
+        positions = starts[number] + within
+        return torch.cat([number.unsqueeze(0), self.index[1:, positions]]), positions
+
+    def _entries_of_every_graph(self) -> Tensor:
+        return torch.bincount(self.graphs, minlength=self.counts.n_graphs)
+
+    def checked_query(self, call: str, index: Tensor) -> "Support":
+        """Tuples to look up, checked; they need not be stored, sorted or distinct."""
         _check_index(call, index, self.counts)
         if len(index) != len(self.index):
             numbering = "the first row is the number of the graph, and nodes are numbered from 0 in every graph"
@@ -150,12 +162,12 @@ class Support:
             )
         if index.device != self.index.device:
             raise SupportError(f"{call}: index is on {index.device}, but the tensor is on {self.index.device}.")
-        wanted = Support(index, self.counts, self.slots)
-        wanted._check_range(call)
-        return wanted
+        query = Support(index, self.counts, self.slots)
+        query._check_range(call)
+        return query
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What depends on the support alone: made when it is first asked for, and kept."""
+        """What depends on the support alone, computed once."""
         if key not in self._made:
             self._check_memory()
             with no_transforms():
@@ -164,18 +176,18 @@ class Support:
         return made
 
     def cached_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
-        """What depends on this support and others: kept here as long as the others are there."""
-        kept = self.cached("with others", _Kept)
+        """What depends on this support and others, cached here as long as the others exist."""
+        cache = self.cached("with others", _Cache)
         for other in others:
-            kept = kept.further.setdefault(other, _Kept())
-        if key not in kept.made:
+            cache = cache.further.setdefault(other, _Cache())
+        if key not in cache.made:
             with no_transforms():
-                kept.made[key] = make()
-        made: Made = kept.made[key]
+                cache.made[key] = make()
+        made: Made = cache.made[key]
         return made
 
     def with_diagonal(self) -> tuple["Support", Tensor]:
-        """This support and the tuples (v, v, ...) of every node v; and where the tuples of this one stand in it."""
+        """This support with the tuples (v, v, ...) of every node v; and the positions of its own tuples there."""
         return self.cached("diagonal", self._with_diagonal)
 
     def _with_diagonal(self) -> tuple["Support", Tensor]:
@@ -183,10 +195,10 @@ class Support:
         diagonal = torch.cat([every.index[: len(self.index) - self.order], every.index[-1:].expand(self.order, -1)])
         both = torch.cat([self.index, diagonal], 1)
         union = Support(both, self.counts, self.slots)
-        codes, places = torch.unique(union.codes(), return_inverse=True)
+        codes, positions = torch.unique(union.codes(), return_inverse=True)
         index = both.new_empty(len(both), len(codes))
-        index[:, places] = both
-        return Support(index, self.counts, self.slots), places[: self.nnz]
+        index[:, positions] = both
+        return Support(index, self.counts, self.slots), positions[: self.nnz]
 
     def to(self, device: torch.device | str) -> "Support":
         """The same on another device; tensors that share a support share it there too."""
@@ -195,19 +207,19 @@ class Support:
             return self
         return self.cached(("to", there), lambda: Support(self.index.to(there), self.counts.to(there), self.slots))
 
-    def show(self, place: int) -> str:
-        """The tuple at a place, for messages."""
-        numbers = self.index[:, place].tolist()
+    def show(self, position: int) -> str:
+        """The tuple at a position, for messages."""
+        numbers = self.index[:, position].tolist()
         if not self.counts.is_batch:
             return f"({', '.join(map(str, numbers))})"
         return f"({', '.join(map(str, numbers[1:]))}) of graph {numbers[0]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is cached can be computed again; a copy or a pickle goes without it.
+        # The cache can be computed again; copies and pickles go without it.
         return Support, (self.index, self.counts, self.slots)
 
     def _check_memory(self) -> None:
-        """Refuse an index that was written to since it was checked."""
+        """Refuse an index that was changed in place since it was checked."""
         version = _version(self.index)
         if None not in (version, self._version) and version != self._version:
             raise SupportError(
@@ -221,9 +233,9 @@ class Support:
         if self.counts.is_batch:
             wrong = (self.index[0] < 0) | (self.index[0] >= self.counts.n_graphs)
             if wrong.any():
-                place = int(wrong.nonzero()[0])
+                position = int(wrong.nonzero()[0])
                 raise SupportError(
-                    f"{call}: index[0, {place}] is graph {int(self.index[0, place])}, but sizes are given for "
+                    f"{call}: index[0, {position}] is graph {int(self.index[0, position])}, but sizes are given for "
                     f"{self.counts.n_graphs} graphs.\n"
                     "The first row of the index of a batch is the number of the graph; "
                     "for one graph give one number, sizes=4.\n"
@@ -236,41 +248,41 @@ class Support:
             row, size = self.index[first + slot], counts[self.graphs]
             wrong = (row < 0) | (row >= size)
             if wrong.any():
-                place = int(wrong.nonzero()[0])
-                where = f" of graph {int(self.graphs[place])}" if self.counts.is_batch else ""
+                position = int(wrong.nonzero()[0])
+                where = f" of graph {int(self.graphs[position])}" if self.counts.is_batch else ""
                 raise SupportError(
-                    f"{call}: index[{first + slot}, {place}] is node {int(row[place])}, but node set {name!r}{where} "
-                    f"has {int(size[place])} nodes.\nNodes are numbered from 0 in every graph."
+                    f"{call}: index[{first + slot}, {position}] is node {int(row[position])}, but node set "
+                    f"{name!r}{where} has {int(size[position])} nodes.\nNodes are numbered from 0 in every graph."
                 )
 
-    def _refuse_duplicates(self, call: str, places: Tensor) -> None:
-        first, second = sorted(places.tolist())
+    def _refuse_duplicates(self, call: str, positions: Tensor) -> None:
+        first, second = sorted(positions.tolist())
         raise SupportError(
-            f"{call}: the tuple {self.show(first)} is listed twice, at places {first} and {second}.\n"
+            f"{call}: the tuple {self.show(first)} occurs twice, at positions {first} and {second}.\n"
             "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
             'from_ratings of bellnet.data.sparse_inputs add up with duplicates="sum".'
         )
 
 
 def _version(index: Tensor) -> int | None:
-    """How often a tensor was written to, where torch counts it."""
+    """The number of in-place changes of a tensor, where torch counts them."""
     return index._version if is_concrete(index) and not index.is_inference() else None
 
 
 def _copied(index: Tensor) -> Tensor:
-    """A copy that only the support has, contiguous and outside of inference mode."""
+    """A contiguous copy for the support alone, outside of inference mode."""
     if not is_concrete(index):
         return index.clone()
     with no_transforms():
         return index.detach().clone(memory_format=torch.contiguous_format)
 
 
-class _Kept:
-    """What is kept with one support, and with it and others."""
+class _Cache:
+    """What depends on some supports, and on these and others."""
 
     def __init__(self) -> None:
         self.made: dict[Hashable, Any] = {}
-        self.further: WeakKeyDictionary[Support, _Kept] = WeakKeyDictionary()
+        self.further: WeakKeyDictionary[Support, _Cache] = WeakKeyDictionary()
 
 
 def _check_index(call: str, index: object, counts: NodeCounts) -> None:
@@ -312,11 +324,11 @@ def _slots(call: str, index: Tensor, counts: NodeCounts, shape: str | None) -> t
 
 
 def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -> list[Tensor]:
-    """One number for each tuple, in all lists alike, and in the order of the tuples.
+    """One integer for each tuple, the same in all lists, ascending in the order of the tuples.
 
     Args:
         lists: (r, tuples) integers each, or their rows if there are any.
-        lengths: What each of the r entries stays below.
+        lengths: For each of the r entries a number above all of its values.
 
     >>> one, other = encode([torch.tensor([[0, 1], [2, 0]]), torch.tensor([[1], [0]])], (2, 3))
     >>> one, other
@@ -327,7 +339,7 @@ def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -
     codes, most = [tuples[0] for tuples in lists], lengths[0]
     for place, length in enumerate(lengths[1:], 1):
         if most * length > LARGEST_CODE:
-            # The numbers would not fit: beginnings that occur are numbered anew, which are at most as many as tuples.
+            # The codes would overflow: the prefixes that occur, at most as many as tuples, get new codes.
             ranks = torch.unique(torch.cat(codes), return_inverse=True)[1]
             codes, most = list(ranks.split([len(one) for one in codes])), len(ranks)
         codes = [one * length + tuples[place] for one, tuples in zip(codes, lists, strict=True)]
@@ -336,14 +348,14 @@ def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -
 
 
 def is_increasing(codes: Tensor) -> bool:
-    """Whether every number is larger than the one before."""
+    """Whether the codes are strictly increasing."""
     return bool((codes[1:] > codes[:-1]).all())
 
 
 def find(wanted: Tensor, codes: Tensor, in_order: Callable[[], Tensor] | None = None) -> Tensor:
-    """For every wanted number its place among the codes, which are unique; -1 for one that is not there.
+    """The position of every wanted code among the codes, which are unique; -1 for one that is missing.
 
-    Sorting takes longest: `in_order` may know in which order the wanted numbers ascend.
+    Sorting takes longest: `in_order` may return an order in which the wanted codes ascend.
     """
     if not len(codes):
         return torch.full_like(wanted, -1)
@@ -352,16 +364,16 @@ def find(wanted: Tensor, codes: Tensor, in_order: Callable[[], Tensor] | None = 
         codes, order = codes.sort()
     if len(wanted) < MANY or is_increasing(wanted):
         return _find(wanted, codes, order)
-    places = None if in_order is None else in_order()
-    ascending = wanted if places is None else wanted[places]
-    if places is None or not is_increasing(ascending):
-        ascending, places = wanted.sort()
-    return torch.empty_like(places).scatter_(0, places, _find(ascending, codes, order))
+    ascent = None if in_order is None else in_order()
+    ascending = wanted if ascent is None else wanted[ascent]
+    if ascent is None or not is_increasing(ascending):
+        ascending, ascent = wanted.sort()
+    return torch.empty_like(ascent).scatter_(0, ascent, _find(ascending, codes, order))
 
 
 def _find(wanted: Tensor, codes: Tensor, order: Tensor | None) -> Tensor:
     if torch.equal(wanted, codes):
         return torch.arange(len(codes), device=codes.device) if order is None else order
-    place = torch.searchsorted(codes, wanted).clamp_(max=len(codes) - 1)
-    missing = codes[place] != wanted
-    return (place if order is None else order[place]).masked_fill_(missing, -1)
+    position = torch.searchsorted(codes, wanted).clamp_(max=len(codes) - 1)
+    missing = codes[position] != wanted
+    return (position if order is None else order[position]).masked_fill_(missing, -1)

@@ -9,6 +9,7 @@ from bellnet import (
     InvariantPool,
     Padded,
     Sparse,
+    cat,
 )
 from bellnet.backends import DropoutMask, Moments, fused_norm_relu
 
@@ -193,4 +194,24 @@ CASES = {
     "the largest entry of a Sparse": lambda: _diagonal(0).amax(),
     "an activation as a method": lambda: _channels().relu(),
     "a conversion by name": lambda: _diagonal(0).double(),
+    "a choice of graphs by a method": lambda: _channels().unbind(),
+    "torch.cat of Padded": lambda: torch.cat([_channels(), _channels()]),
+    "a function of torch": lambda: torch.relu(_channels()),
+    # concatenation, index and mask
+    "no tensors to concatenate": lambda: cat([]),
+    "one tensor to concatenate": lambda: cat(_channels()),
+    "concatenation of numbers": lambda: cat([1, 2]),
+    "concatenation of a Padded and a tensor": lambda: cat([_channels(), torch.ones(2, 3, 3, 2)]),
+    "concatenation across devices": lambda: cat([_channels(), _channels().to("meta")]),
+    "concatenation of graphs of other sizes": lambda: cat([_channels(), _channels(sizes=(3, 2))]),
+    "concatenation of other axes": lambda: cat([_channels(), _channels(2, 3, 1)]),
+    "concatenation of other stored entries": lambda: cat([_diagonal(0), _diagonal(1)]),
+    "concatenation of tensors of other shapes": lambda: cat([torch.ones(2, 1), torch.ones(3, 1)]),
+    "an index of several axes": lambda: _channels()[0, 1],
+    "an index with two axes": lambda: _batch()[torch.tensor([[0]])],
+    "an index of a single graph": lambda: _diagonal(0)[0],
+    "the length of a single graph": lambda: len(_diagonal(0)),
+    "an index of a single padded graph": lambda: _channels()[0][0],
+    "a mask of ambiguous axes": lambda: Padded(torch.ones(1, 2, 3, 2, 1), {"u": [2], "i": [3]}).mask(),
+    "a mask over an unknown node set": lambda: Padded(torch.ones(1, 2, 3, 1), {"u": [2], "i": [3]}).mask("u v"),
 }

@@ -9,6 +9,7 @@ from torch import Tensor
 from bellnet.data.graph import Graph
 from bellnet.errors import DataError
 from bellnet.tensors import Padded, Sparse, Support
+from bellnet.tensors.padded import zero_padded
 
 if TYPE_CHECKING:
     from bellnet.data.encoding.encode import Encoding
@@ -217,12 +218,12 @@ def place_padded(
     _write(values, tuple(edges), of_edges)
     if not is_separate:
         _add_last(values, tuple(diagonal), of_nodes)
-    pairs = Padded.clean(values.to(device), sizes, ("n", "n"))
+    pairs = zero_padded(values.to(device), sizes, ("n", "n"))
     if not is_separate:
         return pairs
     nodes = values.new_zeros(*values.shape[:2], of_nodes.shape[1])
     _write(nodes, tuple(diagonal[:2]), of_nodes)
-    return pairs, pairs.with_clean_values(nodes.to(device), ("n",))
+    return pairs, zero_padded(nodes.to(device), pairs, ("n",))
 
 
 def place_sparse(

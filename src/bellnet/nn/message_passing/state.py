@@ -15,6 +15,7 @@ from torch import Tensor
 
 from bellnet.errors import DataError
 from bellnet.tensors import Padded
+from bellnet.tensors.padded import zero_padded
 
 SCALES = ("none", "mean", "symmetric")
 Scale = Literal["none", "mean", "symmetric"]
@@ -154,7 +155,7 @@ def prepare(graphs: Graphs, adjacencies: Sequence[Adjacency], channels: Channels
         assert edge_attr is not None
         parts.append(x.new_zeros(*empty.shape, channels.edge).index_put(entry, edge_attr.to(like)))
     parts.append(x.new_zeros(*empty.shape, channels.node).index_put((graph, node, node), x))
-    return Padded.clean(torch.cat(parts, -1), sizes, ("n", "n"))
+    return zero_padded(torch.cat(parts, -1), sizes, ("n", "n"))
 
 
 def _number_in_graph(graph: Tensor, sizes: Tensor) -> Tensor:

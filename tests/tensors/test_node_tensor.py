@@ -4,9 +4,12 @@ import copy
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.testing import assert_close
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+import bellnet as bn
 from bellnet import EquivariantLinear, InvariantNet, InvariantPool, Padded, Sparse
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError
 
@@ -64,7 +67,7 @@ def test_what_belongs_to_other_nodes_is_refused():
         _padded() * Padded(torch.randn(3, 5, 5, 2), torch.tensor([4, 2, 3]))
     with pytest.raises(ShapeError, match=r"Padded - Padded: they have 2 and 3 channels"):
         _padded() - _padded(3)
-    with pytest.raises(SupportError, match=r"Sparse \+ Sparse: they list different tuples"):
+    with pytest.raises(SupportError, match=r"Sparse \+ Sparse: their stored entries differ"):
         _sparse() + _sparse().with_diagonal()
     with pytest.raises(TensorError, match=r"Padded \+ Sparse: both must be of one kind"):
         _padded() + _sparse()
@@ -168,17 +171,14 @@ def test_trees_may_hold_anything_in_the_place_of_tensors():
     assert_close(came, InvariantPool("n", "sum")(x))
 
 
-def test_results_do_not_follow_sizes_that_somebody_had_in_hand_before():
-    layer, pool = EquivariantLinear("n -> n", 1, 1), InvariantPool("n", "sum")
-    x = Padded(torch.ones(1, 3, 1), torch.tensor([3]))
-    sizes = x.sizes
-    y = layer(x)
-    before = pool(y)
+def test_sizes_are_returned_as_copies():
+    pool, given = InvariantPool("n", "sum"), torch.tensor([3])
+    x = Padded(torch.ones(1, 3, 1), given)
     assert pool(x).item() == 3
-    sizes[0] = 1
-    assert_close(pool(y), before)
-    assert y.sizes.tolist() == [3]
-    assert pool(x).item() == 1
+    for sizes in (given, x.sizes, x.sizes_of("n")):
+        sizes[0] = 1
+    assert x.sizes.tolist() == [3]
+    assert pool(x).item() == 3
 
 
 @pytest.mark.parametrize("change", [lambda x: x * 1e39, lambda x: x / 1e-46], ids=["times", "by"])
@@ -224,3 +224,106 @@ def test_the_gradient_of_a_maximum_that_is_no_number_is_none():
     x = torch.tensor([[[1.0], [torch.nan], [0.0]]], requires_grad=True)
     InvariantPool("n")(x).sum().backward()
     assert x.grad.isnan().all()
+
+
+def _several(make, channels):
+    """Tensors over the same nodes, with these numbers of channels."""
+    first = make(channels[0])
+    return [first.with_values(torch.randn(*first.values.shape[:-1], width)) for width in channels]
+
+
+@both
+def test_cat_joins_the_channels_of_tensors_over_the_same_nodes(make):
+    several = _several(make, [2, 1, 3])
+    joined = bn.cat(several)
+    assert type(joined) is type(several[0])
+    assert_close(joined.values, torch.cat([one.values for one in several], -1))
+    assert_close(joined.values, bn.cat([one.values for one in several]))
+    equal = copy.deepcopy(several[1])  # the same nodes, in another object
+    assert_close(bn.cat((several[0], equal)).values, bn.cat(several[:2]).values)
+    if isinstance(joined, Sparse):
+        assert joined.support is several[0].support
+    else:
+        assert torch.equal(joined.sizes, several[0].sizes)
+
+
+@both
+def test_a_layer_on_joined_channels_is_a_sum_of_layers(make):
+    x, y = _several(make, [2, 1])
+    layer = EquivariantLinear("n n -> n n", 3, 2, bias=False).double()
+    parts = [EquivariantLinear("n n -> n n", width, 2, bias=False).double() for width in (2, 1)]
+    with torch.no_grad():
+        parts[0].weight.copy_(layer.weight[:, :2])
+        parts[1].weight.copy_(layer.weight[:, 2:])
+    x, y = (one.to(torch.float64) for one in (x, y))
+    assert_close(layer(bn.cat([x, y])).values, (parts[0](x) + parts[1](y)).values)
+
+
+@both
+def test_gradients_flow_through_cat_clone_and_an_index(make):
+    x, y = _several(make, [2, 1])
+    a, b = (one.values.double().requires_grad_() for one in (x, y))
+    assert torch.autograd.gradcheck(lambda a, b: bn.cat([x.with_values(a), y.with_values(b)]).values, (a, b))
+    assert torch.autograd.gradcheck(lambda a: x.with_values(a).clone()[1:].values, a)
+    assert not x.with_values(a).detach().values.requires_grad
+
+
+KEYS = [0, -1, 2, slice(None), slice(1, None), slice(None, None, 2), slice(2, 2), [2, 0], torch.tensor(1)]
+KEYS += [torch.tensor([1, 1, 0]), torch.tensor([True, False, True]), torch.tensor([], dtype=torch.int64)]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("shape", ["n", "n n", "u i", "u i u"])
+@given(data=st.data())
+def test_an_index_selects_graphs_of_a_batch(key, shape, data):
+    names = shape.split()
+    sizes = [{name: data.draw(st.integers(0, 3)) for name in ("n", "u", "i")} for _ in range(3)]
+    graphs = [torch.randn(*(one[name] for name in names), 2) for one in sizes]
+    padded = Padded.pack(graphs, shape)
+    sparse = Sparse.from_dense(padded, shape)
+    assert len(padded) == len(sparse) == 3
+    chosen = torch.arange(3)[key]
+    wanted = [graphs[number] for number in chosen.reshape(-1).tolist()]
+    some, few = padded[key], sparse[key]
+    assert some.shape[1 if chosen.ndim else 0 :] == padded.shape[1:]
+    for one, other in zip(some.unpack(shape), wanted, strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(few.unpack(), wanted, strict=True):
+        assert torch.equal(one.to_dense(), other)
+    assert few.support.counts.is_batch == (chosen.ndim == 1)
+    again = Sparse(few.index, few.values, few.sizes, shape=shape)  # a valid support, in ascending order
+    assert torch.equal(again.values, few.values)
+
+
+def test_a_loop_over_a_batch_yields_its_graphs():
+    x, y = _padded(), _sparse()
+    assert [one.unpack()[0].shape[0] for one in x] == [4, 2, 3]
+    assert [one.nnz for one in y] == [2, 1]
+
+
+@both
+@pytest.mark.parametrize("key", [(0, 1), None, ..., True, "one", 1.0])
+def test_an_index_of_another_kind_is_refused(make, key):
+    with pytest.raises(TensorError, match="expected an integer, a slice, or a tensor of integers or booleans, got"):
+        make()[key]
+
+
+@both
+def test_an_index_beyond_the_batch_is_refused(make):
+    with pytest.raises(IndexError):
+        make()[3]
+    with pytest.raises(IndexError):
+        make()[torch.tensor([True])]
+
+
+def test_the_mask_of_a_padded_marks_the_entries_of_its_graphs():
+    x = Padded(torch.zeros(2, 3, 4, 1), {"u": torch.tensor([3, 1]), "i": torch.tensor([2, 4])})
+    mask = x.mask()
+    assert torch.equal(mask, x.mask("u i"))
+    assert mask[0].nonzero().amax(0).tolist() == [2, 1]
+    assert mask.sum((1, 2)).tolist() == [6, 4]
+    assert torch.equal(mask, Padded.pack([torch.ones(3, 2, 1), torch.ones(1, 4, 1)], "u i").values[..., 0] > 0)
+    single = Padded(torch.zeros(3, 1), torch.tensor(2))
+    assert single.mask().tolist() == [True, True, False]
+    per_batch = Padded(torch.zeros(2, 2, 3, 1), torch.tensor([1, 3]))  # sizes of the first of two batch axes
+    assert per_batch.mask("n").sum(-1).tolist() == [[1, 1], [3, 3]]
