@@ -123,7 +123,7 @@ def measure(question: Question, *, quick: bool) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 made = question.make(who, size)
-                with mock.patch("bellnet.backends.pool.LARGE", sys.maxsize):  # what is kept for the next call counts
+                with mock.patch("bellnet.backends.buffers.LARGE", sys.maxsize):  # what is kept for the next call counts
                     bytes_ = made.held + peak_extra_bytes(made.call)
                 seconds = min(_seconds(made.call) for _ in range(2))
             except RuntimeError as error:

@@ -165,7 +165,7 @@ def _race(
     what: str, contestants: dict[str, Contestant], rounds: int, *, least_seconds: float = LEAST_SECONDS
 ) -> ListedResult:
     calls = {name: call for name, (_, call) in contestants.items()}
-    with mock.patch("bellnet.backends.pool.LARGE", sys.maxsize):  # what is kept for the next call is to be counted
+    with mock.patch("bellnet.backends.buffers.LARGE", sys.maxsize):  # what is kept for the next call is to be counted
         peaks = {name: peak_extra_bytes(call) for name, call in calls.items()}
     outcome = race(calls, rounds=rounds, least_seconds=least_seconds)
     tuples = {name: n_tuples for name, (n_tuples, _) in contestants.items()}

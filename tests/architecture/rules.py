@@ -51,7 +51,7 @@ ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna",
 ONLY_LATE |= {"torch_geometric", "torchmetrics"}
 MADE_FOR_LIGHTNING = {"checkpoints.py", "graph_module.py", "learner.py", "module.py"}
 
-EXECUTORS = {"dense", "sparse", "reference"}
+LAYOUTS = {"dense_layout", "sparse_layout", "reference"}
 ORACLE = "bellnet.backends.reference"
 
 
@@ -165,9 +165,9 @@ def _judge_inside(found: Import, rest: str) -> Iterator[str]:
     if "public names" in PARTS[found.part] and "." in rest and used not in (found.part, "_utils"):
         yield f"{found.where}: {found.part} uses public names only, not those of {found.module}"
     file = Path(found.file)
-    if found.part == "backends" and file.stem in EXECUTORS:
+    if found.part == "backends" and file.stem in LAYOUTS:
         other = rest.removeprefix("backends.").split(".")[0]
-        if other in EXECUTORS - {file.stem}:
-            yield f"{found.where}: the executor {file.stem} must not know {other}"
+        if other in LAYOUTS - {file.stem}:
+            yield f"{found.where}: the layout {file.stem} must not know {other}"
     if found.module.startswith(ORACLE) and found.part in ("backends", "nn"):
         yield f"{found.where}: {found.part} must not run the oracle"

@@ -60,12 +60,12 @@ PLANTED = {
     ),
     "plan uses numpy late": ("plan/level.py", "class A:\n    def f(self):\n        import numpy as np"),
     "tensors look up": ("tensors/padded.py", "import bellnet.nn.linear"),
-    "execute looks up late": ("backends/dense.py", "def f():\n    from bellnet.nn import InvariantPool"),
-    "execute looks up by a relative import": ("backends/dense.py", "from ..nn.linear import EquivariantLinear"),
-    "execute looks up to a part by name": ("backends/dense.py", "from bellnet import nn"),
-    "execute uses numpy": ("backends/loop.py", "import numpy"),
-    "executors know each other": ("backends/sparse.py", "from bellnet.backends.dense import Dense"),
-    "executors know each other by module": ("backends/sparse.py", "from bellnet.backends import dense"),
+    "backends looks up late": ("backends/dense_layout.py", "def f():\n    from bellnet.nn import InvariantPool"),
+    "backends looks up by a relative import": ("backends/dense_layout.py", "from ..nn.linear import EquivariantLinear"),
+    "backends looks up to a part by name": ("backends/dense_layout.py", "from bellnet import nn"),
+    "backends uses numpy": ("backends/torch_backend.py", "import numpy"),
+    "layouts know each other": ("backends/sparse_layout.py", "from bellnet.backends.dense_layout import Dense"),
+    "layouts know each other by module": ("backends/sparse_layout.py", "from bellnet.backends import dense_layout"),
     "layers run the oracle": ("nn/linear.py", "from bellnet.backends.reference import apply"),
     "layers use the package that they are in": ("nn/linear.py", "from bellnet import Padded"),
     "layers use checks": ("nn/linear.py", "from bellnet.testing import assert_equivariant"),
@@ -94,14 +94,14 @@ FINE = {
     ),
     "the file made for hypothesis": ("testing/strategies.py", "import hypothesis"),
     "the command line uses public names": ("cli.py", "from bellnet import plan, __version__\nimport bellnet as bn"),
-    "an executor uses nodes": ("backends/sparse.py", "from bellnet.backends.nodes import Nodes"),
+    "a layout uses indices": ("backends/sparse_layout.py", "from bellnet.backends.incidence import Incidence"),
 }
 
 
 def _plant(tmp_path, file, code):
     """A library of empty parts with one file that has this code."""
     root = tmp_path / "bellnet"
-    files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense", "backends/nodes", "backends/reference")
+    files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense_layout", "backends/incidence", "backends/reference")
     for part in (*PARTS, *files):
         is_file = part in ("errors", "combinatorics", "tensors", "cli", *files) or part.startswith("__")
         path = root / f"{part}.py" if is_file else root / part / "__init__.py"

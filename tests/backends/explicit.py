@@ -8,8 +8,8 @@ from math import prod
 
 import torch
 
-from bellnet.backends.means import Means
 from bellnet.backends.reference import indicator
+from bellnet.backends.torch_backend import Means
 
 
 class Explicit:

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from bellnet import EquivariantLinear, Sparse, plan
-from bellnet.backends import listed
-from bellnet.backends.absent import absent, what_is_left
+from bellnet.backends import sparse_layout
+from bellnet.backends.sparse_layout import absent, what_is_left
 from bellnet.combinatorics import partitions
 from bellnet.plan import RestrictedPlan
 
@@ -51,15 +51,15 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
     everything = RestrictedPlan(
         layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)), layer.plan
     )
-    monkeypatch.setattr(listed, "what_is_left", lambda plan, source, target: everything)
+    monkeypatch.setattr(sparse_layout, "what_is_left", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
-    ran, compiled = [], listed.SparseLayout.compiled
+    ran, compiled = [], sparse_layout.SparseLayout.compiled
     monkeypatch.setattr(
-        listed.SparseLayout,
+        sparse_layout.SparseLayout,
         "compiled",
         lambda self, left, *args, **options: ran.append(left.plan.n_maps) or compiled(self, left, *args, **options),
     )

@@ -5,18 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-from bellnet.backends import weights
+from bellnet.backends import level_matrices
 
 
 def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
-    monkeypatch.setattr(weights, "MOST_CONSTANTS", 2)
-    monkeypatch.setattr(weights, "_CONSTANTS", {})
+    monkeypatch.setattr(level_matrices, "MOST_CONSTANTS", 2)
+    monkeypatch.setattr(level_matrices, "_CONSTANTS", {})
     like = torch.zeros(1)
 
     def ask(thread):
         for number in range(3000):
             key = (number * 7 + thread) % 11
-            assert weights.constant(key, like, lambda key=key: torch.tensor(key)).item() == key
+            assert level_matrices.constant(key, like, lambda key=key: torch.tensor(key)).item() == key
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)  # or else threads take turns so seldom that nothing would happen without a lock
@@ -25,4 +25,4 @@ def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
             list(threads.map(ask, range(8)))
     finally:
         sys.setswitchinterval(before)
-    assert len(weights._CONSTANTS) <= 2
+    assert len(level_matrices._CONSTANTS) <= 2

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from bellnet.backends import contract as kernel
-from bellnet.backends.contract import contract
+from bellnet.backends import products
+from bellnet.backends.products import contract
 from bellnet.kernels import calling, kernels
 from bellnet.kernels.calling import can_call
 
@@ -132,18 +132,18 @@ def test_threads_change_no_bit():
 
 
 def test_last_letters_of_all_three_are_taken_for_channels():
-    prepared = kernel._prepared(("adc", "dbc", "abc"), (2, 3, 4), (3, 5, 4))
+    prepared = products._prepared(("adc", "dbc", "abc"), (2, 3, 4), (3, 5, 4))
     assert prepared.n_folded == 4
     assert prepared.tables[:4].tolist() == [1, 2, 5, 3]  # none is shared any more
-    assert kernel._prepared(("ab", "ab", "ab"), (2, 3), (2, 3)).n_folded == 6
-    assert kernel._prepared(("ab", "ba", "ab"), (2, 3), (3, 2)).n_folded == 1
+    assert products._prepared(("ab", "ab", "ab"), (2, 3), (2, 3)).n_folded == 6
+    assert products._prepared(("ab", "ba", "ab"), (2, 3), (3, 2)).n_folded == 1
 
 
 def test_tables_are_made_once_for_letters_and_lengths():
-    first = kernel._prepared(("ab", "bc", "ac"), (2, 3), (3, 5))
-    assert kernel._prepared(("ab", "bc", "ac"), (2, 3), (3, 5)) is first
+    first = products._prepared(("ab", "bc", "ac"), (2, 3), (3, 5))
+    assert products._prepared(("ab", "bc", "ac"), (2, 3), (3, 5)) is first
     with torch.inference_mode():
-        inside = kernel._prepared(("ab", "bc", "ac"), (2, 4), (4, 5)).tables
+        inside = products._prepared(("ab", "bc", "ac"), (2, 4), (4, 5)).tables
     assert not inside.is_inference()
 
 

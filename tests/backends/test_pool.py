@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.backends import pool, weights
-from bellnet.backends.pool import Pool, Share
+from bellnet.backends import buffers, level_matrices
+from bellnet.backends.buffers import Pool, Share
 
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch):
-    monkeypatch.setattr(pool, "LARGE", 1)
+    monkeypatch.setattr(buffers, "LARGE", 1)
 
 
 def make_graph():
@@ -83,7 +83,7 @@ def test_memory_is_bounded_by_what_tensors_once_had_together(requests):
 
 def test_small_tensors_and_those_of_other_devices_are_made_as_usual(monkeypatch):
     assert Share().empty(6, 4, torch.empty(0, device="meta")) is None
-    monkeypatch.setattr(pool, "LARGE", 6 * 4 * 4 + 1)
+    monkeypatch.setattr(buffers, "LARGE", 6 * 4 * 4 + 1)
     assert Share().empty(6, 4, torch.empty(0)) is None
 
 
@@ -144,7 +144,7 @@ def test_what_autograd_has_saved_is_not_overwritten(graph, monkeypatch):
         return torch.autograd.grad(outcome, list(net.parameters()))
 
     pooled = gradients()
-    monkeypatch.setattr(pool, "LARGE", sys.maxsize)
+    monkeypatch.setattr(buffers, "LARGE", sys.maxsize)
     assert_close(pooled, gradients())
 
 
@@ -207,7 +207,7 @@ def test_processes_do_not_share_a_result(graph):
 
 
 @FORKS
-@pytest.mark.parametrize("lock", [pool.CHANGING, weights.CHANGING], ids=["memory", "constants"])
+@pytest.mark.parametrize("lock", [buffers.CHANGING, level_matrices.CHANGING], ids=["memory", "constants"])
 def test_a_fork_waits_for_threads_that_are_at_what_all_share(graph, lock):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4).requires_grad_(False)
     taken = Event()
@@ -260,7 +260,7 @@ def test_what_was_made_in_inference_mode_serves_training(graph):
 FAULTS = """if True:
     import ctypes, resource, sys, torch
     import bellnet as bn
-    from bellnet.backends import pool, weights
+    from bellnet.backends import buffers, level_matrices
 
     ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # no huge pages, so that pages can be counted
     n = 60_000
@@ -278,7 +278,7 @@ FAULTS = """if True:
 
     pages()
     again = pages()
-    pool.LARGE = sys.maxsize
+    buffers.LARGE = sys.maxsize
     pages()
     print(again, pages())
 """

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
-from bellnet.backends import incidence, pool
+from bellnet.backends import buffers, incidence
 from tests.backends.listed import KINDS, expected, listed_sizes, sparse
 from tests.backends.recording import Recording
 from tests.backends.subjects import randomise
@@ -144,9 +144,9 @@ def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
 def test_results_in_memory_that_was_used_before_are_what_the_definition_gives(spec, how, channels, monkeypatch):
-    monkeypatch.setattr(pool, "LARGE", 1)
-    empty = pool.Pool.empty
-    monkeypatch.setattr(pool.Pool, "empty", lambda *args: empty(*args).fill_(float("nan")))
+    monkeypatch.setattr(buffers, "LARGE", 1)
+    empty = buffers.Pool.empty
+    monkeypatch.setattr(buffers.Pool, "empty", lambda *args: empty(*args).fill_(float("nan")))
     layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **HOW[how]))
     sizes = {"n": [4, 0, 5], "u": [5, 3, 4], "i": [6, 1, 5]}
     used = {name: sizes[name] for name in layer.spec.node_sets}

@@ -19,7 +19,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import kernels
-from bellnet.backends import between, compiled_orbits, contract
+from bellnet.backends import fused_norm, pooling, products
 from bellnet.kernels import PROCESSORS, calling
 from bellnet.kernels.structs import ContractCall
 from tests.backends.subjects import by_definition
@@ -211,15 +211,15 @@ def run(n_programs, seed, seconds):
     """Run random programs one after the other; the seed of a program that fails is printed."""
     if kernels.kernels() is None:
         sys.exit("bellnet was built without kernels")
-    calling.MULTIPLICATIONS_PER_THREAD = between.VALUES_PER_THREAD = compiled_orbits.VALUES_PER_THREAD = 1
-    between.WORTH = 1
+    calling.MULTIPLICATIONS_PER_THREAD = fused_norm.VALUES_PER_THREAD = pooling.VALUES_PER_THREAD = 1
+    fused_norm.WORTH = 1
     calls, real = Counter[str](), calling.function
 
     def counted(name, dtype):
         calls[name] += 1
         return real(name, dtype)
 
-    for module in (calling, between, compiled_orbits, contract):
+    for module in (calling, fused_norm, pooling, products):
         module.function = counted
     begun, number = time.monotonic(), 0
     for number in range(n_programs):

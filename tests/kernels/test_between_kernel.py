@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
-from bellnet.backends import between
+from bellnet.backends import fused_norm
 from bellnet.errors import SupportError, TensorError
 from bellnet.kernels import kernels
 from bellnet.nn.stack import Block
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built wit
 
 @pytest.fixture(autouse=True)
 def few_numbers_are_worth_it(monkeypatch):
-    monkeypatch.setattr(between, "WORTH", 1)
+    monkeypatch.setattr(fused_norm, "WORTH", 1)
 
 
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
     """So many threads, however little there is to do."""
-    monkeypatch.setattr(between, "VALUES_PER_THREAD", 1)
+    monkeypatch.setattr(fused_norm, "VALUES_PER_THREAD", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -61,13 +61,13 @@ def ran(block, x, *, at_once, monkeypatch, pull=None):
     calls = []
     with monkeypatch.context() as patch:
         if at_once:
-            real = between._call
+            real = fused_norm._call
 
             def counted(name, *given, **tensors):
                 calls.append(name)
                 real(name, *given, **tensors)
 
-            patch.setattr(between, "_call", counted)
+            patch.setattr(fused_norm, "_call", counted)
         else:
             patch.setattr(Block, "_is_usual", lambda self: False)
         torch.manual_seed(7)
@@ -106,7 +106,7 @@ def test_single_precision_differs_by_rounding_alone(threads, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_moments_far_from_zero_are_exact(dtype, threads):
     rows = (torch.randn(1000, 5, dtype=torch.float64) * torch.tensor([1, 2, 1e-3, 5, 0]) + 1000).to(dtype)
-    found = between.moments_of(rows)
+    found = fused_norm.moments_of(rows)
     assert_close(found.mean, rows.double().mean(0), rtol=1e-7, atol=0)
     assert_close(found.variance, rows.double().var(0, correction=0), rtol=1e-4, atol=1e-12)
 
@@ -189,7 +189,7 @@ def test_whoever_looks_at_operations_sees_them():
 
 
 def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
-    monkeypatch.setattr(between, "_call", None)
+    monkeypatch.setattr(fused_norm, "_call", None)
     x = graphs_of(3)
     for options in ({"activation": "gelu"}, {"activation": torch.nn.PReLU}):
         block_of(3, **options)(x)
@@ -198,8 +198,8 @@ def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
 
 
 def test_few_numbers_are_left_to_the_operations(monkeypatch):
-    monkeypatch.setattr(between, "_call", None)
-    monkeypatch.setattr(between, "WORTH", 10**6)
+    monkeypatch.setattr(fused_norm, "_call", None)
+    monkeypatch.setattr(fused_norm, "WORTH", 10**6)
     block_of(3)(graphs_of(3))
 
 
@@ -209,11 +209,11 @@ def test_graphs_that_are_not_there_are_refused(wrong):
     graphs = torch.tensor([0, 0, 1, wrong, 2])
     options = {"eps": 1e-5, "training": True, "residual": None}
     with pytest.raises(SupportError, match="was changed after it was made"):
-        between.fused_norm_relu(
+        fused_norm.fused_norm_relu(
             rows,
             (torch.ones(4), torch.zeros(4)),
-            between.moments_of(rows),
-            dropout=between.DropoutMask(kept, graphs),
+            fused_norm.moments_of(rows),
+            dropout=fused_norm.DropoutMask(kept, graphs),
             **options,
         )
 
@@ -320,17 +320,17 @@ def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
     def gradient(unpack, *, without_kernels=False):
         values = x.values.clone().requires_grad_()
         with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, unpack):
-            found = between.fused_norm_relu(
+            found = fused_norm.fused_norm_relu(
                 values,
                 (block.norm.weight, block.norm.bias),
-                between.moments_of(values),
+                fused_norm.moments_of(values),
                 eps=1e-5,
                 training=True,
                 dropout=None,
                 residual=None,
             )
         if without_kernels:
-            monkeypatch.setattr(between, "_call", None)
+            monkeypatch.setattr(fused_norm, "_call", None)
         return torch.autograd.grad(found.sum(), values)[0]
 
     assert_close(gradient(torch.Tensor.float), gradient(torch.clone), atol=1e-5, rtol=1e-4)
@@ -380,7 +380,7 @@ def test_running_statistics_do_not_depend_on_the_default_type(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning", "ignore::torch.jit.TracerWarning")
 def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
-    monkeypatch.setattr(between, "_call", None)
+    monkeypatch.setattr(fused_norm, "_call", None)
 
     class Other(bn.ChannelDropout):
         pass

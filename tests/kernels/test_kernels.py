@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.backends import compiled
+from bellnet.backends import DenseLayout, Nodes, kernel_backend, pool_orbits
 from bellnet.kernels import PROCESSORS, WITHOUT, calling, disabled, kernels
 from tests.backends.subjects import randomise
 
@@ -276,7 +276,7 @@ def test_no_kernel_is_given_weights_that_it_would_misread(name_of_case):
     (name, given), *_ = parameters.items()
     walk = layer._executor._last[1]
     weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
-    assert isinstance(walk, compiled.KernelBackend)
+    assert isinstance(walk, kernel_backend.KernelBackend)
     assert walk.takes([x], [layer.weight], [layer.bias])
     assert not walk.takes([x], weights, biases)
     if (expected := OUTCOMES.get(name_of_case)) is None:
@@ -310,12 +310,12 @@ def test_another_default_device_changes_nothing_for_tensors_on_the_cpu():
 
 
 @needs_kernels
-def test_sizes_that_became_negative_count_as_no_nodes():
+def test_negative_sizes_count_as_no_nodes():
     layer, pool = bn.EquivariantLinear("n n -> n n", 4, 4), bn.InvariantPool("n n", reduce="max")
-    graphs = bn.Padded(torch.randn(2, 5, 5, 4), torch.tensor([1, 3]))
-    graphs.sizes.fill_(-3)
-    assert not layer(graphs).values.any()
-    assert not pool(graphs).any()
+    x, nodes = torch.randn(2, 5, 5, 4), Nodes((5,), torch.tensor([[-3, -3]]))
+    (result,) = layer._executor(DenseLayout(nodes), [x], [layer.weight], [layer.bias])
+    assert not result.any()
+    assert not pool_orbits(x, nodes, pool._orbits, "max").any()
 
 
 @needs_kernels

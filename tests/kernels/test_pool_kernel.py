@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
 from bellnet import kernels as package
-from bellnet.backends import Nodes, compiled_orbits, orbits, pool_orbits
+from bellnet.backends import Nodes, pool_orbits, pooling
 from bellnet.kernels import PROCESSORS, disabled, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
@@ -45,7 +45,7 @@ def _tensor(pool, channels, batch=3, **options):
 @pytest.fixture(params=[1, 2, 3])
 def threads(request, monkeypatch):
     """So many threads, however little there is to do."""
-    monkeypatch.setattr(compiled_orbits, "VALUES_PER_THREAD", 1)
+    monkeypatch.setattr(pooling, "VALUES_PER_THREAD", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -54,7 +54,7 @@ def threads(request, monkeypatch):
 
 def test_tensors_without_padding_and_with_it_are_pooled_by_kernels(monkeypatch):
     for name in ("_pool", "_pull", "_pool_plainly"):
-        monkeypatch.setattr(orbits, name, None)
+        monkeypatch.setattr(pooling, name, None)
     for reduce in REDUCTIONS:
         pool = bn.InvariantPool("n n", reduce)
         x = _tensor(pool, 2)

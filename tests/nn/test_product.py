@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.backends import joins
+from bellnet.backends import sparse_products
 from bellnet.errors import EquivarianceError
 from bellnet.kernels import disabled, kernels
 from benchmarks.memory import peak_tensor_bytes
@@ -218,8 +218,8 @@ def test_triangles_are_counted():
 
 def test_terms_are_found_once_for_three_supports_and_go_with_them(monkeypatch):
     calls = []
-    find = joins._find_terms
-    monkeypatch.setattr(joins, "_find_terms", lambda *several: calls.append(several) or find(*several))
+    find = sparse_products._find_terms
+    monkeypatch.setattr(sparse_products, "_find_terms", lambda *several: calls.append(several) or find(*several))
     x, product = _edges(), bn.Product("n n, n n -> n n")
     for _ in range(2):
         product(x, x.with_values(x.values + 1))
@@ -245,8 +245,8 @@ def test_terms_are_taken_some_after_the_others(monkeypatch):
     x, y = _edges(12), _edges(12, seed=1)
     whole = bn.Product("n n, n n -> n n")(x, y).values
     again = [bn.Sparse(one.index, one.values, 12) for one in (x, y)]
-    monkeypatch.setattr(joins, "MOST_CANDIDATES", 7)
-    monkeypatch.setattr(joins, "_pieces", lambda bounds, like: _small_pieces(bounds))
+    monkeypatch.setattr(sparse_products, "MOST_CANDIDATES", 7)
+    monkeypatch.setattr(sparse_products, "_pieces", lambda bounds, like: _small_pieces(bounds))
     assert_close(bn.Product("n n, n n -> n n")(*again).values, whole)
 
 
@@ -257,7 +257,7 @@ def _small_pieces(bounds):
 
 def test_pieces_have_every_term_once():
     bounds = torch.tensor([0, 0, 3, 3, 2000, 2001, 2001, 4100, 4100])
-    found = list(joins._pieces(bounds, torch.zeros(1, 10**6)))
+    found = list(sparse_products._pieces(bounds, torch.zeros(1, 10**6)))
     assert [terms for _, terms in found] == [slice(0, 3), slice(3, 2001), slice(2001, 4100)]
     assert all((bounds[rows.start], bounds[rows.stop]) == (terms.start, terms.stop) for rows, terms in found)
 

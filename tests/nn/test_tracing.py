@@ -24,11 +24,11 @@ def call(spec, **options):
 @pytest.fixture(autouse=True)
 def _nothing_kept():
     """Every test begins as a process does: no constant was made before."""
-    from bellnet.backends import weights
+    from bellnet.backends import level_matrices
 
-    weights._CONSTANTS.clear()
+    level_matrices._CONSTANTS.clear()
     yield
-    weights._CONSTANTS.clear()
+    level_matrices._CONSTANTS.clear()
 
 
 @pytest.mark.parametrize("options", [{}, {"basis": "orbit", "normalize": "sum"}, {"symmetric": True}])

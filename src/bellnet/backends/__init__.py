@@ -1,17 +1,14 @@
 """Where torch begins: running plans on tensors."""
 
-from bellnet.backends.between import DropoutMask, Moments, can_fuse_norm, fused_norm_relu, moments_of
-from bellnet.backends.dense import DenseLayout
-from bellnet.backends.engine import Executor
-from bellnet.backends.joins import multiply_sparse
-from bellnet.backends.layout import Layout
-from bellnet.backends.listed import SparseLayout
-from bellnet.backends.nodes import Nodes
-from bellnet.backends.orbit import Orbit
-from bellnet.backends.orbits import pool_orbits
+from bellnet.backends.dense_layout import DenseLayout, Nodes
+from bellnet.backends.executor import Executor, Layout
+from bellnet.backends.fused_norm import DropoutMask, Moments, can_fuse_norm, fused_norm_relu, moments_of
+from bellnet.backends.level_matrices import change_of_basis
+from bellnet.backends.pooling import Orbit, pool_orbits
 from bellnet.backends.products import multiply_dense
+from bellnet.backends.sparse_layout import SparseLayout
+from bellnet.backends.sparse_products import multiply_sparse
 from bellnet.backends.transforms import is_traced
-from bellnet.backends.weights import change_of_basis
 
 __all__ = [
     "DenseLayout",

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from bellnet.backends.buffers import Share
 from bellnet.backends.incidence import Incidence
-from bellnet.backends.pool import Share
 from bellnet.plan import ContractionTree, Permutation, Root, StackStep
 from bellnet.tensors.support import Support, encode, find
 from bellnet.tensors.tracing import no_transforms

@@ -5,23 +5,99 @@ looks every tuple up in another order, and what is not listed is zero.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from bellnet.backends.absent import what_is_left
-from bellnet.backends.compiled import KernelBackend, can_compile
 from bellnet.backends.incidence import Incidence
-from bellnet.backends.layout import Channels
-from bellnet.backends.listed_moves import SparsePrimitives
-from bellnet.backends.listed_program import ListedProgram
-from bellnet.backends.means import NO_MEANS, Means
-from bellnet.backends.orders import inverse
+from bellnet.backends.kernel_backend import KernelBackend, can_compile
+from bellnet.backends.kernel_program import ListedProgram
+from bellnet.backends.level_matrices import Channels
 from bellnet.backends.projections import Projections
-from bellnet.plan import Plan, RestrictedPlan
+from bellnet.backends.torch_backend import NO_MEANS, Means, inverse
+from bellnet.combinatorics import Partition, blocks_of
+from bellnet.plan import Plan, RestrictedPlan, StackStep, restrict
 from bellnet.tensors import Support
 from bellnet.tensors.tracing import no_transforms
+
+
+def what_is_left(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> RestrictedPlan:
+    """The maps of a plan that have something to do between these supports."""
+    absent_source, absent_target = (
+        tuple(absent(support, patterns) for support, patterns in zip(supports, known, strict=True))
+        for supports, known in ((sources, plan.source_patterns), (targets, plan.bias_patterns))
+    )
+    return restrict(plan, absent_source, absent_target)
+
+
+def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
+    """Which of these equality patterns no listed tuple has; none where nothing at all is listed."""
+
+    def find() -> frozenset[Partition]:
+        if not support.nnz:
+            return frozenset()
+        return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
+
+    return support.cached(("absent", patterns), find)
+
+
+def _is_met(nodes: Tensor, pattern: Partition) -> bool:
+    """Whether the nodes of some tuple agree at least as the pattern says."""
+    agree = torch.ones(nodes.shape[1], dtype=torch.bool, device=nodes.device)
+    for first, *others in blocks_of(pattern):
+        for slot in others:
+            agree &= nodes[first] == nodes[slot]
+    return bool(agree.any())
+
+
+class Lookup(Protocol):
+    """Where the tuples of one side are found on the other."""
+
+    def __call__(self, level: int, number: int, *, back: bool) -> Incidence | None:
+        """For a permutation of a level; None if the rows are the same."""
+
+
+class SparsePrimitives:
+    """For values of listed tuples.
+
+    Args:
+        sides: Where the tuples of source and target stand.
+        lookup: Where they are found on the other side.
+        in_place: Whether to write in place, and to add up in ways that cannot be differentiated.
+    """
+
+    def __init__(self, sides: tuple[Projections, Projections], lookup: Lookup, *, in_place: bool = False) -> None:
+        self.sides, self.lookup, self.in_place = sides, lookup, in_place
+
+    def contraction(self, side: int, number: int, branch: StackStep, parent: Tensor) -> Tensor:
+        """The contractions of a branch of a stack, from those of its parent."""
+        incidence = self.sides[side].moves[number, branch.start]
+        wide = parent.to(torch.promote_types(parent.dtype, torch.float32))
+        return incidence.add_up(wide) if self.in_place else incidence.add_up_plainly(wide)
+
+    def spread(self, side: int, number: int, branch: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
+        """What the parent of a contraction gets from it, and what that has already."""
+        incidence = self.sides[side].moves[number, branch.start]
+        if onto is None:
+            return child.clone() if incidence.is_same and self.in_place else incidence.hand_out(child)
+        if not self.in_place:
+            return onto + incidence.hand_out(child)
+        incidence.add_to_parts(child, onto)
+        return onto
+
+    def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
+        """What was read on a level, for one of its permutations, at the tuples of the other side."""
+        found = self.lookup(level, number, back=back)
+        return rows if found is None else found.hand_out(rows)
+
+    def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
+        """A whole tensor without values."""
+        return like.new_zeros(self.sides[side].stacks[root].n_rows, width)
+
+    def clean(self, side: int, root: int, whole: Tensor) -> Tensor:
+        """The tensor as it is: nothing is listed that is no tuple of nodes."""
+        return whole
 
 
 class SparseLayout(NamedTuple):

@@ -5,17 +5,51 @@ see the operations themselves, to trace, transform or differentiate them once mo
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from bellnet.backends.layout import Backend, Layout, Needs
-from bellnet.backends.orders import in_order, inverse
-from bellnet.backends.plain import run_plain
+from bellnet.backends.kernel_backend import KernelBackend
+from bellnet.backends.level_matrices import Channels
+from bellnet.backends.torch_backend import (
+    Means,
+    Needs,
+    Primitives,
+    TorchBackend,
+    in_order,
+    inverse,
+    run_plain,
+)
 from bellnet.backends.transforms import is_batched, is_traced, save, saved
-from bellnet.backends.walk import TorchBackend
 from bellnet.plan import Permutation, Plan, RestrictedPlan
+
+Backend = KernelBackend | TorchBackend
+
+
+class Layout(Protocol):
+    """How values are held. Its moves are enough to run."""
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether values have an axis for every slot; those are then grouped by node set."""
+
+    def key(self, values: Sequence[Tensor]) -> object:
+        """What is prepared for one layout and its values serves all with an equal key; None for these alone."""
+
+    def present(self, plan: Plan) -> RestrictedPlan | None:
+        """The maps that have something to do; None for all of them."""
+
+    def compiled(
+        self, left: RestrictedPlan, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    ) -> Backend | None:
+        """What runs a plan with so many channels on these values by kernels; None if there are none for them."""
+
+    def moves(self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool) -> tuple[Primitives, Means]:
+        """The moves, perhaps in place, and how the sums of these values become means if they are wanted.
+
+        The weights may see to means only if moves are in place.
+        """
 
 
 class Executor:

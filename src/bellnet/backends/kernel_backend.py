@@ -7,9 +7,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from bellnet.backends.layout import Channels, Gradients, Needs
-from bellnet.backends.pool import Share
-from bellnet.backends.program import fits
+from bellnet.backends.buffers import Share
+from bellnet.backends.kernel_program import fits
+from bellnet.backends.level_matrices import Channels
+from bellnet.backends.torch_backend import Gradients, Needs
 from bellnet.kernels import are_disabled, calling
 from bellnet.kernels.calling import Kernel, address, can_call, n_threads, pointer
 from bellnet.kernels.structs import Program, RunCall
