@@ -30,7 +30,7 @@ from experiments.workers import is_leading_process
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
-FAITHFUL = "faithful"
+IGN = "ign"
 QUICK_SETS, QUICK_SPLITS = graph_cells.SETS[:1], graph_cells.SPLITS[:2]
 
 
@@ -183,7 +183,7 @@ def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> No
     _add_choices(parser, "--task", config.TASKS, "some of the tasks (default all)")
     _add(parser, "--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
     rates = "learning rates to try; the one that validates best counts"
-    _add(parser, "--rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
+    _add(parser, "--learning-rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
     about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
     _add_choices(parser, "--readout", config.READOUTS, about, ("mean",))
 
@@ -195,25 +195,25 @@ def _run_matrices(arguments: argparse.Namespace) -> int:
         "tasks": arguments.task,
         "layers": arguments.layers,
         "seed": arguments.seed,
-        "rates": arguments.rate,
+        "rates": arguments.learning_rate,
         "readouts": arguments.readout,
     }
     is_table1 = arguments.command == "table1"
     cells = cells_of_table1(methods=arguments.method, **chosen) if is_table1 else cells_of_table2(**chosen)
     if arguments.quick:
-        cells = [quick(cell, keep_rate=bool(arguments.rate)) for cell in cells]
+        cells = [quick(cell, keep_rate=bool(arguments.learning_rate)) for cell in cells]
     if arguments.epochs is not None:
         cells = [replace(cell, epochs=arguments.epochs) if cell.is_learned else cell for cell in cells]
     return _run_cells(arguments, cells)
 
 
 def _declare_table3(parser: argparse.ArgumentParser) -> None:
-    of_methods = "faithful: the paper's network as its authors train it (default); best: GraphClassifier() as it is; "
+    of_methods = "ign: the paper's network as its authors train it (default); bellnet: GraphClassifier() as it is; "
     of_methods += "or baselines, kernels by GraKeL and networks by PyTorch Geometric"
-    of_layouts = "of faithful; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
-    of_protocols = "of faithful; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
+    of_layouts = "of ign; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
+    of_protocols = "of ign; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
     of_protocols += "chooses it, as for all other methods"
-    _add_choices(parser, "--method", (FAITHFUL, *methods.NAMES), of_methods, (FAITHFUL,))
+    _add_choices(parser, "--method", (IGN, *methods.NAMES), of_methods, (IGN,))
     _add_choices(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
     splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
     _add(parser, "--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
@@ -225,14 +225,14 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
     ratio = "the maximum ratio of sizes of a file, unpacked and in the zip, if it has over 32 megabytes (default 200)"
     _add(parser, "--max-ratio", metavar="R", type=positive, help=ratio)
     _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
-    _add(parser, "--rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
+    _add(parser, "--learning-rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
 
 
 def _run_table3(arguments: argparse.Namespace) -> int:
     check_extra("table3")
     _check_data(arguments.data)
-    others = [method for method in arguments.method if method != FAITHFUL]
-    _check_options_of_faithful(arguments, others)
+    others = [method for method in arguments.method if method != IGN]
+    _check_options_of_ign(arguments, others)
     wanted = {
         "names": arguments.set or (QUICK_SETS if arguments.quick else graph_cells.SETS),
         "splits": arguments.split or (QUICK_SPLITS if arguments.quick else graph_cells.SPLITS),
@@ -241,31 +241,31 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     }
     bounds = {"max_unpacked": arguments.max_unpacked, "max_ratio": arguments.max_ratio}
     cells: list[GraphCell | MethodCell] = []
-    if FAITHFUL in arguments.method:
+    if IGN in arguments.method:
         layouts = arguments.layout or graph_cells.LAYOUTS[:1]
         protocols = arguments.protocol or graph_cells.PROTOCOLS[:1]
-        changes = {"epochs": arguments.epochs, "rate": arguments.rate}
+        changes = {"epochs": arguments.epochs, "rate": arguments.learning_rate}
         for cell in cells_of_table3(layouts=layouts, protocols=protocols, **wanted):
             made = quick_graphs(cell) if arguments.quick else cell
             named = {name: value for name, value in changes.items() if value is not None}
             cells.append(replace(made, **bounds, **named))
     for other in cells_of_methods(others, **wanted):
         short = quick_method(other) if arguments.quick else other
-        cells.append(replace(short.changed(epochs=arguments.epochs, rate=arguments.rate), **bounds))
+        cells.append(replace(short.changed(epochs=arguments.epochs, rate=arguments.learning_rate), **bounds))
     return _run_cells(arguments, cells)
 
 
-def _check_options_of_faithful(arguments: argparse.Namespace, others: Sequence[str]) -> None:
+def _check_options_of_ign(arguments: argparse.Namespace, others: Sequence[str]) -> None:
     """Refuse options that would have no effect."""
     if others and arguments.protocol and "nested" not in arguments.protocol:
         raise OptionError(
             f"--protocol {' '.join(arguments.protocol)}: {', '.join(others)} can only be nested.\nAdd nested, or leave "
             "--protocol out."
         )
-    if arguments.layout and FAITHFUL not in arguments.method:
+    if arguments.layout and IGN not in arguments.method:
         raise OptionError(
             f"--layout {' '.join(arguments.layout)}: {', '.join(others)} have no layout to choose.\nLeave it out, or "
-            f"add {FAITHFUL} to --method."
+            f"add {IGN} to --method."
         )
 
 
@@ -326,7 +326,7 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
     trials = "recipes to try altogether (default: all that change one answer)"
     _add(parser, "--trials", metavar="N", type=count, help=trials)
     _add(parser, "--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
-    _add_choices(parser, "--question", tuple(search.SPACE), "what recipes may differ in (default all)")
+    _add_choices(parser, "--parameter", tuple(search.SPACE), "what recipes may differ in (default all)")
     _add_out(parser, "search", "where study and records go; a search that was stopped goes on")
     _add(parser, "--data", "--jobs", "--ray", "--silent")
 
@@ -339,7 +339,7 @@ def _run_search(arguments: argparse.Namespace) -> int:
         trials=arguments.trials,
         repeats=arguments.repeats,
         names=tuple(arguments.set),
-        questions=tuple(arguments.question),
+        questions=tuple(arguments.parameter),
         data=arguments.data,
     )
     try:

@@ -19,6 +19,7 @@ SPLITS = tuple(range(10))
 LAYOUTS = ("dense", "sparse")
 PROTOCOLS = ("fixed", "nested")
 SEED = 100
+AUTHORS = " (authors' set-up)"
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class GraphCell(FromDataSet):
     @property
     def row(self) -> str:
         """What a table calls the row that it belongs to."""
-        return f"ours, {self.layout}"
+        return f"IGN{AUTHORS}, {self.layout}"
 
     def rate_in(self, epoch: int) -> float:
         """The learning rate in an epoch, the first being 0: it falls in steps, but not below `last_rate`."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from bellnet.draw import Panels, colour_of, new_figure
 from experiments.config import LAYERS, METHODS, TABLES, TASKS, Cell
 from experiments.data import synthetic
-from experiments.graph_cells import SETS, SPLITS
+from experiments.graph_cells import AUTHORS, SETS, SPLITS
 from experiments.nets import seed_of_unseen
 from experiments.results import shown_of
 from experiments.table3 import PAPER3, TITLES, Chosen, Epochs, choose_setups, rows_here
@@ -161,7 +161,11 @@ def accuracy_curves(finished: Finished, epochs: Epochs) -> "Figure | None":
 def _fewer(shown: Sequence[Chosen], epochs: Epochs) -> str:
     """What is a mean over fewer splits than there are, in words."""
     counts = {found.cell.row: len(_curves(found, epochs)) for found in shown}
-    few = [f"{row}: {count} split{'s' if count > 1 else ''}" for row, count in counts.items() if count < len(SPLITS)]
+    few = [
+        f"{row.replace(AUTHORS, '')}: {count} split{'s' if count > 1 else ''}"
+        for row, count in counts.items()
+        if count < len(SPLITS)
+    ]
     return "; ".join(few)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from experiments.methods.base import Method
 
 CLASSES = {
-    "best": ("best", "Best"),
+    "bellnet": ("classifier", "Classifier"),
     "wl": ("kernels", "WeisfeilerLehman"),
     "graphlet": ("kernels", "Graphlet"),
     "random-walk": ("kernels", "RandomWalk"),

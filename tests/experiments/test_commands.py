@@ -53,7 +53,7 @@ def test_table3_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
 
 def test_a_rate_and_a_protocol_can_be_given_to_table3(tmp_path, capsys):
     command = ["table3", "--data", str(write_set(tmp_path)), "--set", "MUTAG", "--split", "1", "--epochs", "1"]
-    command += ["--rate", "0.25", "--protocol", "nested", "--seed", "3", "--out", str(tmp_path / "out")]
+    command += ["--learning-rate", "0.25", "--protocol", "nested", "--seed", "3", "--out", str(tmp_path / "out")]
     assert main(command) == 0
     assert "MUTAG, split 1, dense, nested: accuracy" in capsys.readouterr().err
     (record,) = Records(tmp_path / "out").finished().values()
@@ -136,7 +136,7 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
         (["table1", "--task", "rank"], "invalid choice: 'rank'"),
         (["table1", "--seed", "-1"], "'-1' is not an integer from 0 up"),
         (["table1", "--seed", "x"], "'x' is not an integer from 0 up"),
-        (["table1", "--rate", "0"], "'0' is not a positive number"),
+        (["table1", "--learning-rate", "0"], "'0' is not a positive number"),
         (["table1", "--jobs", "0"], "'0' is not an integer from 1 up"),
         (["table2", "--task", "rank"], "invalid choice: 'rank'"),
         (["table3", "--set", "ENZYMES"], "argument --set: invalid choice: 'ENZYMES' (choose from "),
@@ -145,7 +145,7 @@ def test_a_missing_extra_is_said_before_anything_runs(tmp_path, capsys, monkeypa
         (["table3", "--layout", "padded"], "argument --layout: invalid choice: 'padded' (choose from "),
         (["table3", "--protocol", "best"], "argument --protocol: invalid choice: 'best' (choose from "),
         (["table3", "--method", "svm"], "argument --method: invalid choice: 'svm' (choose from "),
-        (["table3", "--rate", "0"], "argument --rate: '0' is not a positive number"),
+        (["table3", "--learning-rate", "0"], "argument --learning-rate: '0' is not a positive number"),
         (["table3", "--epochs", "0"], "argument --epochs: '0' is not an integer from 1 up"),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_file_that_no_longer_fits_stops_all_processes_with_words(command, tmp_
 def test_a_command_that_was_killed_leaves_no_process_and_gives_the_table_of_an_undisturbed_one(
     command, tmp_path, capsys
 ):
-    command = [*command[:-1], "16", "--method", "faithful", "gin", "wl"]
+    command = [*command[:-1], "16", "--method", "ign", "gin", "wl"]
     assert main([*command, "--silent", "--out", str(tmp_path / "whole")]) == 0
     killed = tmp_path / "killed"
     process = _start(command, killed, "2", records=8)

@@ -42,8 +42,8 @@ def test_a_key_stays_what_it_is():
     assert wl.key == "table3-MUTAG-0-wl-nested-100-5e31c9e844"
     (gin,) = cells_of_methods(["gin"], names=["MUTAG"], splits=[0])
     assert gin.key == "table3-MUTAG-0-gin-nested-100-903b35d265"
-    (best,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
-    assert best.key == "table3-MUTAG-0-best-nested-100-4b7b309cb9"
+    (classifier,) = cells_of_methods(["bellnet"], names=["MUTAG"], splits=[0])
+    assert classifier.key == "table3-MUTAG-0-bellnet-nested-100-827e7215e3"
 
 
 def test_a_key_tells_every_field_apart_but_where_the_data_are():
@@ -70,7 +70,7 @@ def test_the_order_of_options_is_of_no_account():
 
 
 def test_the_key_of_best_has_every_argument_of_the_classifier():
-    (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
+    (cell,) = cells_of_methods(["bellnet"], names=["MUTAG"], splits=[0])
     arguments = GraphClassifier().get_params()
     assert {*dict(cell.options), "random_state", "verbose"} == set(arguments)
     assert dict(cell.options) == {name: arguments[name] for name in dict(cell.options)}
@@ -81,14 +81,14 @@ def test_the_key_of_best_has_every_argument_of_the_classifier():
 
 
 def test_epochs_that_the_classifier_chooses_are_known_by_their_most():
-    (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[0])
+    (cell,) = cells_of_methods(["bellnet"], names=["MUTAG"], splits=[0])
     assert replace(cell, options={**dict(cell.options), "max_epochs": "auto"}).epochs == MAX_EPOCHS
     with pytest.raises(OptionError, match="the option epochs must be an integer from 1 up, not 'auto'"):
         replace(CELL, options={"epochs": "auto"})
 
 
 def test_epochs_and_rates_change_what_a_method_calls_so():
-    for name, epochs, rate in (("gin", "epochs", "rate"), ("best", "max_epochs", "learning_rate")):
+    for name, epochs, rate in (("gin", "epochs", "rate"), ("bellnet", "max_epochs", "learning_rate")):
         (cell,) = cells_of_methods([name], names=["MUTAG"], splits=[0])
         changed = dict(cell.changed(epochs=7, rate=0.5).options)
         assert {key for key, value in changed.items() if value != dict(cell.options)[key]} == {epochs, rate}
@@ -110,8 +110,8 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
         MethodCell(method="svm", name="MUTAG", split=-1, options={}, seed=2**32, held_out=1, protocol="fixed")
     assert str(caught.value) == (
         "This cell cannot be run:\n"
-        "  - method must be one of 'best', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', 'diffpool', "
-        "'ecc', 'ppgn', not 'svm'\n"
+        "  - method must be one of 'bellnet', 'wl', 'graphlet', 'random-walk', 'propagation', 'gin', 'dgcnn', "
+        "'diffpool', 'ecc', 'ppgn', not 'svm'\n"
         "  - protocol must be one of 'nested', not 'fixed'\n"
         "  - split must be an integer from 0 up, not -1\n"
         "  - held_out must be an integer from 2 up, not 1\n"
@@ -126,7 +126,7 @@ def test_all_mistakes_of_a_cell_are_said_at_once():
     )
 
 
-@pytest.mark.parametrize(("name", "package"), [("wl", "grakel"), ("gin", "torch_geometric"), ("best", "sklearn")])
+@pytest.mark.parametrize(("name", "package"), [("wl", "grakel"), ("gin", "torch_geometric"), ("bellnet", "sklearn")])
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(name, package, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda asked: None if asked == package else asked)
     with pytest.raises(MissingExtraError) as caught:
@@ -138,6 +138,6 @@ def test_a_missing_package_is_said_with_the_extra_that_brings_it(name, package, 
 
 
 def test_records_can_be_read_where_the_packages_are_missing(monkeypatch):
-    (cell,) = cells_of_methods(["best"], names=["MUTAG"], splits=[4])
+    (cell,) = cells_of_methods(["bellnet"], names=["MUTAG"], splits=[4])
     monkeypatch.setattr("experiments.methods.base.find_spec", lambda asked: None)
     assert cell.usual() == replace(cell, split=0)

@@ -81,7 +81,7 @@ def test_a_split_that_is_not_there_is_said(data, tmp_path):
 
 def test_methods_are_given_to_the_command_and_a_second_one_is_refused(data, tmp_path, capsys):
     command = ["table3", "--quick", "--data", str(data), "--epochs", "2", "--split", "0", "--out", str(tmp_path)]
-    assert main([*command, "--method", "gin", "faithful", "--silent"]) == 0
+    assert main([*command, "--method", "gin", "ign", "--silent"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "GIN, nested" in printed.out
@@ -106,6 +106,6 @@ def test_options_that_only_the_papers_network_has_are_refused_for_others(tmp_pat
     assert main([*command, "gin", "--layout", "sparse"]) == 2
     assert capsys.readouterr().err == (
         "python -m experiments table3: --layout sparse: gin have no layout to choose.\n"
-        "Leave it out, or add faithful to --method.\n"
+        "Leave it out, or add ign to --method.\n"
     )
     assert not (tmp_path / "out").exists()

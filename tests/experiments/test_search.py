@@ -127,7 +127,7 @@ def test_the_command_asks_what_it_is_told_to_ask(monkeypatch, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     arguments = ["search", "--data", str(folder), "--out", str(tmp_path / "out"), "--repeats", "2"]
-    assert main([*arguments, "--question", "degree_bins"]) == 0
+    assert main([*arguments, "--parameter", "degree_bins"]) == 0
     assert main([*arguments, "--trials", "3"]) == 0
     assert [(plan.questions, plan.trials, plan.repeats) for plan in plans] == [
         (("degree_bins",), None, 2),
@@ -144,8 +144,8 @@ def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, t
 
 
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():
-    assert method("best").most_epochs == MAX_EPOCHS
-    assert method("best").epochs(method("best").usual()) == MAX_EPOCHS
+    assert method("bellnet").most_epochs == MAX_EPOCHS
+    assert method("bellnet").epochs(method("bellnet").usual()) == MAX_EPOCHS
 
 
 @pytest.mark.parametrize("study", ["search", "search-degrees", "search-networks"])

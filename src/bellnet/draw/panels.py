@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 COLOURS = {
     "ours": style.PALETTE[0],
     "Hartford et al.": style.PALETTE[1],
-    "ours, dense": style.PALETTE[0],
-    "ours, sparse": style.PALETTE[5],
-    "best": style.PALETTE[2],
+    "IGN (authors' set-up), dense": style.PALETTE[0],
+    "IGN (authors' set-up), sparse": style.PALETTE[5],
+    "GraphClassifier": style.PALETTE[2],
     "GIN": style.PALETTE[3],
     "DGCNN": style.PALETTE[4],
     "DiffPool": "#8c564b",
@@ -106,7 +106,7 @@ class Panels:
         colour = colour_of(method or "ours")
         look = {"marker": "o", "markersize": 3.5, **KINDS[kind]} if dots else KINDS[kind]
         stroke = "solid" if layers is None else STROKES[(layers - 1) % len(STROKES)]
-        above = 3 if method is None or method.startswith("ours") else 2
+        above = 3 if method is None or method.startswith(("ours", "IGN")) else 2
         self.axes[panel].plot(*map(list, points), color=colour, linestyle=stroke, zorder=above, **look)
         if method is not None:
             self._explain(METHOD, method, color=colour, linewidth=2.5)

@@ -75,7 +75,7 @@ def test_the_epoch_that_classifies_most_of_what_was_kept_aside_counts(name, task
     assert found["seconds"] > 0
 
 
-@pytest.mark.parametrize("name", [*NETWORKS, "best"])
+@pytest.mark.parametrize("name", [*NETWORKS, "bellnet"])
 def test_a_cell_gives_the_same_again_and_leaves_the_random_numbers_of_others_alone(name, task):
     torch.manual_seed(0)
     expected = torch.rand(3)
@@ -87,7 +87,7 @@ def test_a_cell_gives_the_same_again_and_leaves_the_random_numbers_of_others_alo
     assert [*map(_timeless, epochs)] == [*map(_timeless, same)]
 
 
-@pytest.mark.parametrize("name", [*NETWORKS, "best"])
+@pytest.mark.parametrize("name", [*NETWORKS, "bellnet"])
 def test_labels_of_test_graphs_have_no_say_in_anything_but_the_accuracy(name, task):
     wrong = task.graphs.labels.clone()
     wrong[list(task.parts.test)] = 1 - wrong[list(task.parts.test)]
@@ -174,7 +174,7 @@ def test_products_see_edges_and_the_labels_of_nodes_on_the_diagonal(task):
 
 
 def test_best_is_the_classifier_and_its_records_are_looks_at_every_epoch(task):
-    found, epochs = _run("best", task, max_epochs=4)
+    found, epochs = _run("bellnet", task, max_epochs=4)
     graphs, labels = task.graphs.graphs, task.graphs.labels.numpy()
     known = sorted(task.parts.train + task.parts.validation)
     model = GraphClassifier(max_epochs=4, random_state=5, verbose=False).fit([graphs[p] for p in known], labels[known])

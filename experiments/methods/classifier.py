@@ -14,10 +14,10 @@ OURS = ("random_state", "verbose")
 """Arguments that come from the cell, or that say nothing about what is learned."""
 
 
-class Best(Method):
+class Classifier(Method):
     """One recipe for all data sets: what a user gets."""
 
-    title = "best"
+    title = "GraphClassifier"
     packages = ("sklearn", "safetensors")
     epochs_option = "max_epochs"
     most_epochs = 60
