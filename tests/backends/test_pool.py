@@ -229,7 +229,7 @@ def test_memory_goes_with_the_tuples_and_a_result_that_is_left_keeps_its_own_alo
     y = layer(graph).values.detach()
     layer(graph), layer(graph)
     before = y.clone()
-    shared = next(made for key, made in graph.support._made.items() if key[0] == "top").memory._pool
+    shared = next(made for key, made in graph.support._results.items() if key[0] == "top").memory._pool
     blocks = [weakref.ref(block) for block in (*shared._idle, *shared._returned)]
     assert any(len(block()) == y.numel() * 4 for block in blocks)
     del shared, graph

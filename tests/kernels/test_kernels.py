@@ -501,7 +501,7 @@ def test_an_index_that_is_changed_after_a_call_does_not_lead_kernels_astray():
 @pytest.mark.parametrize("n_rows", [1, 3, 9])
 def test_values_that_do_not_fit_the_listed_tuples_are_refused_by_torch(n_rows):
     x = bn.Sparse(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), torch.randn(4, 2), 3)
-    x.values = torch.randn(n_rows, 2)
+    x._values = torch.randn(n_rows, 2)
     with pytest.raises(RuntimeError, match="Number of indices"):
         bn.EquivariantLinear("n n -> n n", 2, 2)(x)
 

@@ -1,13 +1,13 @@
 """The base class of `Padded` and `Sparse`: values over tuples of nodes, with arithmetic and concatenation."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import add, mul, sub, truediv
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import SequenceKey
+from torch.utils._pytree import SequenceKey, register_pytree_node
 
 from bellnet.errors import NotATensorError, ShapeError, TensorError, type_name
 
@@ -36,13 +36,15 @@ class NodeTensor(ABC):
     `Padded` that includes the padding: NaN there reaches the gradients of such tensors.
     """
 
-    __slots__ = ()
+    __slots__ = ("_values",)
 
+    _values: Tensor
     _what_values_are: ClassVar[str]
 
-    @abstractmethod
-    def _tensor(self) -> Tensor:
-        """The values."""
+    @property
+    def values(self) -> Tensor:
+        """The values, channels last."""
+        return self._values
 
     @abstractmethod
     def with_values(self, values: Tensor) -> Self:
@@ -52,6 +54,14 @@ class NodeTensor(ABC):
     def _check_same_nodes(self, other: Self, call: str) -> None:
         """Refuse values over other nodes."""
 
+    @abstractmethod
+    def _moved(self, values: Tensor, *, non_blocking: bool) -> Self:
+        """These values, converted or on another device, for the same nodes."""
+
+    @abstractmethod
+    def _n_graphs(self) -> int | None:
+        """The length of the first batch axis; None without one."""
+
     def _combined_with(self, others: Sequence[object], values: Tensor, *, keeps_zeros: bool) -> Self:
         """Values computed from this and other operands; `keeps_zeros` if they are zero where all operands are."""
         return self.with_values(values)
@@ -59,25 +69,55 @@ class NodeTensor(ABC):
     @property
     def device(self) -> torch.device:
         """The device of the values."""
-        return self._tensor().device
+        return self._values.device
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of the values."""
-        return self._tensor().dtype
+        return self._values.dtype
 
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return self._tensor().shape[-1]
+        return self._values.shape[-1]
 
     def detach(self) -> Self:
         """The same values without their gradient history."""
-        return self._combined_with([], self._tensor().detach(), keeps_zeros=True)
+        return self._combined_with([], self._values.detach(), keeps_zeros=True)
 
     def clone(self) -> Self:
         """A copy of the values, through which gradients flow."""
-        return self._combined_with([], self._tensor().clone(), keeps_zeros=True)
+        return self._combined_with([], self._values.clone(), keeps_zeros=True)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """Apply a function of single entries to the values, an activation or a linear layer for instance."""
+        return self.with_values(function(self._values))
+
+    def to(
+        self,
+        *args: torch.device | str | torch.dtype | Tensor | None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        non_blocking: bool = False,
+    ) -> Self:
+        """Move to a device, or convert the values to a dtype, or both; also as keywords."""
+        values = self._values
+        for arg in (*args, device, dtype):
+            if isinstance(arg, Tensor):
+                values = values.to(arg.device, arg.dtype, non_blocking=non_blocking)
+            elif isinstance(arg, torch.device | str | torch.dtype | int):
+                values = values.to(arg, non_blocking=non_blocking)
+            elif arg is not None:
+                raise TensorError(f"to(): expected a device, a dtype or a tensor, not {type_name(arg)}.")
+        return self if values is self._values else self._moved(values, non_blocking=non_blocking)
+
+    def __len__(self) -> int:
+        n_graphs = self._n_graphs()
+        if n_graphs is None:
+            raise ShapeError(
+                f"This {type(self).__name__} is one graph without a batch axis, so it has neither length nor index."
+            )
+        return n_graphs
 
     def __add__(self, other: Any) -> Self:
         return self._combined(other, add, "+")
@@ -104,14 +144,14 @@ class NodeTensor(ABC):
         return self._combined(-1, mul, "*")
 
     def _combined(self, other: Any, operation: Operation, sign: str) -> Self:
-        own, call = self._tensor(), f"{type(self).__name__} {sign} {type(other).__name__}"
+        own, call = self._values, f"{type(self).__name__} {sign} {type(other).__name__}"
         if isinstance(other, NodeTensor):
             if type(other) is not type(self):
                 raise TensorError(
                     f"{call}: both must be of one kind.\nConvert one of them, x.to_padded() for instance."
                 )
             self._check_same_nodes(other, call)
-            given = other._tensor()
+            given = other._values
             if given.shape[-1] not in (1, own.shape[-1]) and own.shape[-1] != 1:
                 raise ShapeError(f"{call}: they have {own.shape[-1]} and {given.shape[-1]} channels.")
             return self._combined_with([other], operation(own, given), keeps_zeros=operation is not truediv)
@@ -193,19 +233,20 @@ def cat(tensors: Sequence[Kind]) -> Kind:
                 f"{call} have shapes {tuple(first.shape)} and {tuple(other.shape)}.\n"
                 "They may differ in the last axis only, the channels."
             )
-    joined: Any = torch.cat([one._tensor() if isinstance(one, NodeTensor) else one for one in given], -1)
+    joined: Any = torch.cat([one.values if isinstance(one, NodeTensor) else one for one in given], -1)
     result: Kind = joined if kind is Tensor else first._combined_with(given[1:], joined, keeps_zeros=True)
     return result
 
 
-def chosen_graphs(call: str, key: object, n_graphs: int, device: torch.device) -> Tensor:
+def chosen_graphs(x: NodeTensor, key: object) -> Tensor:
     """The numbers of the graphs that an index selects: (n,) of them, or one without an axis."""
+    call, n_graphs = f"{type(x).__name__}[index]", len(x)
     if isinstance(key, bool | tuple) or not (isinstance(key, slice | list | Tensor) or hasattr(key, "__index__")):
         raise TensorError(
             f"{call}: expected an integer, a slice, or a tensor of integers or booleans, got {type_name(key)}.\n"
             "An index selects graphs of a batch: x[3], x[1:4] or x[torch.tensor([0, 2])]."
         )
-    chosen = torch.arange(n_graphs, device=device)[key]
+    chosen = torch.arange(n_graphs, device=x.device)[key]
     if chosen.ndim > 1:
         raise ShapeError(f"{call}: an index of graphs has at most one axis; its shape is {tuple(chosen.shape)}.")
     return chosen
@@ -233,26 +274,21 @@ def _advice(name: str) -> str:
     return "Apply a function of single entries by x.map(torch.relu), and a module by a Pointwise."
 
 
-def converted(
-    values: Tensor,
-    args: tuple[Any, ...],
-    *,
-    device: torch.device | str | None,
-    dtype: torch.dtype | None,
-    non_blocking: bool,
-) -> Tensor:
-    """Values moved and converted as by `Tensor.to`."""
-    for arg in (*args, device, dtype):
-        if isinstance(arg, Tensor):
-            values = values.to(arg.device, arg.dtype, non_blocking=non_blocking)
-        elif isinstance(arg, torch.device | str | torch.dtype | int):
-            values = values.to(arg, non_blocking=non_blocking)
-        elif arg is not None:
-            raise TensorError(f"to(): expected a device, a dtype or a tensor, not {type_name(arg)}.")
-    return values
+def register_pytree(
+    kind: type[Any],
+    flatten: Callable[[Any], tuple[list[Tensor], Context]],
+    unflatten: Callable[[Iterable[Any], Context], Any],
+) -> None:
+    """Make a class a node of torch's pytrees; torch requires the keys of the leaves as well."""
 
+    def flatten_with_keys(given: Any) -> tuple[list[tuple[Any, Tensor]], Context]:
+        leaves, context = flatten(given)
+        return [(SequenceKey(number), leaf) for number, leaf in enumerate(leaves)], context
 
-def with_keys(flat: tuple[list[Tensor], Context]) -> tuple[list[tuple[Any, Tensor]], Context]:
-    """The leaves of a pytree node, each with its key, as torch requires them."""
-    leaves, context = flat
-    return [(SequenceKey(number), leaf) for number, leaf in enumerate(leaves)], context
+    register_pytree_node(
+        kind,
+        flatten,
+        unflatten,
+        serialized_type_name=f"bellnet.{kind.__name__}",
+        flatten_with_keys_fn=flatten_with_keys,
+    )

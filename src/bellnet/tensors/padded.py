@@ -1,21 +1,18 @@
 """Graphs of different sizes in one tensor: padded values, and the number of nodes of every graph."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SizesError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, converted, with_keys
-from bellnet.tensors.tracing import is_concrete, no_transforms, transforms_active
+from bellnet.tensors.node_counts import ANY_SET, NodeCounts, by_name, parse_counts, shown_sizes
+from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, register_pytree
+from bellnet.tensors.tracing import Made, is_concrete, transforms_active
 
 Sizes = Tensor | Mapping[str, Tensor]
-Made = TypeVar("Made")
-MOST_SHOWN = 16
-"""The largest number of sizes that a repr shows one by one."""
 
 
 class Padded(NodeTensor):
@@ -39,30 +36,26 @@ class Padded(NodeTensor):
     (2, tensor([3]))
     """
 
-    __slots__ = ("__weakref__", "_cache", "_sizes", "_values", "_zero_axes", "_zero_version")
+    __slots__ = ("__weakref__", "_counts", "_zero_axes", "_zero_version")
 
     _what_values_are = "x.values is the tensor, padding included"
 
     def __init__(self, values: Tensor, sizes: Sizes) -> None:
         if not isinstance(values, Tensor):
             raise TensorError(f"Padded(values, sizes): values must be a tensor, not {type_name(values)}.")
-        if isinstance(sizes, Mapping):
-            checked: Sizes = {name: _checked_sizes(size, f"sizes[{name!r}]", values) for name, size in sizes.items()}
-        else:
-            checked = _checked_sizes(sizes, "sizes", values)
-        self._set(values, checked)
+        counts = {name: _checked_sizes(name, size, values) for name, size in by_name(sizes).items()}
+        self._set(values, NodeCounts(counts, is_batch=True))
 
-    def _set(self, values: Tensor, sizes: Sizes, cache: dict[Hashable, Any] | None = None) -> None:
-        self._values, self._sizes = values, sizes
-        # What depends on the sizes alone; sizes never change, and every Padded with the same ones has the same cache.
-        self._cache = {} if cache is None else cache
+    def _set(self, values: Tensor, counts: NodeCounts) -> None:
+        # The sizes never change, and every Padded with the same ones shares what is cached for them.
+        self._values, self._counts = values, counts
         self._zero_axes: tuple[str, ...] | None = None
         self._zero_version = 0
 
     @classmethod
-    def _unchecked(cls, values: Tensor, sizes: Sizes, cache: dict[Hashable, Any] | None = None) -> "Padded":
+    def _unchecked(cls, values: Tensor, counts: NodeCounts) -> "Padded":
         padded = object.__new__(cls)
-        padded._set(values, sizes, cache)
+        padded._set(values, counts)
         return padded
 
     def _zero_outside(self, axes: tuple[str, ...] | None) -> "Padded":
@@ -79,20 +72,15 @@ class Padded(NodeTensor):
         return self._zero_axes if self._values._version == self._zero_version else None
 
     @property
-    def values(self) -> Tensor:
-        """(*batch, node axes, channels)."""
-        return self._values
-
-    @property
     def sizes(self) -> Sizes:
         """A copy of the number of nodes of every graph, or of every node set and graph."""
-        sizes: Sizes = _each(self._sizes, _copy)
+        sizes: Sizes = self._counts.each(torch.clone)
         return sizes
 
     def sizes_of(self, name: str) -> Tensor | None:
         """A copy of the sizes of one node set, or None where there are sizes for other node sets only."""
-        sizes = self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
-        return None if sizes is None else _copy(sizes)
+        sizes = self._counts.of(name)
+        return None if sizes is None else sizes.clone()
 
     @property
     def shape(self) -> torch.Size:
@@ -110,7 +98,7 @@ class Padded(NodeTensor):
         tensor([[ True,  True,  True],
                 [ True, False, False]])
         """
-        by_set = self._sizes if isinstance(self._sizes, Mapping) else {"n": self._sizes}
+        by_set = self._counts.by_set
         if shape is None:
             n_axes = self._values.ndim - 1 - max((sizes.ndim for sizes in by_set.values()), default=0)
             axes = tuple(by_set) * n_axes if len(by_set) == 1 else tuple(by_set)
@@ -131,43 +119,27 @@ class Padded(NodeTensor):
             mask = mask & inside.reshape(*batch, *around)
         return mask
 
-    def __len__(self) -> int:
-        sizes = self._sizes.values() if isinstance(self._sizes, Mapping) else [self._sizes]
-        if not any(one.ndim for one in sizes):
-            raise ShapeError("This Padded is one graph without a batch axis, so it has neither length nor index.")
-        return self._values.shape[0]
+    def _n_graphs(self) -> int | None:
+        return self.shape[0] if any(sizes.ndim for sizes in self._counts.by_set.values()) else None
 
     def __getitem__(self, key: Key) -> "Padded":
-        chosen_graphs("Padded[index]", key, len(self), self.device)
-        sizes = _each(self._sizes, lambda one: one[key] if one.ndim else one)
-        return Padded._unchecked(self._values[key], sizes)._zero_outside(self._axes_of_zeros())
+        chosen_graphs(self, key)
+        counts = self._counts.map(lambda sizes: sizes[key] if sizes.ndim else sizes)
+        return Padded._unchecked(self._values[key], counts)._zero_outside(self._axes_of_zeros())
 
-    def to(
-        self,
-        *args: torch.device | str | torch.dtype | Tensor | None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        non_blocking: bool = False,
-    ) -> "Padded":
-        """Move to a device, or convert the values to a dtype, or both; also as keywords."""
-        values = converted(self._values, args, device=device, dtype=dtype, non_blocking=non_blocking)
-        if values is self._values:
-            return self
-        if values.device == self._values.device:
+    def _moved(self, values: Tensor, *, non_blocking: bool) -> "Padded":
+        if values.device == self.device:
             return self._combined_with([], values, keeps_zeros=True)
-        sizes = _each(self._sizes, lambda one: one.to(values.device, non_blocking=non_blocking))
-        return Padded._unchecked(values, sizes)
+        counts = self._counts.map(lambda sizes: sizes.to(values.device, non_blocking=non_blocking))
+        return Padded._unchecked(values, counts)
 
     def pin_memory(self) -> "Padded":
         """A copy in memory that a GPU can read directly."""
-        return Padded._unchecked(self._values.pin_memory(), _each(self._sizes, Tensor.pin_memory))
-
-    def _tensor(self) -> Tensor:
-        return self._values
+        return Padded._unchecked(self._values.pin_memory(), self._counts.map(Tensor.pin_memory))
 
     def _check_same_nodes(self, other: "Padded", call: str) -> None:
-        own, given = self._sizes, other._sizes
-        if own is not given and is_concrete(self._values) and not _are_equal(own, given):
+        own, given = self._counts, other._counts
+        if own is not given and is_concrete(self._values) and not own.equals(given):
             raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
         if self._values.shape[:-1] != other._values.shape[:-1]:
             raise ShapeError(
@@ -178,17 +150,13 @@ class Padded(NodeTensor):
         axes = self._axes_of_zeros()
         if not keeps_zeros or any(isinstance(other, Padded) and other._axes_of_zeros() != axes for other in others):
             axes = None
-        return Padded._unchecked(values, self._sizes, self._cache)._zero_outside(axes)
+        return Padded._unchecked(values, self._counts)._zero_outside(axes)
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
         if values.shape[:-1] != self._values.shape[:-1] or values.device != self._values.device:
-            return Padded(values, self._sizes)
-        return Padded._unchecked(values, self._sizes, self._cache)
-
-    def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
-        """Apply a function of single entries to the values, an activation or a linear layer for instance."""
-        return self.with_values(function(self._values))
+            return Padded(values, self.sizes)
+        return Padded._unchecked(values, self._counts)
 
     @staticmethod
     def pack(graphs: Iterable[Tensor], shape: str = "n n") -> "Padded":
@@ -254,13 +222,12 @@ class Padded(NodeTensor):
         return sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
 
     def __reduce__(self) -> tuple[type["Padded"], tuple[Tensor, Sizes]]:
-        return Padded, (self._values, self._sizes)
+        return Padded, (self._values, self._counts.each(lambda sizes: sizes))
 
     def __repr__(self) -> str:
         shape = getattr(self._values, "shape", self._values)  # in a pytree it may be any object
-        sizes = _each(self._sizes, short_sizes)
-        shown = sizes if isinstance(sizes, str) else _shown(sizes)
-        return f"Padded({tuple(shape) if isinstance(shape, torch.Size) else shape}, sizes={shown})"
+        sizes = shown_sizes(self._counts.each(lambda sizes: sizes))
+        return f"Padded({tuple(shape) if isinstance(shape, torch.Size) else shape}, sizes={sizes})"
 
 
 def zero_padded(values: Tensor, sizes: Sizes | Padded, axes: tuple[str, ...]) -> Padded:
@@ -272,7 +239,7 @@ def zero_padded(values: Tensor, sizes: Sizes | Padded, axes: tuple[str, ...]) ->
         axes: The node set of every node axis.
     """
     if isinstance(sizes, Padded):
-        return Padded._unchecked(values, sizes._sizes, sizes._cache)._zero_outside(axes)
+        return Padded._unchecked(values, sizes._counts)._zero_outside(axes)
     return Padded(values, sizes)._zero_outside(axes)
 
 
@@ -287,40 +254,24 @@ def map_zeros_to_zeros(x: Padded, function: Callable[[Tensor], Tensor]) -> Padde
 
 
 def cached_by_sizes(x: Padded, key: Hashable, make: Callable[[], Made]) -> Made:
-    """What depends on the sizes alone, computed once for every Padded that shares them."""
-    if not is_concrete(x.values):
-        return make()
-    if key not in x._cache:
-        with no_transforms():
-            x._cache[key] = make()
-    made: Made = x._cache[key]
-    return made
+    """A result that depends on the sizes alone, computed once for every Padded that shares them."""
+    return x._counts.cached(key, make) if is_concrete(x.values) else make()
 
 
 def share_sizes(one: object, other: object) -> bool:
     """Whether two Padded have their sizes from the same one."""
-    return isinstance(one, Padded) and isinstance(other, Padded) and one._sizes is other._sizes
+    return isinstance(one, Padded) and isinstance(other, Padded) and one._counts is other._counts
 
 
 def has_size_for_each(x: Padded, batch: Sequence[int]) -> bool:
     """Whether there is one size, for all node sets, for every graph of a batch."""
-    return not isinstance(x._sizes, Mapping) and x._sizes.shape == tuple(batch)
+    sizes = x._counts.by_set.get(ANY_SET)
+    return sizes is not None and sizes.shape == tuple(batch)
 
 
-def _checked_sizes(sizes: Tensor | Sequence[int], argument: str, values: Tensor) -> Tensor:
-    if not isinstance(sizes, Tensor):
-        try:
-            sizes = torch.as_tensor(sizes, device=values.device)
-            sizes = sizes if sizes.numel() else sizes.to(torch.int64)  # an empty list has no dtype
-        except (TypeError, ValueError, RuntimeError) as reason:
-            raise SizesError(
-                f"Padded(values, sizes): {argument} must be a tensor of integers, not {type_name(sizes)}."
-            ) from reason
-    if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
-        raise SizesError(
-            f"Padded(values, sizes): {argument} must hold integers, but its dtype is {sizes.dtype}.\n"
-            "Sizes are numbers of nodes; for a boolean mask of nodes pass mask.sum(-1)."
-        )
+def _checked_sizes(name: str, given: object, values: Tensor) -> Tensor:
+    sizes = parse_counts("Padded(values, sizes)", name, given, values.device)
+    argument = "sizes" if name == ANY_SET else f"sizes[{name!r}]"
     batch = tuple(values.shape[: sizes.ndim])
     if sizes.ndim >= values.ndim or batch != tuple(sizes.shape):
         width = max(len(argument), len("values"))
@@ -330,68 +281,28 @@ def _checked_sizes(sizes: Tensor | Sequence[int], argument: str, values: Tensor)
             f"    {argument:<{width}}  {tuple(sizes.shape)}\n\n"
             "There must be one size for each graph."
         )
-    sizes = sizes.to(torch.int64)
-    if is_concrete(sizes) and sizes.numel():
-        least, most = (int(one) for one in torch.aminmax(sizes))
-        if least < 0:
-            raise SizesError(f"Padded(values, sizes): {argument} holds a negative number, {least}.")
-        longest = max(values.shape[sizes.ndim : -1], default=most)
-        if most > longest and argument == "sizes":  # a node set among several need not have an axis
+    if name == ANY_SET and is_concrete(sizes) and sizes.numel():  # one node set among several need not have an axis
+        most = int(sizes.max())
+        if most > (longest := max(values.shape[sizes.ndim : -1], default=most)):
             raise SizesError(
-                f"Padded(values, sizes): {argument} goes up to {most}, but no axis of values, which are "
+                f"Padded(values, sizes): sizes goes up to {most}, but no axis of values, which are "
                 f"{tuple(values.shape)}, is longer than {longest}.\nSizes count the nodes before padding."
             )
-    return sizes.to(values.device, copy=True)
+    return sizes
 
 
-def short_sizes(sizes: Tensor) -> str:
-    """Sizes for a repr: all of a few, the least and the largest of many."""
-    if not is_concrete(sizes) or sizes.numel() <= MOST_SHOWN:
-        return str(sizes)
-    return f"{int(sizes.min())} to {int(sizes.max())}"
+def _flatten(padded: Padded) -> tuple[list[Tensor], tuple[str, ...]]:
+    # Copies, but in a tree there may be any objects in the place of tensors.
+    sizes: dict[str, Any] = dict(padded._counts.by_set)
+    return [padded.values, *(one.clone() if isinstance(one, Tensor) else one for one in sizes.values())], tuple(sizes)
 
 
-def _shown(sizes: Mapping[str, str]) -> str:
-    return f"{{{', '.join(f'{name!r}: {words}' for name, words in sizes.items())}}}"
-
-
-@overload
-def _each(sizes: Sizes, function: Callable[[Tensor], Tensor]) -> Sizes: ...
-@overload
-def _each(sizes: Sizes, function: Callable[[Tensor], str]) -> str | Mapping[str, str]: ...
-def _each(sizes: Sizes, function: Callable[[Tensor], Any]) -> Any:
-    """A function applied to the sizes of every node set."""
-    return {name: function(size) for name, size in sizes.items()} if isinstance(sizes, Mapping) else function(sizes)
-
-
-def _copy(sizes: Any) -> Any:
-    """A copy of a tensor; in a pytree it may be any object."""
-    return sizes.clone() if isinstance(sizes, Tensor) else sizes
-
-
-def _are_equal(one: Sizes, other: Sizes) -> bool:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-    return not isinstance(one, Mapping) and not isinstance(other, Mapping) and torch.equal(one, other)
-
-
-def _flatten(padded: Padded) -> tuple[list[Tensor], tuple[str, ...] | None]:
-    values, sizes = padded.values, padded.sizes
-    return ([values, *sizes.values()], tuple(sizes)) if isinstance(sizes, Mapping) else ([values, sizes], None)
-
-
-def _unflatten(children: Iterable[Any], names: tuple[str, ...] | None) -> Padded:
+def _unflatten(children: Iterable[Tensor], names: tuple[str, ...]) -> Padded:
     values, *sizes = children
-    return Padded._unchecked(values, sizes[0] if names is None else dict(zip(names, sizes, strict=True)))
+    return Padded._unchecked(values, NodeCounts(dict(zip(names, sizes, strict=True)), is_batch=True))
 
 
-register_pytree_node(
-    Padded,
-    _flatten,
-    _unflatten,
-    serialized_type_name="bellnet.Padded",
-    flatten_with_keys_fn=lambda given: with_keys(_flatten(given)),
-)
+register_pytree(Padded, _flatten, _unflatten)
 
 
 def _check_graph(tensor: object, axes: tuple[str, ...], number: int, first: Tensor) -> None:

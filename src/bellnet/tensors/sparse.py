@@ -1,17 +1,16 @@
 """Sparse tensors: values of the stored entries, which are tuples of nodes; all other entries are zero."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import register_pytree_node
 
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for
-from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, converted, with_keys
-from bellnet.tensors.padded import Padded, short_sizes, zero_padded
+from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for, shown_sizes
+from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, register_pytree
+from bellnet.tensors.padded import Padded, zero_padded
 from bellnet.tensors.support import Support
 from bellnet.tensors.tracing import is_concrete
 
@@ -51,7 +50,6 @@ class Sparse(NodeTensor):
     """
 
     support: Support
-    values: Tensor
 
     _what_values_are = "x.values is the tensor of the stored values, those of all graphs in a row"
 
@@ -68,16 +66,15 @@ class Sparse(NodeTensor):
             )
         counts = NodeCounts.parse(CALL, sizes, values.device)
         self.support, order = Support.checked(CALL, index, counts, shape, is_sorted=is_sorted)
-        self.values = _checked_values(CALL, values, self.support)
-        if order is not None:
-            self.values = self.values[order]
+        values = _checked_values(CALL, values, self.support)
+        self._values = values if order is None else values[order]
 
     @classmethod
     def on(cls, support: "Support | Sparse", values: Tensor) -> "Sparse":
         """Values of the stored entries of a support, or of another `Sparse`, in their order."""
         sparse = object.__new__(cls)
         sparse.support = support.support if isinstance(support, Sparse) else support
-        sparse.values = _checked_values("Sparse.on(support, values)", values, sparse.support)
+        sparse._values = _checked_values("Sparse.on(support, values)", values, sparse.support)
         return sparse
 
     @classmethod
@@ -133,11 +130,8 @@ class Sparse(NodeTensor):
         counts = {name: torch.full(batch, length, device=values.device) for name, length in lengths.items()}
         stored = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
         if isinstance(x, Padded):
-            for axis, name in enumerate(slots, n_batch):
-                counts[name] = _sizes_of(call, x, name, batch)
-                inside = torch.arange(lengths[name], device=values.device) < counts[name].unsqueeze(-1)
-                around = [length if other == axis else 1 for other, length in enumerate(stored.shape)]
-                stored &= inside.reshape(*batch, *around[n_batch:])
+            counts = {name: x._per_graph(call, name, batch) for name in counts}
+            stored = x.mask(shape)
         if not keep_zeros:
             stored &= (values != 0).any(-1)
         index = stored.nonzero().T.contiguous()
@@ -152,7 +146,9 @@ class Sparse(NodeTensor):
     @property
     def sizes(self) -> int | Tensor | dict[str, int | Tensor]:
         """A copy of the number of nodes, as it is given to `Sparse`."""
-        return self.support.counts.sizes
+        counts = self.support.counts
+        sizes: int | Tensor | dict[str, int | Tensor] = counts.each(torch.clone if counts.is_batch else int)
+        return sizes
 
     @property
     def nnz(self) -> int:
@@ -163,10 +159,6 @@ class Sparse(NodeTensor):
         """Other values of the same stored entries, in the order of `index`."""
         return Sparse.on(self.support, values)
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "Sparse":
-        """Apply a function of single entries to the values, an activation or a linear layer for instance."""
-        return self.with_values(function(self.values))
-
     def at(self, index: Tensor) -> Tensor:
         """The values at some tuples, in their order, zero for those that are not stored.
 
@@ -174,11 +166,11 @@ class Sparse(NodeTensor):
             index: Tuples as in `Sparse`; they may repeat.
         """
         call = "Sparse.at(index)"
-        places = self.support.positions(self.support.checked_query(call, index).nodes)
+        positions = self.support.positions(self.support.checked_query(call, index).nodes)
         if not self.nnz:
             return self.values.new_zeros(index.shape[1], self.values.shape[1])
-        found = self.values.index_select(0, places.clamp(min=0))
-        return found.masked_fill((places < 0).unsqueeze(-1), 0)
+        found = self.values.index_select(0, positions.clamp(min=0))
+        return found.masked_fill((positions < 0).unsqueeze(-1), 0)
 
     def with_diagonal(self) -> "Sparse":
         """The same tensor with stored entries at all tuples (v, v, ...), for features of nodes.
@@ -189,35 +181,23 @@ class Sparse(NodeTensor):
             raise SupportError(
                 f'Sparse.with_diagonal(): "{self.support.shape}" has slots of different node sets and so no diagonal.'
             )
-        support, places = self.support.with_diagonal()
-        values = self.values.new_zeros(support.nnz, self.values.shape[1]).index_copy(0, places, self.values)
+        support, positions = self.support.with_diagonal()
+        values = self.values.new_zeros(support.nnz, self.values.shape[1]).index_copy(0, positions, self.values)
         return Sparse.on(support, values)
 
-    def to(
-        self,
-        *args: torch.device | str | torch.dtype | Tensor | None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        non_blocking: bool = False,
-    ) -> "Sparse":
-        """Move to a device, or convert the values to a dtype, or both; also as keywords."""
-        values = converted(self.values, args, device=device, dtype=dtype, non_blocking=non_blocking)
+    def _moved(self, values: Tensor, *, non_blocking: bool) -> "Sparse":
         return Sparse.on(self.support.to(values.device), values)
 
     def pin_memory(self) -> "Sparse":
         """A copy with values in memory that a GPU can read directly; the support is shared."""
         return Sparse.on(self.support, self.values.pin_memory())
 
-    def _tensor(self) -> Tensor:
-        return self.values
-
     def _check_same_nodes(self, other: "Sparse", call: str) -> None:
         own, given = self.support, other.support
         if own is given:
             return
-        sizes, others = own.counts.by_set, given.counts.by_set
-        alike = own.slots == given.slots and sizes.keys() == others.keys()
-        if alike and not all(torch.equal(sizes[name], others[name]) for name in sizes):
+        alike = own.slots == given.slots and own.counts.by_set.keys() == given.counts.by_set.keys()
+        if alike and not own.counts.equals(given.counts):
             raise SizesError(f"{call}: their graphs differ in size.\nBoth must come from the same graphs.")
         if not alike or not torch.equal(own.index, given.index):
             raise SupportError(
@@ -231,8 +211,7 @@ class Sparse(NodeTensor):
         Args:
             max_gigabytes: The largest allowed size; the memory of the machine if None.
         """
-        common = [self.support.counts.common[self.support.counts.key(name)] for name in self.support.slots]
-        if None in common and self.support.counts.n_graphs:
+        if None in self.support.counts.only(self.support.slots).common.values() and self.support.counts.n_graphs:
             raise SupportError(
                 "Sparse.to_dense(): the graphs of this batch differ in size.\nUse x.to_padded(), or x.unpack()."
             )
@@ -290,41 +269,35 @@ class Sparse(NodeTensor):
         index = torch.cat([graphs_of.unsqueeze(0), torch.cat([one.index for one in several], 1)])
         return Sparse.on(Support(index, counts, first.slots), torch.cat([one.values for one in several]))
 
-    def __len__(self) -> int:
-        if not self.support.counts.is_batch:
-            raise ShapeError(
-                "This Sparse is one graph and not a batch, so it has neither length nor index.\n"
-                "x.nnz is the number of its stored entries, and x.at(index) has the values of some."
-            )
-        return self.support.counts.n_graphs
+    def _n_graphs(self) -> int | None:
+        return self.support.counts.n_graphs if self.support.counts.is_batch else None
 
     def __getitem__(self, key: Key) -> "Sparse":
-        support = self.support
-        chosen = chosen_graphs("Sparse[index]", key, len(self), self.device)
+        chosen = chosen_graphs(self, key)
         graphs, is_batch = chosen.reshape(-1), chosen.ndim == 1
-        index, positions = support.entries_of(graphs)
-        counts = NodeCounts({name: sizes[graphs] for name, sizes in support.counts.by_set.items()}, is_batch=is_batch)
-        part = Support(index if is_batch else index[1:], counts, support.slots)
+        index, positions = self.support.entries_of(graphs)
+        counts = self.support.counts.map(lambda sizes: sizes[graphs], is_batch=is_batch)
+        part = Support(index if is_batch else index[1:], counts, self.support.slots)
         return Sparse.on(part, self.values.index_select(0, positions))
 
     def unpack(self) -> list["Sparse"]:
         """The graphs of a batch one by one."""
-        counts = self.support.counts
-        if not counts.is_batch:
+        support = self.support
+        if not support.counts.is_batch:
             return [self]
-        lengths = torch.bincount(self.support.graphs, minlength=counts.n_graphs).tolist()
-        parts = zip(torch.split(self.support.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
+        lengths = support.entries_per_graph.tolist()
+        parts = zip(torch.split(support.index[1:], lengths, 1), torch.split(self.values, lengths), strict=True)
         graphs = []
         for number, (index, values) in enumerate(parts):
-            own = {name: one[number : number + 1] for name, one in counts.by_set.items()}
-            graphs.append(Sparse.on(Support(index, NodeCounts(own, is_batch=False), self.support.slots), values))
+            own = {name: one[number : number + 1] for name, one in support.counts.by_set.items()}
+            graphs.append(Sparse.on(Support(index, NodeCounts(own, is_batch=False), support.slots), values))
         return graphs
 
     def __repr__(self) -> str:
         channels = self.values.shape[1]
         return (
             f'Sparse("{self.support.shape}", {self.nnz} tuple{"s" * (self.nnz != 1)}, '
-            f"{channels} channel{'s' * (channels != 1)}, sizes={_shown(self.sizes)})"
+            f"{channels} channel{'s' * (channels != 1)}, sizes={shown_sizes(self.sizes)})"
         )
 
 
@@ -352,19 +325,6 @@ def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:
     )
 
 
-def _sizes_of(call: str, padded: Padded, name: str, batch: torch.Size) -> Tensor:
-    sizes = padded.sizes_of(name)
-    if sizes is None:
-        raise SupportError(f"{call}: the Padded has no sizes for node set {name!r}.")
-    return sizes.expand(batch)
-
-
-def _shown(sizes: int | Tensor | dict[str, int | Tensor]) -> str:
-    if isinstance(sizes, dict):
-        return f"{{{', '.join(f'{name!r}: {_shown(size)}' for name, size in sizes.items())}}}"
-    return short_sizes(sizes) if isinstance(sizes, Tensor) else str(sizes)
-
-
 def _flatten(sparse: Sparse) -> tuple[list[Tensor], Support]:
     return [sparse.values, sparse.support.index, *sparse.support.counts.by_set.values()], sparse.support
 
@@ -372,7 +332,7 @@ def _flatten(sparse: Sparse) -> tuple[list[Tensor], Support]:
 def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     values, index, *counts = children
     sparse = object.__new__(Sparse)
-    sparse.values, sparse.support = values, support
+    sparse._values, sparse.support = values, support
     own = [support.index, *support.counts.by_set.values()]
     if all(one is other for one, other in zip(own, (index, *counts), strict=True)) or not isinstance(index, Tensor):
         return sparse
@@ -386,14 +346,8 @@ def _unflatten(children: Iterable[Any], support: Support) -> Sparse:
     sparse.support, order = Support.checked(CALL, index, numbers, support.shape, is_sorted=False)
     if isinstance(values, Tensor) and is_concrete(values):
         values = _checked_values(CALL, values, sparse.support)
-        sparse.values = values if order is None else values[order]
+        sparse._values = values if order is None else values[order]
     return sparse
 
 
-register_pytree_node(
-    Sparse,
-    _flatten,
-    _unflatten,
-    serialized_type_name="bellnet.Sparse",
-    flatten_with_keys_fn=lambda given: with_keys(_flatten(given)),
-)
+register_pytree(Sparse, _flatten, _unflatten)

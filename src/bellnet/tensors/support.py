@@ -6,7 +6,7 @@ integer for each tuple.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -15,9 +15,7 @@ from torch import Tensor
 from bellnet.errors import SupportError, type_name
 from bellnet.spec import parse_shape
 from bellnet.tensors.node_counts import NodeCounts
-from bellnet.tensors.tracing import is_concrete, no_transforms
-
-Made = TypeVar("Made")
+from bellnet.tensors.tracing import Cached, Made, is_concrete, no_transforms
 
 LARGEST_CODE = 2**63 - 1
 
@@ -25,7 +23,7 @@ MANY = 2**15
 """From so many codes on a search sorts them first: searching in random order waits for memory twice as long."""
 
 
-class Support:
+class Support(Cached):
     """Distinct tuples of nodes, in ascending order. `Sparse` makes and checks them; see there.
 
     Attributes:
@@ -38,7 +36,6 @@ class Support:
         self.index = index
         self.counts = counts
         self.slots = slots
-        self._made: dict[Hashable, Any] = {}
         self._version = _version(index)
 
     @classmethod
@@ -107,28 +104,29 @@ class Support:
     @property
     def graphs(self) -> Tensor:
         """(nnz,): the number of the graph of every tuple."""
-        return self.cached("graph of every tuple", self._graphs)
-
-    def _graphs(self) -> Tensor:
         if not self.slots:
-            return torch.arange(self.nnz, device=self.index.device)
-        return self.index[0] if self.counts.is_batch else torch.zeros_like(self.index[0])
+            return self.cached("graphs", lambda: torch.arange(self.nnz, device=self.index.device))
+        return self.index[0] if self.counts.is_batch else self.cached("graphs", lambda: torch.zeros_like(self.index[0]))
 
     @property
     def nodes(self) -> Tensor:
         """(order, nnz): the tuples, with nodes numbered across all graphs."""
-        return self.cached("nodes", self._nodes)
+        if not self.counts.is_batch or not self.slots:
+            return self.index[len(self.index) - self.order :]
+        starts = self.counts.starts
+        return self.cached(
+            "nodes", lambda: self.index[1:] + torch.stack([starts[key][self.index[0]] for key in self._keys])
+        )
 
-    def _nodes(self) -> Tensor:
-        if not self.counts.is_batch:
-            return self.index
-        starts = [self.counts.starts[self.counts.key(name)][self.index[0]] for name in self.slots]
-        return self.index[1:] + torch.stack(starts) if starts else self.index[1:]
+    @property
+    def _keys(self) -> list[str]:
+        """For every slot the key of its node set in `counts`."""
+        return [self.counts.key(name) for name in self.slots]
 
     @property
     def totals(self) -> tuple[int, ...]:
         """For every slot the number of nodes in all graphs together."""
-        return tuple(self.counts.totals[self.counts.key(name)] for name in self.slots)
+        return tuple(self.counts.totals[key] for key in self._keys)
 
     def codes(self) -> Tensor:
         """One integer for each tuple, in the same order."""
@@ -141,15 +139,17 @@ class Support:
 
     def entries_of(self, graphs: Tensor) -> tuple[Tensor, Tensor]:
         """The index of a batch of some of the graphs, in this order, and the positions of its entries here."""
-        lengths = self.cached("entries of every graph", self._entries_of_every_graph)
+        lengths = self.entries_per_graph
         starts, lengths = (lengths.cumsum(0) - lengths)[graphs], lengths[graphs]
         number = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.device), lengths)
         within = torch.arange(len(number), device=graphs.device) - (lengths.cumsum(0) - lengths)[number]
         positions = starts[number] + within
         return torch.cat([number.unsqueeze(0), self.index[1:, positions]]), positions
 
-    def _entries_of_every_graph(self) -> Tensor:
-        return torch.bincount(self.graphs, minlength=self.counts.n_graphs)
+    @property
+    def entries_per_graph(self) -> Tensor:
+        """(n_graphs,): the number of stored entries of every graph."""
+        return self.cached("entries per graph", lambda: torch.bincount(self.graphs, minlength=self.counts.n_graphs))
 
     def checked_query(self, call: str, index: Tensor) -> "Support":
         """Tuples to look up, checked; they need not be stored, sorted or distinct."""
@@ -167,24 +167,21 @@ class Support:
         return query
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What depends on the support alone, computed once."""
-        if key not in self._made:
+        """A result that depends on the support alone, computed once."""
+
+        def make_checked() -> Made:
             self._check_memory()
-            with no_transforms():
-                self._made[key] = make()
-        made: Made = self._made[key]
-        return made
+            return make()
+
+        return super().cached(key, make_checked)
 
     def cached_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
-        """What depends on this support and others, cached here as long as the others exist."""
-        cache = self.cached("with others", _Cache)
+        """A result that depends on this support and others, cached here as long as the others exist."""
+        cache: Cached = self
         for other in others:
-            cache = cache.further.setdefault(other, _Cache())
-        if key not in cache.made:
-            with no_transforms():
-                cache.made[key] = make()
-        made: Made = cache.made[key]
-        return made
+            further: WeakKeyDictionary[Support, Cached] = cache.cached("with others", WeakKeyDictionary)
+            cache = further.setdefault(other, Cached())
+        return cache.cached(key, make)
 
     def with_diagonal(self) -> tuple["Support", Tensor]:
         """This support with the tuples (v, v, ...) of every node v; and the positions of its own tuples there."""
@@ -205,7 +202,9 @@ class Support:
         there = torch.empty(0, device=device).device
         if self.index.device == there:
             return self
-        return self.cached(("to", there), lambda: Support(self.index.to(there), self.counts.to(there), self.slots))
+        return self.cached(
+            ("to", there), lambda: Support(self.index.to(there), self.counts.map(lambda one: one.to(there)), self.slots)
+        )
 
     def show(self, position: int) -> str:
         """The tuple at a position, for messages."""
@@ -244,8 +243,7 @@ class Support:
                 )
         first = len(self.index) - self.order
         for slot, name in enumerate(self.slots):
-            counts = self.counts.by_set[self.counts.key(name)]
-            row, size = self.index[first + slot], counts[self.graphs]
+            row, size = self.index[first + slot], self.counts.by_set[self.counts.key(name)][self.graphs]
             wrong = (row < 0) | (row >= size)
             if wrong.any():
                 position = int(wrong.nonzero()[0])
@@ -275,14 +273,6 @@ def _copied(index: Tensor) -> Tensor:
         return index.clone()
     with no_transforms():
         return index.detach().clone(memory_format=torch.contiguous_format)
-
-
-class _Cache:
-    """What depends on some supports, and on these and others."""
-
-    def __init__(self) -> None:
-        self.made: dict[Hashable, Any] = {}
-        self.further: WeakKeyDictionary[Support, _Cache] = WeakKeyDictionary()
 
 
 def _check_index(call: str, index: object, counts: NodeCounts) -> None:
@@ -337,12 +327,12 @@ def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -
     if not lengths:
         return [cast(Tensor, tuples).new_zeros(cast(Tensor, tuples).shape[1]) for tuples in lists]
     codes, most = [tuples[0] for tuples in lists], lengths[0]
-    for place, length in enumerate(lengths[1:], 1):
+    for row, length in enumerate(lengths[1:], 1):
         if most * length > LARGEST_CODE:
             # The codes would overflow: the prefixes that occur, at most as many as tuples, get new codes.
             ranks = torch.unique(torch.cat(codes), return_inverse=True)[1]
             codes, most = list(ranks.split([len(one) for one in codes])), len(ranks)
-        codes = [one * length + tuples[place] for one, tuples in zip(codes, lists, strict=True)]
+        codes = [one * length + tuples[row] for one, tuples in zip(codes, lists, strict=True)]
         most *= length
     return codes
 

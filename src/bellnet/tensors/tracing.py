@@ -1,13 +1,15 @@
-"""Whether operations are traced or transformed, and a context that is outside of all that, for cached tensors."""
+"""Whether operations are traced or transformed, and how tensors are cached outside of all that."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
+Made = TypeVar("Made")
 _TRACING_MODES = tuple(getattr(torch._C._TorchDispatchModeKey, name) for name in ("FAKE", "PROXY", "FUNCTIONAL"))
 
 
@@ -42,3 +44,19 @@ def _outside_of_modes() -> Iterator[None]:
         torch.no_grad(),
     ):
         yield
+
+
+class Cached:
+    """An object with results that depend on it alone; each is computed once. Copies and pickles have none of them."""
+
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The result of this key."""
+        results: dict[Hashable, Any] = self.__dict__.setdefault("_results", {})
+        if key not in results:
+            with no_transforms():
+                results[key] = make()
+        found: Made = results[key]
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_results"}
