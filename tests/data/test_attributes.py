@@ -103,12 +103,11 @@ def test_what_is_left_out_is_said_once_with_the_argument_that_takes_it():
     assert found[0].node_features.shape == (3, 2)
     assert words == (
         "as_graphs(graphs): some attributes are not used.\n"
-        "Of nodes: 'charge', since 'features' is there; node_attrs=['features', 'charge'] takes both.\n"
+        "Of nodes: 'charge', since there is 'features'; node_attrs=['features', 'charge'] uses both.\n"
         "Of nodes: 'mixed', which is neither all numbers nor all text.\n"
         "Of nodes: 'thing', which is neither all numbers nor all text.\n"
-        "Of edges: 'note', which 5 of 10 have; edge_labels='note' takes it where all have it.\n"
-        "To choose, name what is to be used (node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing "
-        "and is silent."
+        "Of edges: 'note', which 5 of 10 have; edge_labels='note' uses it where all have it.\n"
+        "Choose with node_attrs=, edge_attrs=, node_labels= and edge_labels=; [] uses none, without a warning."
     )
 
 
@@ -127,7 +126,7 @@ def test_names_of_things_are_no_labels_where_there_are_very_many():
     nx.set_node_attributes(graph, {node: f"node {node}" for node in graph}, "name")
     words, found = said_by(lambda: as_graph(graph))
     assert found.node_labels is None
-    assert "Of nodes: 'name', which has more than 128 different texts; node_labels='name' takes it." in words
+    assert "Of nodes: 'name', which has more than 128 different texts; node_labels='name' uses it." in words
     assert as_graph(graph, node_labels="name").node_labels.unique().numel() == 200
 
 
@@ -138,9 +137,9 @@ def test_gaps_and_numbers_that_are_not_finite_are_left_out_and_said():
     nx.set_node_attributes(graph, {0: [1.0], 1: [1.0, 2.0], 2: [2.0]}, "c")
     words, found = said_by(lambda: as_graph(graph))
     assert found.node_features is None
-    assert "Of nodes: 'a', which 2 of 3 have; node_attrs='a' takes it where all have it." in words
+    assert "Of nodes: 'a', which 2 of 3 have; node_attrs='a' uses it where all have it." in words
     assert "Of nodes: 'b', which 2 of 3 have" in words
-    assert "Of nodes: 'c', which has not equally many numbers everywhere." in words
+    assert "Of nodes: 'c', whose values have different lengths." in words
 
 
 def test_data_without_x_uses_what_it_has():
@@ -156,9 +155,8 @@ def test_data_with_x_says_what_else_it_has():
     assert found.values.shape[-1] == 2
     assert words == (
         "to_padded(graphs): some attributes are not used.\n"
-        "Of nodes: 'pos', since 'x' is there; node_attrs=['x', 'pos'] takes both.\n"
-        "To choose, name what is to be used (node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing "
-        "and is silent."
+        "Of nodes: 'pos', since there is 'x'; node_attrs=['x', 'pos'] uses both.\n"
+        "Choose with node_attrs=, edge_attrs=, node_labels= and edge_labels=; [] uses none, without a warning."
     )
 
 

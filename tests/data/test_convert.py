@@ -203,7 +203,7 @@ def test_attributes_of_pyg_are_taken_by_name():
         edge_weight=torch.tensor([2.0, 2.0]),
         bond=torch.tensor([1, 1]),
     )
-    with pytest.warns(UserWarning, match="'bond', since 'x' is there(?s:.*)'pos', since 'x' is there"):
+    with pytest.warns(UserWarning, match="'bond', since there is 'x'(?s:.*)'pos', since there is 'x'"):
         usual = as_graph(data)
     assert usual.node_features.tolist() == [[6.0], [8.0]]
     assert usual.edge_features.tolist() == [[2.0], [2.0]]

@@ -6,12 +6,54 @@ each edge. The constructor validates its arguments, so that every `Graph` is con
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bellnet.data.attributes import NO_COLUMNS, Columns
-from bellnet.errors import DataError
+from bellnet.errors import DataError, type_name
+
+FIELDS = {
+    "node_attrs": "node_features",
+    "edge_attrs": "edge_features",
+    "node_labels": "node_labels",
+    "edge_labels": "edge_labels",
+}
+"""For each role of an attribute (the argument that names it) the field of `Graph` that holds it."""
+ROLES = tuple(FIELDS)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names behind the columns of a `Graph`, or of all columns that an `Encoding` reads.
+
+    A role is None where its columns have no names: in a graph made by hand, or where attributes have the default names
+    of their library, which differ between libraries.
+
+    Args:
+        node_attrs: For each node feature the attribute that it is a part of.
+        edge_attrs: The same for edge features.
+        node_labels: For each column of node labels its attribute.
+        edge_labels: The same for edge labels.
+        texts: The labels that stand for texts, in ascending order, each with its text.
+    """
+
+    node_attrs: tuple[str, ...] | None = None
+    edge_attrs: tuple[str, ...] | None = None
+    node_labels: tuple[str, ...] | None = None
+    edge_labels: tuple[str, ...] | None = None
+    texts: tuple[tuple[int, str], ...] = ()
+
+    @classmethod
+    def common(cls, all_columns: Iterable["Columns"]) -> "Columns":
+        """The names on which all that have names agree, and the texts of all."""
+        known = set(all_columns)
+        names = {role: {getattr(columns, role) for columns in known} - {None} for role in ROLES}
+        agreed = {role: found.pop() if len(found) == 1 else None for role, found in names.items()}
+        return cls(**agreed, texts=tuple(sorted({pair for columns in known for pair in columns.texts})))
+
+
+NO_COLUMNS = Columns()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +91,13 @@ class Graph:
     columns: Columns = NO_COLUMNS
 
     def __post_init__(self) -> None:
-        _check_count(self.n)
+        if type(self.n) is not int or self.n < 0:
+            raise DataError(f"Graph: n must be the number of nodes, an integer from 0 up, not {self.n!r}.")
         object.__setattr__(self, "edge_index", _edge_index(self.edge_index, self.n))
-        for name, owner, rows in (("node_labels", "node", self.n), ("edge_labels", "edge", self.n_edges)):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _labels(value, name, owner, rows))
-        for name, owner, rows in (("edge_features", "edge", self.n_edges), ("node_features", "node", self.n)):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _features(value, name, owner, rows))
+        for name in ("node_labels", "edge_labels", "edge_features", "node_features"):
+            if (value := getattr(self, name)) is not None:
+                owner, check = name[:4], _labels if name.endswith("labels") else _features
+                object.__setattr__(self, name, check(value, name, owner, self.n if owner == "node" else self.n_edges))
         _check_edges(self)
 
     @property
@@ -98,6 +137,13 @@ def is_symmetric(graph: Graph) -> bool:
     return _symmetric(graph, *_keys(graph).sort())
 
 
+def with_detected_direction(n: int, edge_index: Tensor, **fields: Any) -> Graph:
+    """The graph with these edges, directed if they are not symmetric."""
+    graph = Graph(n, edge_index, directed=True, **fields)
+    object.__setattr__(graph, "directed", not is_symmetric(graph))
+    return graph
+
+
 def _symmetric(graph: Graph, keys: Tensor, order: Tensor) -> bool:
     """Whether edges with these sorted keys are symmetric."""
     opposite, other = _keys(graph, backwards=True).sort()
@@ -121,48 +167,38 @@ def _rows(values: Tensor | None, order: Tensor) -> Tensor | None:
     return None if values is None else values[order]
 
 
-def _check_count(n: object) -> None:
-    if type(n) is not int or n < 0:
-        raise DataError(f"Graph: n must be the number of nodes, a whole number from 0 up, not {n!r}.")
-
-
-def _tensor(value: object, name: str, expected: str) -> Tensor:
+def _tensor(value: object, name: str, expected: str, *, integers: bool) -> Tensor:
     try:
-        return torch.as_tensor(value).detach().cpu()
+        found = torch.as_tensor(value).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as reason:
         raise DataError(
-            f"Graph: {name} must be {expected}, not {type(value).__module__}.{type(value).__qualname__}.\n"
-            "Pass a tensor or nested lists of numbers."
+            f"Graph: {name} must be {expected}, not {type_name(value)}.\nPass a tensor or nested lists of numbers."
         ) from reason
-
-
-def _whole(tensor: Tensor, name: str, expected: str) -> Tensor:
-    if tensor.numel() == 0 and not tensor.is_complex():
-        return tensor.to(torch.int64)  # an empty list has no type
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+    if not integers:
+        return found
+    if found.numel() and (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool):
         raise DataError(
-            f"Graph: {name} must be {expected}, but the dtype is {tensor.dtype}.\n"
-            "Give whole numbers: tensor.long() makes them where the values are whole."
+            f"Graph: {name} must be {expected}, but the dtype is {found.dtype}.\n"
+            "Pass integers: tensor.long() where the values are integers."
         )
-    return tensor.to(torch.int64)
+    return found.to(torch.int64)  # an empty list has no dtype
 
 
 def _edge_index(value: object, n: int) -> Tensor:
-    expected = "(2, edges) whole numbers, one column for each edge"
-    index = _tensor(value, "edge_index", expected)
+    expected = "(2, edges) integers, one column for each edge"
+    index = _tensor(value, "edge_index", expected, integers=True)
     if index.ndim != 2 or index.shape[0] != 2:
         raise DataError(
-            f"Graph: edge_index must be {expected}, but its shape is {tuple(index.shape)}."
+            f"Graph: edge_index must be {expected}, but the shape is {tuple(index.shape)}."
             + ("\nIt seems to be transposed: pass edge_index.T." if index.ndim == 2 and index.shape[1] == 2 else "")
         )
-    index = _whole(index, "edge_index", expected)
     outside = ((index < 0) | (index >= n)).any(0)
     if outside.any():
         column = int(outside.nonzero()[0])
         source, target = index[:, column].tolist()
         raise DataError(
-            f"Graph: edge_index must hold node numbers from 0 to {n - 1}, since n is {n}, but column {column} is "
-            f"({source}, {target}).\nNumber the nodes from 0, or give a larger n."
+            f"Graph: edge_index must have nodes from 0 to {n - 1}, since n is {n}, but column {column} is "
+            f"({source}, {target}).\nNumber the nodes from 0, or pass a larger n."
             if n
             else f"Graph: there are no nodes (n is 0), but column {column} of edge_index is ({source}, {target})."
         )
@@ -170,32 +206,28 @@ def _edge_index(value: object, n: int) -> Tensor:
 
 
 def _labels(value: object, name: str, owner: str, rows: int) -> Tensor:
-    expected = f"({rows},) whole numbers, one for each {owner}"
-    labels = _tensor(value, name, expected)
+    expected = f"({rows},) or ({rows}, columns) integers, one row for each {owner}"
+    labels = _tensor(value, name, expected, integers=True)
     if labels.ndim not in (1, 2) or len(labels) != rows:
-        raise DataError(
-            f"Graph: {name} must be {expected}, but their shape is {tuple(labels.shape)}."
-            + (f"\nFor several labels of a {owner} pass ({rows}, columns)." if labels.ndim == 2 else "")
-        )
-    labels = labels.squeeze(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    return _whole(labels, name, expected)
+        raise DataError(f"Graph: {name} must be {expected}, but the shape is {tuple(labels.shape)}.")
+    return labels.squeeze(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def _features(value: object, name: str, owner: str, rows: int) -> Tensor:
-    expected = f"({rows}, features) floating point numbers, one row for each {owner}"
-    features = _tensor(value, name, expected)
+    expected = f"({rows}, features) floating point, one row for each {owner}"
+    features = _tensor(value, name, expected, integers=False)
     if features.ndim != 2 or features.shape[0] != rows:
         raise DataError(
-            f"Graph: {name} must be {expected}, but their shape is {tuple(features.shape)}."
-            + ("\nFor one number for each, pass values.unsqueeze(-1)." if features.ndim == 1 else "")
+            f"Graph: {name} must be {expected}, but the shape is {tuple(features.shape)}."
+            + ("\nFor one feature pass values.unsqueeze(-1)." if features.ndim == 1 else "")
         )
     if not features.is_floating_point():
-        raise DataError(f"Graph: {name} must be {expected}, but their dtype is {features.dtype}.\nPass values.float().")
+        raise DataError(f"Graph: {name} must be {expected}, but the dtype is {features.dtype}.\nPass values.float().")
     if not bool(features.isfinite().all()):
         row, column = features.isfinite().logical_not().nonzero()[0].tolist()
         raise DataError(
             f"Graph: {name} must be finite, but feature {column} of {owner} {row} is {features[row, column].item()}.\n"
-            "Fill in or leave out what is missing, for instance with values.nan_to_num()."
+            "Fill in or remove missing values, for instance with values.nan_to_num()."
         )
     return features
 
@@ -206,7 +238,7 @@ def _check_edges(graph: Graph) -> None:
     if again.any():
         source, target = graph.edge_index[:, order[int(again.nonzero()[0])]].tolist()
         raise DataError(
-            f"Graph: no edge may be listed twice, but ({source}, {target}) is.\n"
+            f"Graph: no edge may occur twice, but ({source}, {target}) does.\n"
             "Add up or drop parallel edges first, for instance with torch_geometric.utils.coalesce."
         )
     if not graph.directed and not _symmetric(graph, keys, order):
@@ -218,8 +250,8 @@ def _asymmetry(graph: Graph) -> str:
     for source, target in present:
         if (target, source) not in present:
             return (
-                "an undirected graph must list both directions of every edge, but there is "
-                f"({source}, {target}) without ({target}, {source}).\nList the other direction too"
+                "an undirected graph must have both directions of each edge, but there is "
+                f"({source}, {target}) without ({target}, {source}).\nAdd the other direction"
             )
     name, (source, target) = next(
         (name, edge)

@@ -6,10 +6,10 @@ from typing import Any, Literal, TypeVar, cast, overload
 import torch
 from torch import Tensor
 
-from bellnet.data.attributes import ROLES, Given, Names
+from bellnet.data.attributes import Given, Names
 from bellnet.data.converters.conversion import read, read_by
 from bellnet.data.encoding.encode import LAYOUTS, Encoded, Encoding
-from bellnet.data.graph import Graph
+from bellnet.data.graph import ROLES, Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
 from bellnet.tensors.padded import zero_padded

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.data.attributes import Given, Names
-from bellnet.data.converters.attribute_rows import DEFAULTS, Rows, graph_of_rows
+from bellnet.data.attributes import Given, Names, Survey
 from bellnet.data.converters.conversion import warn_unused
-from bellnet.data.converters.survey import Survey
+from bellnet.data.converters.networkx_graphs import DEFAULTS, Rows, graph_of_rows
 from bellnet.data.graph import Graph, GraphSet, number_classes
 from bellnet.errors import DataError
 

@@ -29,7 +29,7 @@ from bellnet.data import (
     tu,
     undirected,
 )
-from bellnet.data.attributes import Columns
+from bellnet.data.graph import Columns
 from tests.data.tu.small import claim, write_folder, write_zip
 
 PATH = undirected(3, [(0, 1), (1, 2)])

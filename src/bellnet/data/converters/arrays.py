@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bellnet._utils.optional import require
-from bellnet.data.graph import Graph, is_symmetric
+from bellnet.data.graph import Graph, with_detected_direction
 from bellnet.errors import DataError
 from bellnet.tensors.node_counts import check_room_for
 
@@ -98,8 +98,7 @@ def _from_entries(n: int, index: Tensor, features: Tensor, *, weights: bool) -> 
             f"{features[row, column].item()}.\nWrite zero where there is no edge."
         )
     is_one = weights and bool((features == 1).all())
-    graph = Graph(n, index, None if is_one else features, directed=True)
-    return Graph(n, graph.edge_index, graph.edge_features, directed=not is_symmetric(graph))
+    return with_detected_direction(n, index, edge_features=None if is_one else features)
 
 
 def as_features(values: Tensor) -> Tensor:

@@ -6,19 +6,16 @@ The attributes that are read are chosen for all graphs of a list alike; a warnin
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from typing import Unpack
 
 from torch import Tensor
 
-from bellnet.data.attributes import Given, Names
+from bellnet.data.attributes import DAMAGE, Given, GivenNames, Names
 from bellnet.data.converters.arrays import from_dense, from_scipy
-from bellnet.data.converters.attribute_rows import DEFAULTS as NETWORKX_DEFAULTS
 from bellnet.data.converters.networkx_graphs import from_networkx, survey_networkx
-from bellnet.data.converters.pyg import DEFAULTS as PYG_DEFAULTS
-from bellnet.data.converters.pyg import from_pyg, pyg_members, settle, survey_pyg
-from bellnet.data.converters.survey import Survey
+from bellnet.data.converters.pyg import from_pyg, pyg_members, survey_pyg
 from bellnet.data.graph import Graph
-from bellnet.errors import DataError
+from bellnet.errors import DataError, type_name
 
 EXPECTED = (
     "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix,\n"
@@ -27,9 +24,6 @@ EXPECTED = (
 
 UNNAMED = {"scipy": "a scipy sparse matrix", "numpy": "an array", "torch": "an array"}
 """Libraries whose graphs have no named attributes."""
-
-DAMAGE = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What other libraries raise for inconsistent graphs."""
 
 
 def as_graph(
@@ -62,39 +56,22 @@ def as_graph(
     Graph(n=2, edges=2)
     """
     names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
-    by_kind, left = _choose([graph], names)
+    by_kind, unused = _choose([graph], names)
     found = convert(graph, by_kind.get(_library(graph), names), strict=True)
-    warn_unused("as_graph(graph)", left)
+    warn_unused("as_graph(graph)", unused)
     return found
 
 
-def as_graphs(
-    graphs: Iterable[object],
-    *,
-    node_attrs: Given = None,
-    edge_attrs: Given = None,
-    node_labels: Given = None,
-    edge_labels: Given = None,
-    call: str = "as_graphs(graphs)",
-) -> list[Graph]:
-    """Many graphs, of any kinds, as a list of `Graph`.
-
-    All graphs of the list are read by the same attributes.
+def as_graphs(graphs: Iterable[object], *, call: str = "as_graphs(graphs)", **names: Unpack[GivenNames]) -> list[Graph]:
+    """Many graphs, of any kinds, as a list of `Graph`; all are read by the same attributes.
 
     Args:
         graphs: A list of graphs, a PyTorch Geometric dataset or `Batch`, or an array (graphs, n, n) or
             (graphs, n, n, channels).
-        node_attrs: See `as_graph`.
-        edge_attrs: See `as_graph`.
-        node_labels: See `as_graph`.
-        edge_labels: See `as_graph`.
         call: The call in the warning about attributes that are not used.
+        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`.
     """
-    return read(
-        call,
-        graphs,
-        Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels),
-    )
+    return read(call, graphs, Names.of(**names))
 
 
 def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str] | None = None) -> list[Graph]:
@@ -107,12 +84,12 @@ def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str
         wheres: Each graph in messages.
     """
     known = list(members(graphs))
-    by_kind, left = _choose(known, names)
+    by_kind, unused = _choose(known, names)
     found = []
     for number, graph in enumerate(known):
         where = wheres[number] if wheres else f"graphs[{number}]"
         found.append(_convert_at(where, graph, by_kind.get(_library(graph), names), strict=True))
-    warn_unused(call, left)
+    warn_unused(call, unused)
     return found
 
 
@@ -132,28 +109,13 @@ def _convert_at(where: str, graph: object, names: Names, *, strict: bool) -> Gra
 
 def _choose(graphs: list[object], names: Names) -> tuple[dict[str, Names], list[str]]:
     """For each library the names to read, and a sentence for each attribute that is not used."""
-    kinds: dict[str, list[object]] = {"networkx": [], "torch_geometric": []}
-    for graph in graphs:
-        if (kind := _library(graph)) in kinds:
-            kinds[kind].append(graph)
     chosen: dict[str, Names] = {}
-    left: list[str] = []
-    if kinds["networkx"]:
-        survey = Survey(NETWORKX_DEFAULTS, separate=True)
-        for graph in kinds["networkx"]:
-            with suppress(*DAMAGE):  # the conversion raises, with the position of the graph
-                survey_networkx(graph, survey)
-        chosen["networkx"], left = survey.choose(names)
-    if kinds["torch_geometric"]:
-        survey = Survey(PYG_DEFAULTS, separate=False)
-        unclear = []
-        for graph in kinds["torch_geometric"]:
-            with suppress(*DAMAGE):
-                unclear += survey_pyg(graph, survey)
-        settle(unclear, survey)
-        chosen["torch_geometric"], more = survey.choose(names)
-        left += [sentence for sentence in more if sentence not in left]
-    return chosen, left
+    unused: list[str] = []
+    for kind, survey in (("networkx", survey_networkx), ("torch_geometric", survey_pyg)):
+        if of_kind := [graph for graph in graphs if _library(graph) == kind]:
+            chosen[kind], more = survey(of_kind).choose(names)
+            unused += [sentence for sentence in more if sentence not in unused]
+    return chosen, unused
 
 
 def convert(graph: object, names: Names, *, strict: bool) -> Graph:
@@ -166,12 +128,16 @@ def convert(graph: object, names: Names, *, strict: bool) -> Graph:
             raise
         except DAMAGE as reason:
             raise DataError(
-                f"as_graph(graph): this {_kind(graph)} cannot be read: {type(reason).__name__}: {reason}.\n"
-                "It contradicts itself; make it anew."
+                f"as_graph(graph): this {type_name(graph)} cannot be read: {type(reason).__name__}: {reason}.\n"
+                "It is inconsistent; create it again."
             ) from reason
     unnamed = "a bellnet.data.Graph" if isinstance(graph, Graph) else UNNAMED.get(kind)
     if unnamed is None:
-        raise DataError(f"as_graph(graph): expected {EXPECTED}, not {_kind(graph)}.{_advice(graph)}")
+        is_list = isinstance(graph, list | tuple)
+        raise DataError(
+            f"as_graph(graph): expected {EXPECTED}, not {type_name(graph)}."
+            + "\nFor many graphs call as_graphs; for a matrix in nested lists pass torch.tensor(rows)." * is_list
+        )
     if strict:
         names.refuse(unnamed)
     if isinstance(graph, Graph):
@@ -179,16 +145,16 @@ def convert(graph: object, names: Names, *, strict: bool) -> Graph:
     return from_scipy(graph) if kind == "scipy" else from_dense(graph)
 
 
-def warn_unused(call: str, left: list[str]) -> None:
+def warn_unused(call: str, unused: list[str]) -> None:
     """Warns of attributes that are not used, at the line that called bellnet."""
-    if not left:
+    if not unused:
         return
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "bellnet":
         depth, frame = depth + 1, frame.f_back
     warnings.warn(
-        f"{call}: some attributes are not used.\n" + "\n".join(left) + "\nTo choose, name what is to be used "
-        "(node_attrs=, edge_attrs=, node_labels=, edge_labels=); [] uses nothing and is silent.",
+        f"{call}: some attributes are not used.\n" + "\n".join(unused) + "\nChoose with node_attrs=, edge_attrs=, "
+        "node_labels= and edge_labels=; [] uses none, without a warning.",
         stacklevel=depth,
     )
 
@@ -205,7 +171,7 @@ def members(graphs: Iterable[object]) -> Iterable[object]:
     if single or isinstance(graphs, str) or not isinstance(graphs, Iterable):
         raise DataError(
             f"as_graphs(graphs): expected a list of graphs, a PyTorch Geometric dataset or Batch, or an array "
-            f"(graphs, n, n), not {_kind(graphs)}.\nFor one graph pass a list of one: [graph]."
+            f"(graphs, n, n), not {type_name(graphs)}.\nFor one graph pass a list of one: [graph]."
         )
     return graphs
 
@@ -218,14 +184,4 @@ def _library(thing: object) -> str:
         top = parent.__module__.partition(".")[0]
         if top in ("networkx", "scipy", "numpy", "torch_geometric"):
             return top
-    return ""
-
-
-def _kind(thing: object) -> str:
-    return f"{type(thing).__module__}.{type(thing).__qualname__}"
-
-
-def _advice(thing: object) -> str:
-    if isinstance(thing, list | tuple):
-        return "\nFor many graphs call as_graphs; for a matrix in nested lists pass torch.tensor(rows)."
     return ""

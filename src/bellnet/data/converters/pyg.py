@@ -1,17 +1,17 @@
 """PyTorch Geometric graphs as `Graph`, and back."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from bellnet._utils.optional import require
-from bellnet.data.attributes import Columns, Names, text_label
+from bellnet.data.attributes import DAMAGE, Names, Source, Survey, read_fields, text_label
 from bellnet.data.converters.arrays import as_features
-from bellnet.data.converters.survey import Survey
-from bellnet.data.graph import Graph, is_symmetric
-from bellnet.errors import DataError
+from bellnet.data.graph import Graph, with_detected_direction
+from bellnet.errors import DataError, type_name
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -27,37 +27,78 @@ NO_INPUT = ("y", "edge_label", "num_nodes", "batch", "ptr", "face", "adj_t")
 """Attributes of a `Data` that are targets or describe its structure."""
 
 
-def survey_pyg(graph: Any, survey: Survey) -> list[tuple[str, Any]]:
-    """Adds the attributes of nodes and edges of a graph to a survey, and returns those that could belong to either.
+def survey_pyg(graphs: Iterable[Any]) -> Survey:
+    """All attributes of nodes and edges of some graphs, but no targets.
 
     The length of an attribute decides whether it belongs to nodes or edges; in a graph with as many edges as nodes
-    "edge" in its name does, and otherwise `settle`, after all graphs.
+    "edge" in its name does, or else the other graphs do.
     """
-    graph = _homogeneous(graph)
-    n, n_edges = int(graph.num_nodes or 0), graph.edge_index.shape[-1]
-    survey.totals["node"] += n
-    survey.totals["edge"] += n_edges
+    survey = Survey(DEFAULTS, separate=False)
     unclear = []
-    for name in graph.keys():  # noqa: SIM118
-        values = graph[name]
-        if name in NO_INPUT or "index" in name or name.endswith("_mask"):
-            continue
-        is_column = (isinstance(values, Tensor) and values.ndim) or isinstance(values, list | tuple)
-        rows = len(values) if is_column else None
-        if rows == n == n_edges and "edge" not in name:
-            unclear.append((name, values))
-        elif rows == n_edges and (rows != n or "edge" in name):
-            survey.add_column("edge", name, values)
-        elif rows == n and "edge" not in name:
-            survey.add_column("node", name, values)
-    return unclear
-
-
-def settle(unclear: Iterable[tuple[str, Any]], survey: Survey) -> None:
-    """Adds attributes that could belong to nodes or edges: to edges if they do in other graphs."""
+    for graph in graphs:
+        with suppress(*DAMAGE):  # the conversion raises, with the position of the graph
+            data = _homogeneous(graph)
+            n, n_edges = int(data.num_nodes or 0), data.edge_index.shape[-1]
+            survey.totals["node"] += n
+            survey.totals["edge"] += n_edges
+            for name in data.keys():  # noqa: SIM118
+                values = data[name]
+                if name in NO_INPUT or "index" in name or name.endswith("_mask"):
+                    continue
+                is_column = (isinstance(values, Tensor) and values.ndim) or isinstance(values, list | tuple)
+                rows = len(values) if is_column else None
+                if rows == n == n_edges and "edge" not in name:
+                    unclear.append((name, values))
+                elif rows == n_edges and (rows != n or "edge" in name):
+                    survey.add_column("edge", name, values)
+                elif rows == n and "edge" not in name:
+                    survey.add_column("node", name, values)
     for name, values in unclear:
-        of_edges = name in survey.found["edge"] and name not in survey.found["node"]
-        survey.add_column("edge" if of_edges else "node", name, values)
+        is_of_edges = name in survey.found["edge"] and name not in survey.found["node"]
+        survey.add_column("edge" if is_of_edges else "node", name, values)
+    return survey
+
+
+class _Stored(Source):
+    """The attributes of a `Data`, which belong to nodes or to edges."""
+
+    def __init__(self, data: Any, owner: str, length: int) -> None:
+        super().__init__(owner, "as_graph(data)")
+        self.data, self.length = data, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def has(self, name: str) -> bool:
+        """Whether there is an attribute of this name."""
+        return name in self.data
+
+    def numbers(self, name: str) -> Tensor:
+        """An attribute as a matrix."""
+        values = self._tensor(name, self._attribute(name), "a tensor")
+        return as_features(values.unsqueeze(-1) if values.ndim == 1 else values)
+
+    def label_column(self, name: str) -> tuple[Tensor, dict[int, str]]:
+        """An attribute as labels, and the texts of text labels."""
+        values = self._attribute(name)
+        texts: dict[int, str] = {}
+        if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
+            numbers = [text_label(value) for value in values]
+            texts = dict(zip(numbers, values, strict=True))
+            values = torch.tensor(numbers, dtype=torch.int64)
+        labels = self._tensor(name, values, "a tensor or a list of texts")
+        return labels.squeeze(-1) if labels.ndim == 2 else labels, texts
+
+    def _attribute(self, name: str) -> Any:
+        if name not in self.data:
+            there = ", ".join(map(repr, sorted(self.data.keys())))
+            raise DataError(f"{self.call}: there is no attribute {name!r}; there are {there}.")
+        return self.data[name]
+
+    def _tensor(self, name: str, values: Any, expected: str) -> Tensor:
+        if not isinstance(values, Tensor):
+            raise DataError(f"{self.call}: attribute {name!r} must be {expected}, not {type(values).__qualname__}.")
+        return values
 
 
 def from_pyg(data: Any, names: Names) -> Graph:
@@ -66,41 +107,17 @@ def from_pyg(data: Any, names: Names) -> Graph:
 
     data = _homogeneous(data)
     if isinstance(data, Batch) or not isinstance(data, Data):
-        kind = f"{type(data).__module__}.{type(data).__qualname__}"
         raise DataError(
-            f"as_graph(data): expected one torch_geometric.data.Data or HeteroData, not {kind}.\n"
+            f"as_graph(data): expected one torch_geometric.data.Data or HeteroData, not {type_name(data)}.\n"
             "A Batch or a dataset has many graphs: call as_graphs."
         )
-    index = data.edge_index
+    index, n = data.edge_index, int(data.num_nodes or 0)
     if index is None:
         raise DataError(
             "as_graph(data): this Data has no edge_index.\nFor no edges set torch.zeros(2, 0, dtype=torch.long)."
         )
-    defaults = {
-        role: next(((name,) for name in DEFAULTS[role] if name in data), ())
-        for role in ("node_attrs", "edge_attrs", "node_labels")
-    }
-    edge_features, edge = _columns(data, defaults["edge_attrs"] if names.edge_attrs is None else names.edge_attrs)
-    node_features, node = _columns(data, defaults["node_attrs"] if names.node_attrs is None else names.node_attrs)
-    node_labels, texts = _labels(data, defaults["node_labels"] if names.node_labels is None else names.node_labels)
-    edge_labels, edge_texts = _labels(data, names.edge_labels or ())
-    n, has_edges = int(data.num_nodes or 0), index.shape[-1] > 0
-    columns = Columns(
-        None if names.node_attrs is None or not n else node,
-        None if names.edge_attrs is None or not has_edges else edge,
-        names.node_labels if n else None,
-        names.edge_labels if has_edges else None,
-        tuple(sorted({**texts, **edge_texts}.items())),
-    )
-    found: dict[str, Any] = {
-        "edge_features": edge_features,
-        "node_features": node_features,
-        "node_labels": node_labels,
-        "edge_labels": edge_labels,
-        "columns": columns,
-    }
-    graph = Graph(n, index, directed=True, **found)
-    return Graph(graph.n, graph.edge_index, **found) if is_symmetric(graph) else graph
+    nodes, edges = _Stored(data, "node", n), _Stored(data, "edge", index.shape[-1])
+    return with_detected_direction(n, index, **read_fields(nodes, edges, names, DEFAULTS))
 
 
 def pyg_members(graphs: Any) -> Iterable[object] | None:
@@ -110,7 +127,7 @@ def pyg_members(graphs: Any) -> Iterable[object] | None:
     if isinstance(graphs, Batch):
         members: list[object] = graphs.to_data_list()
         return members
-    return (graphs[place] for place in range(len(graphs))) if isinstance(graphs, Dataset) else None
+    return (graphs[index] for index in range(len(graphs))) if isinstance(graphs, Dataset) else None
 
 
 def to_pyg(graph: Graph) -> "Data":
@@ -174,51 +191,3 @@ def _joined(parts: list[Any], rows: list[int]) -> Tensor | list[object] | None:
         for part, count in zip(parts, rows, strict=True)
         for value in (part if part is not None else [None] * count)
     ]
-
-
-def _columns(data: Any, names: tuple[str, ...]) -> tuple[Tensor | None, tuple[str, ...]]:
-    """Numbers in columns, and for each column its attribute."""
-    columns: list[Tensor] = []
-    for name in names:
-        if name not in data:
-            raise _missing(data, name)
-        values = data[name]
-        if not isinstance(values, Tensor):
-            raise DataError(f"as_graph(data): attribute {name!r} must be a tensor, not {type(values).__qualname__}.")
-        columns.append(as_features(values.unsqueeze(-1) if values.ndim == 1 else values))
-    if len({column.shape[:-1] for column in columns}) > 1:
-        shapes = " and ".join(str(tuple(column.shape)) for column in columns)
-        raise DataError(f"as_graph(data): {' and '.join(map(repr, names))} must have equally many rows, not {shapes}.")
-    parts = tuple(name for name, column in zip(names, columns, strict=True) for _ in range(column.shape[-1]))
-    return torch.cat(columns, 1) if columns else None, parts
-
-
-def _labels(data: Any, names: tuple[str, ...]) -> tuple[Tensor | None, dict[int, str]]:
-    """Labels, a column for each of several names, and the texts of text labels."""
-    texts: dict[int, str] = {}
-    columns = []
-    for name in names:
-        if name not in data:
-            raise _missing(data, name)
-        labels = data[name]
-        if isinstance(labels, list | tuple) and all(isinstance(label, str) for label in labels):
-            numbers = [text_label(label) for label in labels]
-            texts.update(zip(numbers, labels, strict=True))
-            labels = torch.tensor(numbers, dtype=torch.int64)
-        if not isinstance(labels, Tensor):
-            raise DataError(
-                f"as_graph(data): attribute {name!r} must be a tensor or a list of texts, not "
-                f"{type(labels).__qualname__}."
-            )
-        columns.append(labels.squeeze(-1) if labels.ndim == 2 else labels)
-    if len({len(column) for column in columns}) > 1:
-        lengths = " and ".join(str(len(column)) for column in columns)
-        raise DataError(f"as_graph(data): {' and '.join(map(repr, names))} must be equally long, not {lengths}.")
-    if len(columns) == 1:
-        return columns[0], texts
-    return (torch.stack(columns, 1) if columns else None), texts
-
-
-def _missing(data: Any, name: str) -> DataError:
-    there = ", ".join(map(repr, sorted(data.keys())))
-    return DataError(f"as_graph(data): there is no attribute {name!r}; there are {there}.")

@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 
 import torch
 
-from bellnet.data.attributes import FIELDS, NO_COLUMNS, ROLES, Columns, Given, Names, part_names
+from bellnet.data.attributes import Given, Names, part_names
 from bellnet.data.converters.conversion import read, read_by
 from bellnet.data.encoding import encoding_fields, graph_checks
 from bellnet.data.encoding.channels import (
@@ -29,7 +29,7 @@ from bellnet.data.encoding.channels import (
     place_sparse,
 )
 from bellnet.data.encoding.encoding_fields import ADJACENCIES
-from bellnet.data.graph import Graph
+from bellnet.data.graph import FIELDS, NO_COLUMNS, ROLES, Columns, Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
 from bellnet.tensors.node_counts import check_room_for

@@ -9,8 +9,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from bellnet._utils.json_text import read_json
-from bellnet.data.attributes import FIELDS, ROLES, Columns
 from bellnet.data.encoding.channels import label_columns
+from bellnet.data.graph import FIELDS, ROLES, Columns
 from bellnet.errors import DataError, OptionError, as_written
 
 if TYPE_CHECKING:
