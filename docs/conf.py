@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: offline, from Markdown, docstrings and the examples of the gallery."""
+"""Sphinx configuration: builds the pages offline from Markdown, docstrings and the examples of the gallery."""
 
 import re
 import sys
@@ -25,13 +25,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["gallery/*.rst"]
-smartquotes = False  # a spec stands in the quotes that one types
+smartquotes = False  # specs are shown in straight quotes
 
 # Markdown
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4
 
-# The look: everything comes with the pages, nothing is loaded from elsewhere.
+# Theme: all files are local, nothing is loaded from another site.
 html_theme = "furo"
 pygments_dark_style = "github-dark"
 html_title = "bellnet"
@@ -69,7 +69,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 10**9,
     "write_computation_times": False,
-    "capture_repr": (),  # what a script prints, and not what its last line happens to be
+    "capture_repr": (),  # printed text, not the value of the last line
     "image_scrapers": ("gallery_pictures.scraper",),
     "reset_modules": ("gallery_pictures.reset",),
     "matplotlib_animations": False,
@@ -79,34 +79,34 @@ sphinx_gallery_conf = {
 
 
 def _name(role, rawtext, text, lineno, inliner, options=None, content=()):
-    """The role of `single backticks`: a link if that is the name of something in the reference, else plain code."""
+    """The role of `single backticks`: a link for a name of the reference, otherwise plain code."""
     if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", text):
         return PyXRefRole()("py:obj", rawtext, text, lineno, inliner, options or {}, content)
     return [nodes.literal(rawtext, text)], []
 
 
 def _plain(app, what, name, obj, options, lines):
-    """Docstrings are plain text with `code` and *emphasis*; what else would be markup is shown as it stands."""
+    """Escapes all markup in docstrings except `code` and *emphasis*."""
     marks = re.compile(r"(`[^`]*`)(?=\w)|(`[^`]*`|(?<![\w(])\*[^\s*][^*]*[^\s*(]\*(?!\w))|[*|\\]|(?<=\w)_(?!\w)")
 
     def shown(found):
-        if found[1]:  # a plural, `Graph`s: reStructuredText wants to be told where the name ends
+        if found[1]:  # a plural, `Graph`s: reStructuredText needs an escape after the name
             return found[1] + "\\ "
         return found[2] or "\\" + found[0]
 
     text = marks.sub(shown, "\n".join(lines))
-    for place, new in enumerate(text.split("\n")):
-        if not lines[place].lstrip().startswith((">>>", "...")):
-            lines[place] = new
+    for index, new in enumerate(text.split("\n")):
+        if not lines[index].lstrip().startswith((">>>", "...")):
+            lines[index] = new
 
 
 def _skip(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn adds to every estimator for the routing of metadata."""
+    """Skips the methods that scikit-learn adds to every estimator for metadata routing."""
     return skip or bool(re.fullmatch(r"set_\w+_request", name))
 
 
 def _more(app, name, source):
-    """Pages that the first page does not list come last, under a heading of their own."""
+    """Appends pages that are missing from the first page, under the heading More."""
     if name == "index":
         listed = set(re.findall(r"^[\w/]+$", source[0], re.MULTILINE)) | {"index"}
         if others := sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - listed):
@@ -115,7 +115,7 @@ def _more(app, name, source):
 
 
 def _explorer(app, exception):
-    """The explorer is a page of its own beside the others."""
+    """Writes the explorer as a page beside the others."""
     from explorer.build_page import build_page
 
     if exception is None and app.builder.format == "html":

@@ -1,4 +1,4 @@
-"""The pictures of the gallery: in the style of `bellnet.draw`, every figure that an example has given a name."""
+"""Saves the figures of the gallery: every figure that an example assigns to a name, in the style of `bellnet.draw`."""
 
 from weakref import WeakSet
 
@@ -36,7 +36,7 @@ _shown: WeakSet[Figure] = WeakSet()
 
 
 def scraper(block, block_vars, gallery_conf):
-    """Save the figures that are new since the last block, and show them under it."""
+    """Saves the figures that are new since the last block; the gallery shows them below it."""
     paths = []
     for value in list(block_vars["example_globals"].values()):
         if isinstance(value, Figure) and value not in _shown:
@@ -48,7 +48,7 @@ def scraper(block, block_vars, gallery_conf):
 
 
 def reset(gallery_conf, name):
-    """Every example begins with the same style, and without figures of another one."""
+    """Resets style, figures and random state before each example."""
     import matplotlib.pyplot as plt
     import torch
 

@@ -1,6 +1,6 @@
-"""Draw the pictures of the first page and of the idea: `python docs/pictures.py` writes them into docs/images.
+"""Draws the pictures of the first page and of the idea; `python docs/pictures.py` writes them to docs/images.
 
-The maps are those that the library computes; the weights of the picture of a plan are made up.
+The library computes the maps; the weights in the picture of a plan are arbitrary.
 """
 
 import sys
@@ -18,12 +18,12 @@ from bellnet.draw.diagrams import draw_diagram, panel_size
 IMAGES = Path(__file__).parent / "images"
 INK = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#56b4e9", "#0072b2", "#00324f"])
 NAMES, HEADS = 9, 10.5
-"""The row of maps is shown at two thirds of its size: the text has to be read there."""
+"""Font sizes of the row of maps, which the pages show at two thirds of its size."""
 CARRIED = {2: "pairs", 1: "nodes", 0: "one number"}
 
 
 def small_graph() -> torch.Tensor:
-    """Five nodes and their directed edges, whose rows and columns have other sums, with something on the diagonal."""
+    """The adjacency matrix of a directed graph of five nodes, with different row and column sums and a nonzero diagonal."""
     x = torch.zeros(5, 5)
     for start, end in ((0, 1), (1, 2), (1, 3), (1, 4), (2, 4), (3, 4), (4, 0), (0, 4)):
         x[start, end] = 1
@@ -31,7 +31,7 @@ def small_graph() -> torch.Tensor:
 
 
 def each_map(spec: str, x: torch.Tensor) -> torch.Tensor:
-    """What every map of a spec, alone, makes of a matrix: (maps, ...)."""
+    """The output of each map of a spec for a matrix, of shape (maps, ...)."""
     plan = bn.plan(spec)
     layer = bn.EquivariantLinear(spec, 1, plan.n_maps, bias=False)
     with torch.no_grad():
@@ -40,7 +40,7 @@ def each_map(spec: str, x: torch.Tensor) -> torch.Tensor:
 
 
 def draw_maps() -> Figure:
-    """The fifteen maps in a row: as a diagram, and acting on one matrix."""
+    """Draws the fifteen maps in a row: each as a diagram, and its output for one matrix."""
     plan, x = bn.plan("n n -> n n"), small_graph()
     results = each_map("n n -> n n", x)
     panel = panel_size(plan)
@@ -64,23 +64,23 @@ def draw_maps() -> Figure:
     figure.text(0.12 / width, 1 - 1.03 / height, "a graph", size=NAMES, color=style.INK)
     arrow = "\N{RIGHTWARDS ARROW}"
     figure.text((0.12 + side + 0.07) / width, 1 - (1.14 + side / 2) / height, arrow, size=10, va="center")
-    place = left
+    offset = left
     for rank, group in zip((2, 1, 0), groups, strict=True):
         title = f"{len(group)} carry {CARRIED[rank]}"
-        figure.text(place / width, 1 - 0.12 / height, title, size=HEADS, color=style.SOFT, va="center")
+        figure.text(offset / width, 1 - 0.12 / height, title, size=HEADS, color=style.SOFT, va="center")
         for k in group:
             diagram = plan.diagrams[k]
-            axes = axes_at(place, 0.25, side, side * panel[1] / panel[0])
+            axes = axes_at(offset, 0.25, side, side * panel[1] / panel[0])
             draw_diagram(axes, diagram, panel)
-            figure.text(place / width, 1 - 1.03 / height, diagram.name, size=NAMES, family=style.MONOSPACE)
-            matrix(axes_at(place, 1.14, side, side), results[k])
-            place += side + gap
-        place += group_gap
+            figure.text(offset / width, 1 - 1.03 / height, diagram.name, size=NAMES, family=style.MONOSPACE)
+            matrix(axes_at(offset, 1.14, side, side), results[k])
+            offset += side + gap
+        offset += group_gap
     return figure
 
 
 def draw_plan() -> Figure:
-    """How `n n -> n n` is computed: what is read at every rank, mixed there, and written once."""
+    """Draws how `n n -> n n` is computed: contractions, channel mixing and broadcasts at every rank."""
     x = small_graph()
     width, height = 8.6, 4.0
     figure = Figure(figsize=(width, height), facecolor=style.PAPER)
@@ -104,7 +104,7 @@ def draw_plan() -> Figure:
     rows, columns, diagonal = x.mean(1, keepdim=True), x.mean(0).unsqueeze(1), x.diagonal().unsqueeze(1)
     mixed = (0.3 * diagonal + 0.3 * rows + 0.4 * columns).clamp(0, 1)
     number = torch.full((1, 1), 0.45)
-    heads = {0.3: "input", 1.75: "read", 3.75: "mix the channels", 5.55: "write", 7.5: "output"}
+    heads = {0.3: "input", 1.75: "contract", 3.75: "mix the channels", 5.55: "broadcast", 7.5: "output"}
     for left, head in heads.items():
         page.text(left, 0.24, head, size=style.TEXT, color=style.INK, weight="bold", va="center")
     box(x, 0.3, 1.55, side, side)
@@ -125,18 +125,18 @@ def draw_plan() -> Figure:
             page.text(4.3, centre + 0.17, "n² rows", size=style.SMALL, ha="center", va="center", color=style.SOFT)
             box(0.5 * x + 0.5 * x.T, 5.55, top, side, side, "ab->ab")
         elif rank == 1:
-            for place, (vector, name) in enumerate(((diagonal, "aa->a"), (rows, "ab->a"), (columns, "ab->b"))):
-                box(vector, 1.82 + 0.48 * place, top, thin, side, name)
+            for column, (vector, name) in enumerate(((diagonal, "aa->a"), (rows, "ab->a"), (columns, "ab->b"))):
+                box(vector, 1.82 + 0.48 * column, top, thin, side, name)
             page.text(4.3, centre, "3 x 3 matrices", size=style.SMALL, ha="center", va="center")
             page.text(4.3, centre + 0.17, "n rows", size=style.SMALL, ha="center", va="center", color=style.SOFT)
             flat = mixed.squeeze(1)
-            for place, (matrix, name) in enumerate(
+            for column, (matrix, name) in enumerate(
                 ((torch.diag(flat), "a->aa"), (flat.unsqueeze(1).expand(5, 5), "a->ab"), (flat.expand(5, 5), "b->ab"))
             ):
-                box(matrix, 5.4 + 0.56 * place, centre - 0.25, 0.5, 0.5, name)
+                box(matrix, 5.4 + 0.56 * column, centre - 0.25, 0.5, 0.5, name)
         else:
-            for place, name in enumerate(("aa->", "ab->")):
-                box(number * (1 + 0.4 * place), 1.9 + 0.48 * place, centre - thin / 2, thin, thin, name)
+            for column, name in enumerate(("aa->", "ab->")):
+                box(number * (1 + 0.4 * column), 1.9 + 0.48 * column, centre - thin / 2, thin, thin, name)
             page.text(4.3, centre, "2 x 2 matrices", size=style.SMALL, ha="center", va="center")
             page.text(4.3, centre + 0.17, "1 row", size=style.SMALL, ha="center", va="center", color=style.SOFT)
             box(torch.diag(number.expand(5, 1).squeeze(1)), 5.5, centre - 0.25, 0.5, 0.5, "->aa")
@@ -145,7 +145,7 @@ def draw_plan() -> Figure:
         arrow(4.92, 5.28, centre)
         page.annotate("", (7.4, 1.91), (7.12, centre), arrowprops={**bend, "connectionstyle": "arc3,rad=0"})
     box((0.35 * x + 0.25 * x.T + 0.4 * mixed).clamp(0, 1), 7.5, 1.55, side, side)
-    about = "Two maps multiply n² rows, nine n rows, four one row: three small products in place of fifteen large ones."
+    about = "Two maps multiply n² rows, nine n rows, four one row: three small products instead of fifteen large ones."
     page.text(0.3, 3.72, about, size=style.SMALL, color=style.SOFT, va="center")
     page.set(xlim=(0, width), ylim=(height, 0), aspect="auto")
     return figure
@@ -154,5 +154,5 @@ def draw_plan() -> Figure:
 PICTURES = {"maps.png": draw_maps, "plan.png": draw_plan}
 
 if __name__ == "__main__":
-    where = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
-    save_figures({where / name: draw() for name, draw in PICTURES.items()})
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    save_figures({folder / name: draw() for name, draw in PICTURES.items()})

@@ -1,4 +1,4 @@
-"""Broken links of the built pages are found."""
+"""The link checker finds broken links of the built pages."""
 
 import importlib.util
 
@@ -27,12 +27,12 @@ def test_working_links_are_not_reported(site):
 @pytest.mark.parametrize(
     ("planted", "reason"),
     [
-        ('<a href="gone.html">x</a>', "there is no such file"),
-        ('<img src="gone.png">', "there is no such file"),
-        ('<a href="page.html#gone">x</a>', "that page has no such part"),
-        ('<a href="#gone">x</a>', "that page has no such part"),
-        ('<script src="https://example.org/x.js"></script>', "it is loaded from another site"),
-        ('<link rel="stylesheet" href="//example.org/x.css">', "it is loaded from another site"),
+        ('<a href="gone.html">x</a>', "no such file"),
+        ('<img src="gone.png">', "no such file"),
+        ('<a href="page.html#gone">x</a>', "no such anchor"),
+        ('<a href="#gone">x</a>', "no such anchor"),
+        ('<script src="https://example.org/x.js"></script>', "loaded from another site"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "loaded from another site"),
     ],
 )
 def test_broken_link_is_reported(site, planted, reason):
@@ -44,4 +44,4 @@ def test_broken_link_is_reported(site, planted, reason):
 
 
 def test_directory_without_pages_is_reported(tmp_path):
-    assert check_links.problems(tmp_path) == [f"{tmp_path}: there are no pages"]
+    assert check_links.problems(tmp_path) == [f"{tmp_path}: no pages"]
