@@ -23,7 +23,7 @@ CARRIED = {2: "pairs", 1: "nodes", 0: "one number"}
 
 
 def small_graph() -> torch.Tensor:
-    """The adjacency matrix of a directed graph of five nodes, with different row and column sums and a nonzero diagonal."""
+    """A directed graph of five nodes with different row and column sums and a nonzero diagonal."""
     x = torch.zeros(5, 5)
     for start, end in ((0, 1), (1, 2), (1, 3), (1, 4), (2, 4), (3, 4), (4, 0), (0, 4)):
         x[start, end] = 1
