@@ -11,7 +11,7 @@ import bellnet as bn
 from bellnet.backends import fused_norm
 from bellnet.errors import SupportError, TensorError
 from bellnet.kernels import kernels
-from bellnet.nn.stack import Block
+from bellnet.nn.networks import Block
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 

@@ -372,7 +372,7 @@ def test_declared_inputs_are_checked_one_by_one():
     assert layer.plan.n_maps == 2 * bn.plan("n n -> n", symmetric=True).n_maps
     x = torch.tensor([[1.0, 2.0], [2.0, 3.0]]).unsqueeze(-1)
     layer((x, x), check=True)
-    with pytest.raises(bn.errors.DeclarationError, match=r"at x\[1\] was told"):
+    with pytest.raises(bn.errors.DeclarationError, match=r"at x\[1\] was declared"):
         layer((x, x.triu()), check=True)
 
 

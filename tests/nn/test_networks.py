@@ -197,7 +197,7 @@ def test_each_layer_gets_an_activation_of_its_own():
     ("make", "said"),
     [
         (lambda: bn.EquivariantNet("n -> n", [1]), "channels must have at least 2 entries, not 1."),
-        (lambda: bn.EquivariantNet("n -> n", [1, 0, 1]), "channels[1] must be a whole number from 1 up, not 0."),
+        (lambda: bn.EquivariantNet("n -> n", [1, 0, 1]), "channels[1] must be an integer from 1 up, not 0."),
         (lambda: bn.EquivariantNet("n -> n", [1, 1], norm="group"), "norm must be one of 'batch', 'graph', 'channels'"),
         (lambda: bn.EquivariantNet("n -> n", [1, 1], dropout=1.5), "dropout must be a probability below 1, not 1.5."),
         (
@@ -205,7 +205,7 @@ def test_each_layer_gets_an_activation_of_its_own():
             "activation must be a name or something that makes a module, not 'rely'.",
         ),
         (lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation=nn.ReLU()), "one module for all would not."),
-        (lambda: bn.InvariantNet("n n", [1, 1], 1, hidden=[0]), "hidden[0] must be a whole number from 1 up, not 0."),
+        (lambda: bn.InvariantNet("n n", [1, 1], 1, hidden=[0]), "hidden[0] must be an integer from 1 up, not 0."),
         (lambda: bn.InvariantNet("n n", [1, 1], 1, reduce="min"), "reduce must be one of 'max', 'sum', 'mean'"),
         (lambda: bn.EntryNorm("n", 3, over="all"), "over must be one of 'batch', 'graph', 'channels', not 'all'."),
     ],

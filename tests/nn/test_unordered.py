@@ -8,7 +8,7 @@ import torch
 import bellnet as bn
 from bellnet.backends import reference
 from bellnet.errors import DeclarationError
-from bellnet.nn import unordered
+from bellnet.nn import symmetrization
 
 SPECS = ("{n n} -> {n n}", "n n -> {n n}", "{n n} n -> n {n n}", "n -> {n n n}", "i {u u} -> u {i i}")
 
@@ -71,8 +71,8 @@ def test_some_graphs_at_a_time_and_plain_operations_give_the_same(text, monkeypa
     x = _symmetric(layer.spec, torch.randn(5, *[3] * n_slots, 2, dtype=torch.float64)).requires_grad_()
     results = []
     for is_plain, n_bytes in ((True, 2**21), (False, 2**21), (False, 1)):
-        monkeypatch.setattr(unordered, "is_traced", lambda is_plain=is_plain: is_plain)
-        monkeypatch.setattr(unordered, "CHUNK_BYTES", n_bytes)
+        monkeypatch.setattr(symmetrization, "is_traced", lambda is_plain=is_plain: is_plain)
+        monkeypatch.setattr(symmetrization, "CHUNK_BYTES", n_bytes)
         y = layer(x)
         _assert_symmetric(layer.spec, y)
         results.append([y, *torch.autograd.grad(y.sin().sum(), [x, *layer.parameters()])])

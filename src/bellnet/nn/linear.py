@@ -8,18 +8,14 @@ from torch import Tensor, nn
 
 from bellnet.backends import DenseLayout, Executor, Layout, SparseLayout, change_of_basis
 from bellnet.errors import OptionError, TensorError, as_written
-from bellnet.nn.declared import check_declared, check_declared_listed
+from bellnet.nn.arguments import NotScripted, check_channels_of_all, check_choice, check_memory, refuse_more
 from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight, shares_of_sources
 from bellnet.nn.inputs import Input, Reception
 from bellnet.nn.listed import ListedReception
 from bellnet.nn.mixed import GivenSupports, MixedReception
-from bellnet.nn.one_input import refuse_more
-from bellnet.nn.options import check_channels_of_all, check_choice
-from bellnet.nn.room import check_room
-from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes, Received, SeveralReception
-from bellnet.nn.unordered import Unordered
+from bellnet.nn.symmetrization import Symmetrization, check_declared
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
@@ -117,14 +113,14 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._bias_plans = [
             plan(self.spec.constants(target), max_maps=max_maps) for target in range(len(self.spec.targets))
         ]
-        self._unordered = Unordered(self._call, self.spec) if self.spec.unordered else None
+        self._symmetrization = Symmetrization(self._call, self.spec) if self.spec.unordered else None
         self._weight_names, self._bias_names = names_of_parameters(self.plan)
         self._entries: list[Entries] = []
         if self.basis == "orbit":
             self._entries = [orbit_to_diagram(one) for one in (*self._pairs, *self._bias_plans)]
         shapes = [(pair.n_maps, inside[pair.source], outside[pair.target]) for pair in self.plan.pairs]
         for shape in shapes:
-            check_room(self._call, shape, device=device, dtype=dtype)
+            check_memory(self._call, shape, device=device, dtype=dtype)
         for name, shape in zip(self._weight_names, shapes, strict=True):
             self.register_parameter(name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
         for name, patterns, channels in zip(self._bias_names, self.plan.bias_patterns, outside, strict=True):
@@ -227,7 +223,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         given, weight = self._reception.receive(x, sizes), self.weight  # type: ignore[arg-type]
         self._check_values(given.tensor, weight)
         if check:
-            check_declared(self._call, self.plan, given.tensor)
+            check_declared(self._call, self.plan, given.tensor, None)
         result = self._run(DenseLayout(given.nodes), given.tensor, weight)
         if len(given.batch) != 1:
             result = result.reshape(*given.batch, *result.shape[1:])
@@ -272,12 +268,12 @@ class EquivariantLinear(NotScripted, nn.Module):
             weights = self._in_diagrams(self._pairs, self._entries[:n_pairs], weights)
             if biases is not None:
                 biases = self._in_diagrams(self._bias_plans, self._entries[n_pairs:], biases)
-        if self._unordered is not None:
-            shares = self._unordered.shares
+        if self._symmetrization is not None:
+            shares = self._symmetrization.shares
             weights = [one * shares[pair.target] for one, pair in zip(weights, self.plan.pairs, strict=True)]
             biases = None if biases is None else [one * share for one, share in zip(biases, shares, strict=True)]
         results = self._executor(received.layout, values, weights, biases)
-        return results if self._unordered is None else self._unordered(results, received.layout)
+        return results if self._symmetrization is None else self._symmetrization(results, received.layout)
 
     def _in_diagrams(self, plans: Sequence[Plan], entries: Sequence[Entries], given: Sequence[Tensor]) -> list[Tensor]:
         several = zip(plans, entries, given, strict=True)
@@ -285,10 +281,7 @@ class EquivariantLinear(NotScripted, nn.Module):
 
     def _check_declared(self, number: int, tensor: Tensor, layout: Layout) -> None:
         call, of_source = self._several_reception.parts[number].call, self.plan.pair(number, 0)
-        if isinstance(layout, SparseLayout):
-            check_declared_listed(call, of_source, tensor, layout.sources[number])
-        else:
-            check_declared(call, of_source, tensor)
+        check_declared(call, of_source, tensor, layout.sources[number] if isinstance(layout, SparseLayout) else None)
 
     def _forward_listed(
         self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
@@ -296,7 +289,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "stored")
         self._check_values(values, weight := self.weight)
         if check:
-            check_declared_listed(self._call, self.plan, values, supports.sources[0])
+            check_declared(self._call, self.plan, values, supports.sources[0])
         result = self._run(supports, values, weight)
         if self.spec.target:
             return Sparse.on(supports.targets[0], result)
@@ -316,11 +309,11 @@ class EquivariantLinear(NotScripted, nn.Module):
             (weight,) = self._in_diagrams(self._pairs, self._entries[:1], (weight,))
             if bias is not None:
                 (bias,) = self._in_diagrams(self._bias_plans, self._entries[1:], (bias,))
-        if self._unordered is not None:
-            (share,) = self._unordered.shares
+        if self._symmetrization is not None:
+            (share,) = self._symmetrization.shares
             weight, bias = weight * share, None if bias is None else bias * share
         (result,) = self._executor(layout, (tensor,), (weight,), None if bias is None else (bias,))
-        return result if self._unordered is None else self._unordered((result,), layout)[0]
+        return result if self._symmetrization is None else self._symmetrization((result,), layout)[0]
 
     def _check_values(self, tensor: Tensor, weight: Tensor, name: str = "x") -> None:
         if tensor.device == weight.device and tensor.dtype == weight.dtype:

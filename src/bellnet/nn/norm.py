@@ -7,12 +7,10 @@ from torch import Tensor, nn
 
 from bellnet.backends import Moments, can_fuse_norm, is_traced, moments_of
 from bellnet.errors import as_written
+from bellnet.nn.arguments import NotScripted, check_channels_of_all, check_choice, refuse_more
 from bellnet.nn.each import as_they_were, check_several
 from bellnet.nn.inputs import Reception
 from bellnet.nn.listed import check_sparse, sums_by_graph, tuples_by_graph
-from bellnet.nn.one_input import refuse_more
-from bellnet.nn.options import check_channels_of_all, check_choice
-from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Spec, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse

@@ -14,9 +14,8 @@ from torch.nn.modules.module import (
 
 from bellnet.backends import DropoutMask
 from bellnet.errors import OptionError
+from bellnet.nn.arguments import NotScripted, refuse_more
 from bellnet.nn.each import as_they_were, check_several
-from bellnet.nn.one_input import refuse_more
-from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import Collection, OverNodes
 from bellnet.spec import Shape, parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse

@@ -1,15 +1,13 @@
 """The product: a layer without weights that multiplies two tensors over nodes, channel by channel."""
 
-from typing import Any, cast, overload
+from typing import Any, NoReturn, cast, overload
 
 from torch import Tensor, nn
 
 from bellnet.backends import DenseLayout, SparseLayout, multiply_dense, multiply_sparse
 from bellnet.errors import ShapeError, TensorError
+from bellnet.nn.arguments import NotScripted, check_choice
 from bellnet.nn.mixed import MixedReception
-from bellnet.nn.one_input import refuse_as_factors
-from bellnet.nn.options import check_choice
-from bellnet.nn.scripting import NotScripted
 from bellnet.nn.several import OverNodes, SeveralReception
 from bellnet.plan import ProductPlan, plan_product
 from bellnet.spec import Spec
@@ -81,7 +79,7 @@ class Product(NotScripted, nn.Module):
             `Padded` if a factor is; else a tensor.
         """
         if y is None or more:
-            refuse_as_factors(self._call, (x, y, *more) if more else (x,))
+            _refuse_arguments(self._call, (x, y, *more) if more else (x,))
         given = x, y
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
             received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "stored")
@@ -119,3 +117,15 @@ class Product(NotScripted, nn.Module):
         """The options, as they would be written in a call."""
         normalize = "" if self.normalize == "mean" else f', normalize="{self.normalize}"'
         return f'"{self.spec}", contraction="{self.plan.text}"{normalize}'
+
+
+def _refuse_arguments(call: str, args: tuple[object, ...]) -> NoReturn:
+    """Raise because the positional arguments are not two factors, with the remedy for what they seem to be."""
+    if len(args) == 1 and isinstance(args[0], tuple | list):
+        got = f"a {type(args[0]).__name__} of {len(args[0])}"
+        advice = "Leave out its parentheses, product(x, y), or write a star before it, product(*pair)."
+    elif len(args) == 1:
+        got, advice = "one", "Pass both of them: product(x, y), and product(x, x) for a square."
+    else:
+        got, advice = f"{len(args)} positional arguments", "Options have names: product(x, y, support=...)."
+    raise TensorError(f"{call}: expected two factors as two arguments, got {got}.\n{advice}")

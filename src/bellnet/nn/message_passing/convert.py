@@ -9,11 +9,11 @@ from torch import nn
 
 from bellnet._utils.optional import require
 from bellnet.errors import OptionError
+from bellnet.nn.arguments import check_choice
 from bellnet.nn.message_passing.functions import MessageFunctions
 from bellnet.nn.message_passing.network import PRODUCTS, MessagePassingNet
 from bellnet.nn.message_passing.pyg_layers import functions_of, in_order, on_channels, refuse
 from bellnet.nn.message_passing.ranges import CompactSet
-from bellnet.nn.options import check_choice
 
 CALL = "from_message_passing"
 

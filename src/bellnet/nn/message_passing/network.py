@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import DeclarationError, OptionError
+from bellnet.nn.arguments import check_channels, check_choice
 from bellnet.nn.inputs import Reception
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions
@@ -21,7 +22,6 @@ from bellnet.nn.message_passing.layer import (
 from bellnet.nn.message_passing.ranges import CompactSet, Range, range_of
 from bellnet.nn.message_passing.relu_product import ExactProduct
 from bellnet.nn.message_passing.state import Adjacency, Channels, Graphs, prepare
-from bellnet.nn.options import check_channels, check_choice
 from bellnet.nn.pool import InvariantPool
 from bellnet.spec import Spec
 from bellnet.tensors import Padded

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
-from bellnet.nn.options import check_channels
+from bellnet.nn.arguments import check_channels
 
 
 class ReluProduct(nn.Module):

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
+from bellnet.nn.arguments import check_channels
+from bellnet.nn.networks import MakesActivation, StackOptions, check_stack
 from bellnet.nn.norm import EntryNorm
-from bellnet.nn.options import check_channels
 from bellnet.nn.pointwise import ChannelDropout, Pointwise, make_activation
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.product import Product
 from bellnet.nn.several import OverNodes
-from bellnet.nn.stack import MakesActivation, StackOptions, check_stack
 from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_shape
 

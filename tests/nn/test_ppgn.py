@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.errors import OptionError, SpecError
-from bellnet.nn.products_net import ProductBlock
+from bellnet.nn.ppgn import ProductBlock
 
 
 def _net(**options):
@@ -144,9 +144,9 @@ def test_networks_learn_and_are_copied(tmp_path):
 
 def test_bad_options_are_refused_by_name():
     for options, words in (
-        ({"depth": 0}, "depth must be a whole number from 1 up, not 0"),
+        ({"depth": 0}, "depth must be an integer from 1 up, not 0"),
         ({"norm": "layer"}, "norm must be one of 'batch', 'graph', 'channels', not 'layer'"),
-        ({"hidden": [0]}, r"hidden\[0\] must be a whole number"),
+        ({"hidden": [0]}, r"hidden\[0\] must be an integer"),
         ({"dropout": 1.0}, "dropout must be a probability below 1"),
     ):
         with pytest.raises(OptionError, match=rf'PPGN\("n n", \[1, 8\], 2\): {words}'):
