@@ -128,7 +128,7 @@ class SearchCell(FromDataSet):
             "accuracy": model.score(asked, answers),
             "last": last[0],
             "best_epoch": model.best_epoch_,
-            "parameters": sum(weight.numel() for weight in model.net_.parameters()),
+            "parameters": sum(weight.numel() for weight in model.ensemble_.parameters()),
             "seconds": round(process_time() - start, 1),
         }
 

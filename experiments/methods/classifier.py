@@ -63,6 +63,6 @@ class Classifier(Method):
             "accuracy": accuracy,
             "validation": model.history_[model.best_epoch_]["validation_accuracy"],
             "best_epoch": model.best_epoch_,
-            "parameters": sum(weight.numel() for weight in model.net_.parameters()),
+            "parameters": sum(weight.numel() for weight in model.ensemble_.parameters()),
             "seconds": round(time.process_time() - began - looking, 3),
         }

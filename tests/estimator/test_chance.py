@@ -27,7 +27,7 @@ def labels_of(graphs, target):
 
 
 def weights_of(model):
-    return torch.cat([value.flatten() for value in model.net_.state_dict().values()])
+    return torch.cat([value.flatten() for value in model.ensemble_.state_dict().values()])
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -87,7 +87,7 @@ def test_a_fitted_network_with_dropout_can_be_copied_pickled_and_trained_on():
     graphs, labels = leaves()
     model = classifier(dropout=0.5).fit(graphs, labels)
     batch = model.encoding_.encode(graphs)
-    for net in (copy.deepcopy(model.net_), pickle.loads(pickle.dumps(model)).net_):
+    for net in (copy.deepcopy(model.ensemble_), pickle.loads(pickle.dumps(model)).ensemble_):
         said = []
         for seed in (3, 3, 4):
             torch.manual_seed(seed)  # outside of a fit dropout is torch's, as in any other module

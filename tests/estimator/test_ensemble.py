@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from bellnet.errors import DataError, SizesError
 from bellnet.estimator import load, memory_estimate
-from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.model import LabelNet
 from bellnet.estimator.options import ENTRIES_OF_ENSEMBLE, MAX_ESTIMATORS
 from tests.estimator.small import classifier, leaves, regressor
@@ -19,7 +18,8 @@ from tests.estimator.stored import changed
 def alone(model, place):
     """The estimator with one of its networks only."""
     one = copy.copy(model)
-    one.n_estimators, one.n_estimators_, one.net_ = 1, 1, model.net_.members[place]
+    one.n_estimators, one.n_estimators_, one.ensemble_ = 1, 1, copy.deepcopy(model.ensemble_)
+    one.ensemble_.members = one.ensemble_.members[place : place + 1]
     return one
 
 
@@ -58,26 +58,26 @@ def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
 
     monkeypatch.setattr(LabelNet, "reset_parameters", remembered)
     together = classifier(n_estimators=3, **options).fit(graphs, labels)
-    for first, member in zip(begun, together.net_.members, strict=True):
+    for first, member in zip(begun, together.ensemble_.members, strict=True):
         monkeypatch.setattr(LabelNet, "reset_parameters", lambda net, chance, first=first: net.load_state_dict(first))
         single = classifier(n_estimators=1, **options).fit(graphs, labels)
-        assert torch.equal(weights(member), weights(single.net_))
+        assert torch.equal(weights(member), weights(single.ensemble_.members[0]))
         assert not torch.allclose(weights(member), torch.cat([value.flatten() for value in first.values()]))
-    assert not torch.allclose(*map(weights, together.net_.members[:2]))
+    assert not torch.allclose(*map(weights, together.ensemble_.members[:2]))
 
 
 def test_members_drop_other_channels_and_a_fit_can_be_repeated():
     graphs, labels = leaves()
     model = classifier(n_estimators=2, dropout=0.5, max_epochs=3)
-    first = weights(model.fit(graphs, labels).net_)
-    assert torch.equal(first, weights(clone(model).fit(graphs, labels).net_))
-    assert not torch.equal(first, weights(clone(model).set_params(random_state=1).fit(graphs, labels).net_))
-    one, other = model.net_.members
+    first = weights(model.fit(graphs, labels).ensemble_)
+    assert torch.equal(first, weights(clone(model).fit(graphs, labels).ensemble_))
+    assert not torch.equal(first, weights(clone(model).set_params(random_state=1).fit(graphs, labels).ensemble_))
+    one, other = model.ensemble_.members
     other.load_state_dict(one.state_dict())
     batch = model.encoding_.encode(graphs)
-    with model.net_.train().dropout_from(torch.Generator().manual_seed(0)):
+    with model.ensemble_.train().dropout_from(torch.Generator().manual_seed(0)):
         assert not torch.allclose(one(batch, graphs), other(batch, graphs))
-    model.net_.eval()
+    model.ensemble_.eval()
     assert torch.equal(one(batch, graphs), other(batch, graphs))
 
 
@@ -89,7 +89,7 @@ def test_one_member_whose_weights_are_no_numbers_ends_the_fit(place):
     def spoil(learning, record):
         if record["epoch"] == 2:
             with torch.no_grad():
-                next(learning.net_.members[place].parameters()).fill_(float("nan"))
+                next(learning.ensemble_.members[place].parameters()).fill_(float("nan"))
 
     model.fit(graphs, labels, callback=spoil)
     assert len(model.history_) == 3
@@ -124,17 +124,16 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
     for layout, count in (("sparse", listed), ("padded", pairs)):
         monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count)
         several = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
-        assert (several.n_estimators_, len(several.net_.members)) == (
+        assert (several.n_estimators_, len(several.ensemble_.members)) == (
             MAX_ESTIMATORS,
             MAX_ESTIMATORS,
         )
-        assert isinstance(several.net_, Ensemble)
         assert " from 24 graphs by 3 networks in " in several.fit_summary_
         monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count - 1)
         one = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
-        assert (one.n_estimators_, len(one.net_.members)) == (1, 1)
+        assert (one.n_estimators_, len(one.ensemble_.members)) == (1, 1)
         assert torch.equal(
-            weights(one.net_), weights(classifier(n_estimators=1, layout=layout).fit(graphs, labels).net_)
+            weights(one.ensemble_), weights(classifier(n_estimators=1, layout=layout).fit(graphs, labels).ensemble_)
         )
         assert classifier(n_estimators=2, layout=layout).fit(graphs, labels).n_estimators_ == 2
     triples = sum(graph.n**3 for graph in graphs)
@@ -157,7 +156,7 @@ def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_ma
 
 def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
     graphs, labels = leaves()
-    one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).net_.parameters())
+    one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).ensemble_.parameters())
     allowed = memory_estimate.WEIGHT_BYTES * one * 1e-9
     options = {"n_estimators": 2, "layout": "sparse"}
     assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).n_estimators_ == 2
@@ -172,7 +171,7 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert (again.n_estimators, again.n_estimators_) == (n_estimators, model.n_estimators_)
-    first, last = model.net_.members[0].scale, model.net_.members[-1].scale
+    first, last = model.ensemble_.members[0].scale, model.ensemble_.members[-1].scale
     assert torch.equal(first, last)
     assert not torch.equal(last, torch.ones_like(last))
     assert np.array_equal(again.predict_proba(graphs), model.predict_proba(graphs))

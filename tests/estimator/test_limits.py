@@ -63,7 +63,7 @@ def test_a_failed_fit_leaves_no_network():
     model = classifier().fit(GRAPHS, LABELS).set_params(class_weight={"no such class": 1})
     with pytest.raises(BellnetError):
         model.fit(GRAPHS, LABELS)
-    assert not hasattr(model, "net_")
+    assert not hasattr(model, "ensemble_")
 
 
 def test_problems_finds_each_graph_that_cannot_be_predicted(fitted):

@@ -50,7 +50,7 @@ def test_a_fit_that_would_take_too_much_is_refused_before_anything_large_is_made
         "With layout='sparse' only edges and nodes are held. Fewer channels take less, and max_gigabytes="
         f"{expected} allows it."
     )
-    assert not hasattr(model, "net_")
+    assert not hasattr(model, "ensemble_")
 
 
 def test_a_prediction_that_would_take_too_much_is_refused_before_anything_large_is_made():
@@ -152,7 +152,7 @@ def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(opt
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        result = model.net_.train()(batch, graphs)
+        result = model.ensemble_.train()(batch, graphs)
     assert result.requires_grad
     estimate = memory_estimate.training_bytes(model._net_config(), (len(sizes), max(sizes)))
     assert 0.3 * estimate < sum(kept.values()) < estimate

@@ -76,7 +76,7 @@ def test_pairs_that_stand_alone_get_a_mean_square_of_one():
     pairs, _ = model.encoding_.encode(graphs, layout="sparse", node_channels="separate")
     scale = channel_scale(graphs, model.encoding_, "sparse", "separate")
     torch.testing.assert_close((pairs.values * scale[:2]).square().mean(0), torch.ones(2))
-    assert torch.equal(model.net_.scale, scale)
+    assert torch.equal(model.ensemble_.members[0].scale, scale)
 
 
 def test_other_places_and_nothing_to_place_are_refused():

@@ -25,7 +25,7 @@ def test_all_at_once_and_one_by_one_are_the_same(fitted):
 @pytest.mark.parametrize("batch_size", [1, 7, 60])
 def test_padded_and_bucketed_batches_are_the_same(fitted, batch_size):
     model, graphs = fitted
-    net = model.net_
+    net = model.ensemble_
     loader = Loader(graphs, batch_size=batch_size, encoding=model.encoding_, seed=3)
     found = torch.empty(len(graphs), 4)
     with torch.no_grad():
@@ -53,9 +53,9 @@ def test_the_numbering_of_nodes_does_not_matter(fitted):
 
 def test_predicting_does_not_change_the_model(fitted):
     model, graphs = fitted
-    before = {name: value.clone() for name, value in model.net_.state_dict().items()}
+    before = {name: value.clone() for name, value in model.ensemble_.state_dict().items()}
     model.predict_proba(graphs)
-    after = model.net_.state_dict()
+    after = model.ensemble_.state_dict()
     assert all(value.dtype == torch.float32 and torch.equal(value, before[name]) for name, value in after.items())
 
 

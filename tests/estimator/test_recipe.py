@@ -178,7 +178,7 @@ def test_options_of_the_recipe_are_refused_by_name(options, said):
 def test_statistics_of_batches_are_kept_with_the_weights_of_their_epoch():
     graphs, labels = leaves()
     model = GraphClassifier(**SMALL).fit(graphs, labels)
-    buffers = {name: value for name, value in model.net_.state_dict().items() if "running" in name}
+    buffers = {name: value for name, value in model.ensemble_.state_dict().items() if "running" in name}
     assert len(buffers) == 4
     assert all(bool(value.isfinite().all()) for value in buffers.values())
-    assert not torch.equal(buffers["net.blocks.0.norm.running_var"], torch.ones(8))
+    assert not torch.equal(buffers["members.0.net.blocks.0.norm.running_var"], torch.ones(8))

@@ -41,7 +41,7 @@ def test_the_network_has_the_scale_of_the_graphs_it_learned_from():
     graphs, labels = leaves()
     model = classifier().fit(graphs, labels)
     assert model.encoding_.names == ("adjacency", "normalized adjacency", "degree")
-    assert torch.equal(model.net_.scale, channel_scale(graphs, model.encoding_, "padded"))
+    assert torch.equal(model.ensemble_.members[0].scale, channel_scale(graphs, model.encoding_, "padded"))
 
 
 def test_degrees_are_a_channel_only_where_they_are_wanted():

@@ -304,12 +304,12 @@ def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypa
 def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
     fitted.save(tmp_path / "model")
     tensors = tensors_of((tmp_path / "model").read_bytes())
-    tensors["net.head.0.bias"][2] = value
+    tensors["members.0.net.head.0.bias"][2] = value
     with safe_open(tmp_path / "model", framework="pt") as whole:
         described = json.loads(whole.metadata()["bellnet"])
     described["checksum"] = checksum(described, tensors)
     save_file(tensors, tmp_path / "model", {"bellnet": json.dumps(described)})
-    with pytest.raises(DataError, match=r"its tensor 'net\.head\.0\.bias' holds NaN or infinite numbers"):
+    with pytest.raises(DataError, match=r"its tensor 'members\.0\.net\.head\.0\.bias' holds NaN or infinite numbers"):
         load(tmp_path / "model")
 
 
@@ -343,7 +343,7 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
 
 def everything(model):
     """All that there is in a fitted estimator, as one value that can be compared."""
-    weights = [(name, value.numpy().tobytes()) for name, value in model.net_.state_dict().items()]
+    weights = [(name, value.numpy().tobytes()) for name, value in model.ensemble_.state_dict().items()]
     learned = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.best_epoch_)
     return repr((model.get_params(), learned, model.encoding_, model.scaling_, weights))
 
@@ -473,8 +473,10 @@ def test_what_could_not_be_loaded_is_not_saved(fitted, file, options, said):
 def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
     broken = copy.deepcopy(fitted)
     with torch.no_grad():
-        broken.net_.net.head[0].bias[2] = math.nan
-    with pytest.raises(DataError, match=r"nobody could load this estimator: its tensor 'net\.head\.0\.bias' holds NaN"):
+        broken.ensemble_.members[0].net.head[0].bias[2] = math.nan
+    with pytest.raises(
+        DataError, match=r"nobody could load this estimator: its tensor 'members\.0\.net\.head\.0\.bias' holds NaN"
+    ):
         broken.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

@@ -31,7 +31,7 @@ def test_a_notebook_shows_options_and_what_was_learned(fitted):
         if isinstance(value, bool | int | float):
             assert f"{option} {value}" in words
     assert "Fitted" in words
-    for name in ("classes_", "history_", "best_epoch_", "layout_", "net_"):
+    for name in ("classes_", "history_", "best_epoch_", "layout_", "ensemble_"):
         assert f" {name} " in words
     assert not re.search(r"""(?:src|href)=["']http""", page)  # nothing is loaded from elsewhere
 

@@ -13,6 +13,7 @@ from torch import nn
 from bellnet.data import Encoding, generated, undirected
 from bellnet.errors import OptionError
 from bellnet.estimator import training
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.validation import split_units, validation_split
 from tests.estimator.small import classifier, leaves, regressor, stars_and_paths
 
@@ -69,6 +70,8 @@ class Scripted(nn.Module):
     @property
     def members(self):
         return (self,)
+
+    combine = staticmethod(Ensemble.combine)
 
     def parameter_groups(self, learning_rate):
         return [{"params": [self.weight], "lr": learning_rate}]
@@ -216,7 +219,7 @@ def test_an_epoch_whose_answers_are_no_numbers_is_never_kept():
     def spoil(fitted, record):
         if record["epoch"] == 2:
             with torch.no_grad():
-                next(fitted.net_.parameters()).fill_(nan)
+                next(fitted.ensemble_.parameters()).fill_(nan)
 
     model.fit(graphs, labels, callback=spoil)
     assert model.best_epoch_ <= 2

@@ -53,7 +53,7 @@ def test_scales_come_from_what_is_learned_alone():
     model = classifier().fit(small, LABELS, validation_data=(large, THEIRS))
     alone = classifier().fit(small, LABELS)
     assert (model.scaling_, model.encoding_) == (alone.scaling_, alone.encoding_)
-    assert np.array_equal(model.net_.scale, alone.net_.scale)
+    assert np.array_equal(model.ensemble_.members[0].scale, alone.ensemble_.members[0].scale)
 
 
 def test_attributes_are_read_as_those_of_the_graphs_that_are_learned():

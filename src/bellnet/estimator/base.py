@@ -5,9 +5,10 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 from bellnet._utils.memory import freed_memory_kept
 from bellnet._utils.optional import require
 from bellnet.data import Encoding, Graph, Loader, problems
-from bellnet.estimator.ensemble import Ensemble, build_net
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import (
     Array,
     check_both_directions,
@@ -37,7 +38,7 @@ from bellnet.estimator.memory_estimate import (
     check_weights,
     max_pairs,
 )
-from bellnet.estimator.model import LabelNet, NetConfig
+from bellnet.estimator.model import NetConfig
 from bellnet.estimator.options import (
     ATTRIBUTES,
     AUTO_NORM,
@@ -69,85 +70,52 @@ Callback = Callable[[Any, dict[str, Any]], None]
 """Called after every epoch of a fit, see `GraphEstimator.fit`."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GraphEstimator(ABC, BaseEstimator):
     """An estimator over lists of graphs; its subclasses determine what labels are."""
 
-    _score_name: str
-    """The name of what `score` returns in the history."""
-    layout_: str
-    n_estimators_: int
-    n_nodes_: tuple[int, int]
-    encoding_: Encoding
-    scaling_: FeatureScaling
-    net_: LabelNet | Ensemble
-    history_: list[dict[str, Any]]
-    best_epoch_: int
-    fit_summary_: str
+    target: str = "graph"
+    order: int = 2
+    channels: Sequence[int] = (48, 48, 48, 48)
+    hidden: Sequence[int] = (64,)
+    pool: str | Sequence[str] = ("mean", "max")
+    jumping_knowledge: bool = False
+    norm: str | None = "auto"
+    residual: bool = True
+    adjacency: str = "both"
+    degrees: bool = True
+    degree_bins: int = 16
+    size_feature: bool = True
+    node_attrs: str | Sequence[str] | None = None
+    edge_attrs: str | Sequence[str] | None = None
+    node_labels: str | Sequence[str] | None = None
+    edge_labels: str | Sequence[str] | None = None
+    layout: str = "auto"
+    node_channels: str = "diagonal"
+    n_estimators: int | str = "auto"
+    dropout: float = 0.1
+    learning_rate: float = 0.004
+    weight_decay: float = 0.0
+    batch_size: int = 32
+    max_epochs: int | str = "auto"
+    patience: int | None = None
+    validation_fraction: float = 0.1
+    random_state: int | np.random.RandomState | np.random.Generator | None = 0
+    device: str | torch.device = "auto"
+    max_gigabytes: float | None = None
+    verbose: bool = True
+    encoding_: Encoding = field(init=False)
+    scaling_: FeatureScaling = field(init=False)
+    layout_: str = field(init=False)
+    n_nodes_: tuple[int, int] = field(init=False)
+    n_estimators_: int = field(init=False)
+    ensemble_: Ensemble = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    best_epoch_: int = field(init=False)
+    fit_summary_: str = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        target: str = "graph",
-        order: int = 2,
-        channels: Sequence[int] = (48, 48, 48, 48),
-        hidden: Sequence[int] = (64,),
-        pool: str | Sequence[str] = ("mean", "max"),
-        jumping_knowledge: bool = False,
-        norm: str | None = "auto",
-        residual: bool = True,
-        adjacency: str = "both",
-        degrees: bool = True,
-        degree_bins: int = 16,
-        size_feature: bool = True,
-        node_attrs: str | Sequence[str] | None = None,
-        edge_attrs: str | Sequence[str] | None = None,
-        node_labels: str | Sequence[str] | None = None,
-        edge_labels: str | Sequence[str] | None = None,
-        layout: str = "auto",
-        node_channels: str = "diagonal",
-        n_estimators: int | str = "auto",
-        dropout: float = 0.1,
-        learning_rate: float = 0.004,
-        weight_decay: float = 0.0,
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
-        device: str | torch.device = "auto",
-        max_gigabytes: float | None = None,
-        verbose: bool = True,
-    ) -> None:
-        self.target = target
-        self.order = order
-        self.channels = channels
-        self.hidden = hidden
-        self.pool = pool
-        self.jumping_knowledge = jumping_knowledge
-        self.norm = norm
-        self.residual = residual
-        self.adjacency = adjacency
-        self.degrees = degrees
-        self.degree_bins = degree_bins
-        self.size_feature = size_feature
-        self.node_attrs = node_attrs
-        self.edge_attrs = edge_attrs
-        self.node_labels = node_labels
-        self.edge_labels = edge_labels
-        self.layout = layout
-        self.node_channels = node_channels
-        self.n_estimators = n_estimators
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.device = device
-        self.max_gigabytes = max_gigabytes
-        self.verbose = verbose
+    _score_name: ClassVar[str]
+    """The name of what `score` returns in the history."""
 
     def fit(
         self,
@@ -177,12 +145,12 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         start, call = time.perf_counter(), f"{type(self).__name__}.fit(graphs, y)"
         check_options(call, self.get_params(deep=False))
-        self.__dict__.pop("net_", None)  # a fit that fails must not combine old weights with new classes
+        self.__dict__.pop("ensemble_", None)  # a fit that fails must not combine old weights with new classes
         samples = self._validate(call, X, y, sample_weight)
         data, seed = self._encode(call, samples, validation_data)
         schedule = self._schedule(data.graphs)
-        net, outcome = self._train(data, schedule, callback, n_graphs=len(samples.graphs), seed=seed)
-        self.net_, self.history_, self.best_epoch_ = net, outcome.history, outcome.best_epoch
+        ensemble, outcome = self._train(data, schedule, callback, n_graphs=len(samples.graphs), seed=seed)
+        self.ensemble_, self.history_, self.best_epoch_ = ensemble, outcome.history, outcome.best_epoch
         seconds = time.perf_counter() - start
         self.fit_summary_ = self._summary(len(samples.graphs), schedule.max_epochs, seconds)
         if self.verbose:
@@ -261,18 +229,18 @@ class GraphEstimator(ABC, BaseEstimator):
 
     def _train(
         self, data: TrainingData, schedule: Schedule, callback: Callback | None, *, n_graphs: int, seed: int
-    ) -> tuple[LabelNet | Ensemble, Outcome]:
-        """Train a new network, whose input is scaled by the first `n_graphs` graphs."""
+    ) -> tuple[Ensemble, Outcome]:
+        """Train a new ensemble, whose input is scaled by the first `n_graphs` graphs."""
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         random, device = torch.Generator().manual_seed(seed), data.targets.device
-        net = build_net(self._net_config()).to_empty(device="cpu")
-        net.reset_parameters(random)
-        net.set_scale(channel_scale(data.graphs[:n_graphs], self.encoding_, self.layout_, self.node_channels))
-        net.to(device)
+        ensemble = Ensemble.on_meta(self._net_config()).to_empty(device="cpu")
+        scale = channel_scale(data.graphs[:n_graphs], self.encoding_, self.layout_, self.node_channels)
+        ensemble.reset_parameters(random, scale)
+        ensemble.to(device)
         after_epoch = None
         if callback is not None:
             in_training = copy.copy(self)  # so that a fit that fails leaves no estimator that seems fitted
-            in_training.net_ = net
+            in_training.ensemble_ = ensemble
             after_epoch = partial(callback, in_training)
         if device.type != "cpu":
             random = torch.Generator(device).manual_seed(seed)
@@ -280,11 +248,11 @@ class GraphEstimator(ABC, BaseEstimator):
         title = f"fit {n_graphs} graphs"
         with (
             ProgressBar(title, schedule.max_epochs, show=bool(self.verbose)) as bar,
-            net.dropout_from(random),
+            ensemble.dropout_from(random),
             freed_memory_kept(),
         ):
-            outcome = train(net, data, objective, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
-        return net, outcome
+            outcome = train(ensemble, data, objective, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
+        return ensemble, outcome
 
     def _schedule(self, graphs: Sequence[Graph]) -> Schedule:
         is_auto = self.max_epochs == "auto"
@@ -342,7 +310,7 @@ class GraphEstimator(ABC, BaseEstimator):
         Args:
             X: Graphs, as in `fit`, or anything else.
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self, "ensemble_")
         return problems(X, encoding=self.encoding_)
 
     def plot_history(self) -> "Figure":
@@ -351,7 +319,7 @@ class GraphEstimator(ABC, BaseEstimator):
         It is a matplotlib figure, which notebooks show; elsewhere, use `figure.savefig("curve.png")`. A line marks the
         best epoch. `pip install 'bellnet[draw]'` installs matplotlib.
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self, "ensemble_")
         require("matplotlib", extra="draw", call=f"{type(self).__name__}.plot_history()")
         from bellnet.draw import Panels
 
@@ -375,7 +343,7 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         from bellnet.estimator.serialization import save
 
-        check_is_fitted(self, "net_")
+        check_is_fitted(self, "ensemble_")
         save(self, path)
 
     @abstractmethod
@@ -418,13 +386,12 @@ class GraphEstimator(ABC, BaseEstimator):
     def _check_label_options(self, call: str) -> None:
         """Raise an error if options do not fit the labels."""
 
-    @torch.no_grad()
     def _outputs(self, call: str, X: Any) -> tuple[Tensor, NDArray[np.int64]]:
         """The outputs for each label, and the number of labels of each graph.
 
         They are computed in float64, so that the composition of batches changes the last digits at most.
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self, "ensemble_")
         check_options(call, {"device": self.device})
         graphs = read_graphs(call, X, self.encoding_)
         check_fits(call, graphs, self.encoding_)
@@ -432,7 +399,7 @@ class GraphEstimator(ABC, BaseEstimator):
         device = device_of(self.device)
         sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
         check_prediction(call, self._net_config(), sizes, allowed=allowed)
-        net = copy.deepcopy(self.net_).to(device, torch.float64).eval()
+        ensemble = copy.deepcopy(self.ensemble_).to(device, torch.float64).eval()
         scaled = self.scaling_.apply(call, graphs, self.encoding_)
         loader = Loader(
             scaled,
@@ -447,22 +414,16 @@ class GraphEstimator(ABC, BaseEstimator):
             device=device,
         )
         counts = count_labels(graphs, self.target)
-        parts: list[Tensor] = [torch.empty(0)] * len(graphs)
-        for batch, _, indices in loader:
-            chosen = indices.tolist()
-            outputs = net(batch, [scaled[index] for index in chosen]).cpu()
-            for index, part in zip(chosen, outputs.split(counts[chosen].tolist()), strict=True):
-                parts[index] = part
-        return torch.cat(parts), counts
+        return ensemble.predict_logits(loader, scaled, counts), counts
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        if "net_" in state:  # an estimator fitted on a GPU must be readable without one
-            state = {**state, "net_": copy.deepcopy(state["net_"]).cpu()}
+        if "ensemble_" in state:  # an estimator fitted on a GPU must be readable without one
+            state = {**state, "ensemble_": copy.deepcopy(state["ensemble_"]).cpu()}
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "net_")
+        return hasattr(self, "ensemble_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,8 @@
 """Classes of graphs, nodes or edges."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from bellnet.estimator.labels import (
 from bellnet.estimator.serialization import classes_from_json, classes_to_json
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GraphClassifier(ClassifierMixin, GraphEstimator):
     """A scikit-learn classifier for lists of graphs, or for the nodes or edges of graphs.
 
@@ -112,79 +114,11 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     ((3,), (3, 2))
     """
 
-    _score_name = "accuracy"
-    classes_: Array
+    label_smoothing: float = 0.0
+    class_weight: str | Mapping[Any, float] | None = None
+    classes_: Array = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        target: str = "graph",
-        order: int = 2,
-        channels: Sequence[int] = (48, 48, 48, 48),
-        hidden: Sequence[int] = (64,),
-        pool: str | Sequence[str] = ("mean", "max"),
-        jumping_knowledge: bool = False,
-        norm: str | None = "auto",
-        residual: bool = True,
-        adjacency: str = "both",
-        degrees: bool = True,
-        degree_bins: int = 16,
-        size_feature: bool = True,
-        node_attrs: str | Sequence[str] | None = None,
-        edge_attrs: str | Sequence[str] | None = None,
-        node_labels: str | Sequence[str] | None = None,
-        edge_labels: str | Sequence[str] | None = None,
-        layout: str = "auto",
-        node_channels: str = "diagonal",
-        n_estimators: int | str = "auto",
-        dropout: float = 0.1,
-        label_smoothing: float = 0.0,
-        learning_rate: float = 0.004,
-        weight_decay: float = 0.0,
-        batch_size: int = 32,
-        max_epochs: int | str = "auto",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        class_weight: str | Mapping[Any, float] | None = None,
-        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
-        device: str | torch.device = "auto",
-        max_gigabytes: float | None = None,
-        verbose: bool = True,
-    ) -> None:
-        super().__init__(
-            target=target,
-            order=order,
-            channels=channels,
-            hidden=hidden,
-            pool=pool,
-            jumping_knowledge=jumping_knowledge,
-            norm=norm,
-            residual=residual,
-            adjacency=adjacency,
-            degrees=degrees,
-            degree_bins=degree_bins,
-            size_feature=size_feature,
-            node_attrs=node_attrs,
-            edge_attrs=edge_attrs,
-            node_labels=node_labels,
-            edge_labels=edge_labels,
-            layout=layout,
-            node_channels=node_channels,
-            n_estimators=n_estimators,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-            device=device,
-            max_gigabytes=max_gigabytes,
-            verbose=verbose,
-        )
-        self.label_smoothing = label_smoothing
-        self.class_weight = class_weight
+    _score_name = "accuracy"
 
     def predict(self, X: Any) -> Any:
         """The most probable classes: an array for graphs, a list with an array for each graph for nodes and edges.

@@ -14,7 +14,7 @@ import torch
 
 from bellnet._utils.memory import machine_memory
 from bellnet.errors import SizesError
-from bellnet.estimator.ensemble import build_net
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.model import NetConfig
 
 MAX_ENTRIES = 2**19
@@ -105,7 +105,7 @@ def min_weights(config: NetConfig) -> int:
 def check_weights(call: str, config: NetConfig, allowed: int) -> None:
     """Raise `SizesError` if training all weights takes more bytes than allowed."""
     _check_weights(call, config, min_weights(config), allowed)  # networks of too wide layers cannot be built at all
-    parameters = build_net(replace(config, n_estimators=1)).parameters()
+    parameters = Ensemble.on_meta(replace(config, n_estimators=1)).parameters()
     _check_weights(call, config, config.n_estimators * sum(parameter.numel() for parameter in parameters), allowed)
 
 

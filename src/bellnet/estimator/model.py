@@ -1,7 +1,6 @@
 """The network of an estimator: from a batch of encoded graphs to a row of outputs for each label."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -90,7 +89,7 @@ class LabelNet(nn.Module):
     """A network from a batch of encoded graphs to the outputs for their labels, graph after graph.
 
     Attributes:
-        scale: The factor of every input channel: ones, until `set_scale` is called.
+        scale: The factor of every input channel, initially one.
     """
 
     scale: Tensor
@@ -119,15 +118,6 @@ class LabelNet(nn.Module):
             if isinstance(module, TripleBlock):
                 module.reset_to_matrix_product(generator)
 
-    @property
-    def members(self) -> "tuple[LabelNet, ...]":
-        """The networks that are trained separately: this one alone, see `Ensemble`."""
-        return (self,)
-
-    def set_scale(self, scale: Tensor) -> None:
-        """Set the factor of every input channel."""
-        self.scale.copy_(scale)
-
     def parameter_groups(self, learning_rate: float) -> list[dict[str, Any]]:
         """The parameters in groups with their learning rates, for an optimizer of torch.
 
@@ -142,18 +132,6 @@ class LabelNet(nn.Module):
         grouped = {id(parameter) for group in groups for parameter in group["params"]}
         others = [parameter for parameter in self.parameters() if id(parameter) not in grouped]
         return [*groups, {"params": others, "lr": learning_rate}]
-
-    @contextmanager
-    def dropout_from(self, generator: torch.Generator) -> Iterator[None]:
-        """Draw dropout from a generator on the device of the network within this context."""
-        layers = [module for module in self.modules() if isinstance(module, ChannelDropout)]
-        try:
-            for layer in layers:
-                layer.generator = generator
-            yield
-        finally:
-            for layer in layers:
-                layer.generator = None
 
     def forward(self, batch: OverNodes | tuple[OverNodes, ...], graphs: Sequence[Graph]) -> Tensor:
         """The outputs for the labels of a batch, (labels, outputs).

@@ -23,7 +23,7 @@ from bellnet._utils import files
 from bellnet._utils.json_text import read_json
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
-from bellnet.estimator.ensemble import build_net
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import Array
 from bellnet.estimator.memory_estimate import min_weights
 from bellnet.estimator.model import NetConfig
@@ -64,7 +64,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "history": estimator.history_,
         "best_epoch": estimator.best_epoch_,
     }
-    weights = {name: value.detach().cpu().contiguous() for name, value in estimator.net_.state_dict().items()}
+    weights = {name: value.detach().cpu().contiguous() for name, value in estimator.ensemble_.state_dict().items()}
     described["checksum"] = checksum(described, weights)
     header = json.dumps(described)
     try:
@@ -197,15 +197,15 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
     estimator.n_nodes_ = _n_nodes(described)
     config = estimator._net_config()
     _check_extent(config, weights)
-    net = build_net(config)
-    shapes = {name: (value.shape, value.dtype) for name, value in net.state_dict().items()}
+    ensemble = Ensemble.on_meta(config)
+    shapes = {name: (value.shape, value.dtype) for name, value in ensemble.state_dict().items()}
     if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
         raise DataError("its tensors are not those of the network that it describes.")
     for name, value in weights.items():
         if not bool(value.isfinite().all()):
             raise DataError(f"its tensor {name!r} holds NaN or infinite numbers.")
-    net.load_state_dict(weights, assign=True)
-    estimator.net_ = net.eval()
+    ensemble.load_state_dict(weights, assign=True)
+    estimator.ensemble_ = ensemble.eval()
     return estimator
 
 

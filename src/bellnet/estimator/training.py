@@ -16,7 +16,6 @@ from bellnet.data import Encoding, Graph, Loader
 from bellnet.errors import OptionError
 from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.memory_estimate import CACHE_BYTES, MAX_ENTRIES, PREDICTION_BATCH
-from bellnet.estimator.model import LabelNet
 
 WARM_UP = 0.1
 """The share of all steps in which the learning rate rises."""
@@ -91,7 +90,7 @@ class Outcome:
 
 
 def train(
-    net: LabelNet | Ensemble,
+    ensemble: Ensemble,
     data: TrainingData,
     objective: Objective,
     schedule: Schedule,
@@ -108,7 +107,7 @@ def train(
     ensemble see the same batches, each is trained on its own loss, and the validation error is that of the ensemble.
 
     Args:
-        net: The network or the ensemble.
+        ensemble: The ensemble.
         data: The training set and the validation set.
         objective: The loss, the validation error and the score.
         schedule: The options of the loop.
@@ -119,19 +118,19 @@ def train(
     training = _Batches(data, data.known & ~data.in_validation, schedule.batch_size, seed=seed)
     has_validation = bool(data.in_validation.any())
     validation = _Batches(data, data.in_validation, PREDICTION_BATCH) if has_validation else None
-    optimizer = torch.optim.AdamW(net.parameter_groups(schedule.learning_rate), weight_decay=schedule.weight_decay)
+    optimizer = torch.optim.AdamW(ensemble.parameter_groups(schedule.learning_rate), weight_decay=schedule.weight_decay)
     factor = _learning_rate_factor(schedule.max_epochs * training.n_batches)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     history: list[dict[str, Any]] = []
-    lowest, bound, best_epoch, best_weights = math.inf, math.inf, 0, net.state_dict()
+    lowest, bound, best_epoch, best_weights = math.inf, math.inf, 0, ensemble.state_dict()
     for epoch in range(schedule.max_epochs):
-        loss, score = _train_epoch(net, training, objective, optimizer, scheduler, bar, epoch)
+        loss, score = _train_epoch(ensemble, training, objective, optimizer, scheduler, bar, epoch)
         if not math.isfinite(loss):
             if epoch == 0:
                 raise OptionError(f"training diverged: the loss of epoch 0 is {loss}.\nTake a smaller learning_rate.")
             break
         validation_loss, validation_score, (error, standard_error) = (
-            (None, None, (0.0, 0.0)) if validation is None else _evaluate(net, validation, objective)
+            (None, None, (0.0, 0.0)) if validation is None else _evaluate(ensemble, validation, objective)
         )
         record = {
             "epoch": epoch,
@@ -149,16 +148,16 @@ def train(
         if error < lowest:
             lowest, bound = error, error + standard_error
         if epoch == 0 or error <= bound:
-            best_epoch, best_weights = epoch, copy.deepcopy(net.state_dict())
+            best_epoch, best_weights = epoch, copy.deepcopy(ensemble.state_dict())
         elif epoch - best_epoch >= schedule.patience:
             break
-    net.load_state_dict(best_weights)
-    net.eval()
+    ensemble.load_state_dict(best_weights)
+    ensemble.eval()
     return Outcome(history, best_epoch)
 
 
 def _train_epoch(
-    net: LabelNet | Ensemble,
+    ensemble: Ensemble,
     batches: "_Batches",
     objective: Objective,
     optimizer: torch.optim.Optimizer,
@@ -168,11 +167,11 @@ def _train_epoch(
 ) -> tuple[float, float | None]:
     """Take a step on each batch; returns the mean loss of all networks and the score of the ensemble."""
     total, count, predictions = 0.0, 0, []
-    net.train()
+    ensemble.train()
     for index, batch in enumerate(batches, 1):
         optimizer.zero_grad(set_to_none=True)
         outputs = []
-        for member in net.members:  # one after the other, so that the memory of one suffices
+        for member in ensemble.members:  # one after the other, so that the memory of one suffices
             predicted = batch.predictions(member)
             losses = predicted.losses(objective)
             losses.mean().backward()  # type: ignore[no-untyped-call]
@@ -180,7 +179,7 @@ def _train_epoch(
             total, count = total + float(losses.detach().sum()), count + len(losses)
         optimizer.step()
         scheduler.step()
-        predictions.append(Predictions(torch.stack(outputs).mean(0), batch.targets, batch.weights))
+        predictions.append(Predictions(ensemble.combine(outputs), batch.targets, batch.weights))
         bar.batch(epoch, index / batches.n_batches)
     if not math.isfinite(total):
         return total / count, None
@@ -190,11 +189,11 @@ def _train_epoch(
 
 @torch.no_grad()
 def _evaluate(
-    net: nn.Module, batches: "_Batches", objective: Objective
+    ensemble: Ensemble, batches: "_Batches", objective: Objective
 ) -> tuple[float, float | None, tuple[float, float]]:
     """The mean loss in evaluation mode, the score, and the validation error with its standard error."""
-    net.eval()
-    found = Predictions.concatenated(batch.predictions(net) for batch in batches)
+    ensemble.eval()
+    found = Predictions.concatenated(batch.predictions(ensemble) for batch in batches)
     loss = float(found.losses(objective).double().mean())
     return loss, objective.score(found.outputs, found.targets), objective.validation_error(*found)
 
