@@ -226,7 +226,7 @@ def test_a_loader_with_an_encoding_reads_what_that_reads():
     encoding = Encoding.fit([molecule()], node_attrs=[], node_labels="element")
     loader = Loader([molecule("CN", ["single"])], batch_size=1, encoding=encoding)
     assert next(iter(loader))[0].values.shape[-1] == encoding.channels
-    with pytest.raises(OptionError, match="encoding says what is read; leave out node"):
+    with pytest.raises(OptionError, match="an encoding reads the attributes of its fit; leave out node_attrs"):
         Loader([molecule()], batch_size=1, encoding=encoding, node_attrs="charge")
 
 

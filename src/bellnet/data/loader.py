@@ -1,14 +1,14 @@
 """Batches of graphs: all graphs as one tensor, batches of similar size for training, and outputs back per graph."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 import torch
 from torch import Tensor
 
-from bellnet.data.attributes import Given, Names
+from bellnet.data.attributes import GivenNames, Names
 from bellnet.data.converters.conversion import read, read_by
-from bellnet.data.encoding.encode import LAYOUTS, Encoded, Encoding
+from bellnet.data.encoding import LAYOUTS, Encoded, Encoding, given_without
 from bellnet.data.graph import ROLES, Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
@@ -131,11 +131,8 @@ class Loader:
         cache_bytes: Encoded graphs are cached if all of them take at most this much memory.
         dtype: The dtype of the values.
         device: The device of values and labels.
-        node_attrs: The name or names of the attributes that are node features, see `as_graph`; not with `encoding`,
-            which has them.
-        edge_attrs: The same for edge features.
-        node_labels: The same for node labels.
-        edge_labels: The same for edge labels.
+        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`; not with `encoding`, which
+            has them.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(100)
@@ -162,10 +159,7 @@ class Loader:
         cache_bytes: int = 2**30,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
-        node_attrs: Given = None,
-        edge_attrs: Given = None,
-        node_labels: Given = None,
-        edge_labels: Given = None,
+        **names: Unpack[GivenNames],
     ) -> None:
         for name, value in (("batch_size", batch_size), ("max_entries", max_entries)):
             if (type(value) is not int or value < 1) and not (name == "max_entries" and value is None):
@@ -174,10 +168,8 @@ class Loader:
             raise OptionError(f"Loader: max_padding must be a part, from 0 to 1, not {max_padding!r}.")
         if layout not in LAYOUTS:
             raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
-        names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
-        if encoding is not None and names.given:
-            raise OptionError(f"Loader: encoding says what is read; leave out {', '.join(names.given)}.")
-        self.graphs = read("Loader(graphs)", graphs, names) if encoding is None else encoding.read(graphs)
+        given = given_without("Loader", encoding, names)
+        self.graphs = read("Loader(graphs)", graphs, given) if encoding is None else encoding.read(graphs)
         if not self.graphs:
             raise DataError("Loader(graphs): there is no graph.\nGive at least one.")
         self.labels = _labels(labels, len(self.graphs))

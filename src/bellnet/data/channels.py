@@ -12,7 +12,7 @@ from bellnet.tensors import Padded, Sparse, Support
 from bellnet.tensors.padded import zero_padded
 
 if TYPE_CHECKING:
-    from bellnet.data.encoding.encode import Encoding
+    from bellnet.data.encoding import Encoding
 
 Labels = tuple[int, ...] | tuple[tuple[int, ...], ...]
 _NO_LABELS = torch.zeros(0, dtype=torch.int64)
@@ -66,6 +66,48 @@ def label_columns(labels: Labels) -> tuple[tuple[int, ...], ...]:
 def n_labels(labels: Labels) -> int:
     """The number of known labels of all columns."""
     return sum(map(len, label_columns(labels)))
+
+
+def width_of(values: Tensor | None) -> int:
+    """The number of features, or of columns of labels."""
+    if values is None:
+        return 0
+    return 1 if values.ndim == 1 else values.shape[1]
+
+
+def common_width(graphs: Sequence[Graph], name: str) -> int:
+    """The number of features, or of columns of labels, of all graphs; a `DataError` if they differ.
+
+    Graphs without labels do not count; edges without features may have one, 1, since others have one.
+    """
+    is_labels = name.endswith("labels")
+    first: tuple[int, int] | None = None
+    for number, graph in enumerate(graphs):
+        values = getattr(graph, name)
+        rows = graph.n if name.startswith("node") else graph.n_edges
+        if (values is None and (is_labels or not rows)) or (is_labels and not rows):
+            continue
+        width = width_of(values)
+        first = (number, width) if first is None else first
+        if width != first[1]:
+            if name != "edge_features" or {width, first[1]} != {0, 1}:
+                raise DataError(
+                    f"Encoding.fit(graphs): all graphs must have the same number of {'columns of ' * is_labels}{name}, "
+                    f"but graphs[{first[0]}] has {first[1]} and graphs[{number}] has {width}.\n"
+                    f"Pass graphs with the same attributes, or {name}=False."
+                )
+            first = (number, 1)
+    return 0 if first is None else first[1]
+
+
+def all_labels(graphs: Sequence[Graph], name: str) -> Labels:
+    """All labels of some graphs: a tuple, or one for each of several columns."""
+    width = common_width(graphs, name)
+    known = [
+        labels.reshape(-1, width) for graph in graphs if (labels := getattr(graph, name)) is not None and len(labels)
+    ]
+    found = tuple(tuple(column.unique().tolist()) for column in torch.cat(known).T) if known else ()
+    return found[0] if len(found) == 1 else found
 
 
 def label_indices(known: Labels, graphs: Sequence[Graph], name: str) -> Iterator[tuple[Tensor, Tensor]]:

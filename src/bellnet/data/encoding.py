@@ -6,20 +6,27 @@ the fit), and on the diagonal, or in a tensor of their own, node labels (likewis
 of the graph. It stores the names of the attributes of the fit and reads other graphs by the same names.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal, Unpack, overload
 
 import torch
 
-from bellnet.data.attributes import Given, Names, part_names
-from bellnet.data.converters.conversion import read, read_by
-from bellnet.data.encoding import encoding_fields, graph_checks
-from bellnet.data.encoding.channels import (
+from bellnet._utils.json_text import read_json
+from bellnet.data.attributes import Given, GivenNames, Names, part_names
+from bellnet.data.channels import (
     Labels,
+    all_labels,
+    common_width,
     degree_bins_of,
     edge_rows,
     label_columns,
+    label_indices,
     log_degrees,
     log_sizes,
     mean_and_deviation,
@@ -27,15 +34,25 @@ from bellnet.data.encoding.channels import (
     node_rows,
     place_padded,
     place_sparse,
+    width_of,
 )
-from bellnet.data.encoding.encoding_fields import ADJACENCIES
+from bellnet.data.converters.conversion import convert, members, read, read_by
 from bellnet.data.graph import FIELDS, NO_COLUMNS, ROLES, Columns, Graph
-from bellnet.errors import DataError, OptionError
+from bellnet.errors import DataError, OptionError, as_written
 from bellnet.tensors import Padded, Sparse
 from bellnet.tensors.node_counts import check_room_for
 
+ADJACENCIES = {
+    "plain": ("adjacency",),
+    "normalized": ("normalized adjacency",),
+    "both": ("adjacency", "normalized adjacency"),
+}
+"""The names of the adjacency channels of each option."""
+UNKNOWN = ("zero", "error")
 LAYOUTS = ("padded", "sparse")
 NODE_CHANNELS = ("diagonal", "separate")
+FORMAT = "bellnet encoding"
+VERSION = 1
 Encoded = Padded | Sparse | tuple[Padded, Padded] | tuple[Sparse, Sparse]
 """Graphs as one tensor over pairs of nodes, or as two, over pairs and over nodes."""
 
@@ -81,8 +98,35 @@ class Encoding:
     size_feature: tuple[float, float] | None = None
     degree_bins: tuple[float, ...] = ()
 
-    def __post_init__(self) -> None:
-        encoding_fields.check_fields(self)
+    def __post_init__(self) -> None:  # the fields may come from a file
+        count, labels = "an integer from 0 up", "a tuple of ascending int64 labels, or several such tuples"
+        scale = "None or a tuple of a mean and a positive deviation"
+        for name, is_valid, expected in (
+            ("adjacency", _is_one_of(ADJACENCIES), "'plain', 'normalized' or 'both'"),
+            ("unknown", _is_one_of(UNKNOWN), "'zero' or 'error'"),
+            ("edge_features", _is_count, count),
+            ("node_features", _is_count, count),
+            ("node_labels", _are_labels, labels),
+            ("edge_labels", _are_labels, labels),
+            ("adjacency_in_labels", lambda value: type(value) is bool, "True or False"),
+            ("degrees", _is_scale, scale),
+            ("size_feature", _is_scale, scale),
+            ("degree_bins", _are_bins, "a tuple of ascending numbers from 0 up, at least two or none"),
+            ("columns", self._are_columns, "Columns that fit features and labels"),
+        ):
+            if not is_valid(getattr(self, name)):
+                raise OptionError(f"Encoding: {name} must be {expected}, not {as_written(getattr(self, name))}.")
+
+    def _are_columns(self, columns: object) -> bool:
+        if not isinstance(columns, Columns) or not _are_texts(columns.texts):
+            return False
+        n_labels = len(label_columns(self.node_labels)), len(label_columns(self.edge_labels))
+        widths = zip(ROLES, (self.node_features, self.edge_features, *n_labels), strict=True)
+        return all(
+            names is None
+            or (isinstance(names, tuple) and len(names) == width and all(isinstance(name, str) for name in names))
+            for names, width in ((getattr(columns, role), width) for role, width in widths)
+        )
 
     @classmethod
     def fit(
@@ -125,16 +169,16 @@ class Encoding:
         ('adjacency', 'label 6', 'label 8')
         """
         names = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
-        if not encoding_fields.is_bin_count(degree_bins):
+        if not _is_bin_count(degree_bins):
             raise OptionError(
-                f"Encoding.fit(graphs): degree_bins must be 0 or a whole number from 2 up, not {degree_bins!r}."
+                f"Encoding.fit(graphs): degree_bins must be 0 or an integer from 2 up, not {degree_bins!r}."
             )
         known = read("Encoding.fit(graphs)", graphs, names)
         if not known:
-            raise DataError("Encoding.fit(graphs): there is no graph.\nGive at least one graph to learn the channels.")
+            raise DataError("Encoding.fit(graphs): there is no graph.\nPass at least one graph.")
         has_node_labels, has_edge_labels = node_labels is not False, edge_labels is not False
-        of_nodes = graph_checks.all_labels(known, "node_labels") if has_node_labels else ()
-        of_edges = graph_checks.all_labels(known, "edge_labels") if has_edge_labels else ()
+        of_nodes = all_labels(known, "node_labels") if has_node_labels else ()
+        of_edges = all_labels(known, "edge_labels") if has_edge_labels else ()
         columns = Columns.common(graph.columns for graph in known)
         labels = {label for part in (*label_columns(of_nodes), *label_columns(of_edges)) for label in part}
         return cls(
@@ -144,8 +188,8 @@ class Encoding:
             degrees=mean_and_deviation(log_degrees(known)) if degrees else None,
             size_feature=mean_and_deviation(log_sizes(known)) if size_feature else None,
             degree_bins=degree_bins_of(known, int(degree_bins)) if degree_bins else (),
-            edge_features=graph_checks.common_width(known, "edge_features") if edge_features else 0,
-            node_features=graph_checks.common_width(known, "node_features") if node_features else 0,
+            edge_features=common_width(known, "edge_features") if edge_features else 0,
+            node_features=common_width(known, "node_features") if node_features else 0,
             node_labels=of_nodes,
             edge_labels=of_edges,
             columns=Columns(
@@ -246,11 +290,11 @@ class Encoding:
         self,
         graphs: Iterable[object],
         *,
-        layout: Literal["padded"] = "padded",
-        node_channels: Literal["diagonal"] = "diagonal",
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
-        max_gigabytes: float | None = None,
+        layout: Literal["padded"] = ...,
+        node_channels: Literal["diagonal"] = ...,
+        dtype: torch.dtype = ...,
+        device: torch.device | str | None = ...,
+        max_gigabytes: float | None = ...,
     ) -> Padded: ...
     @overload
     def encode(
@@ -258,20 +302,21 @@ class Encoding:
         graphs: Iterable[object],
         *,
         layout: Literal["sparse"],
-        node_channels: Literal["diagonal"] = "diagonal",
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
+        node_channels: Literal["diagonal"] = ...,
+        dtype: torch.dtype = ...,
+        device: torch.device | str | None = ...,
+        max_gigabytes: float | None = ...,
     ) -> Sparse: ...
     @overload
     def encode(
         self,
         graphs: Iterable[object],
         *,
-        layout: str = "padded",
-        node_channels: str = "diagonal",
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
-        max_gigabytes: float | None = None,
+        layout: str = ...,
+        node_channels: str = ...,
+        dtype: torch.dtype = ...,
+        device: torch.device | str | None = ...,
+        max_gigabytes: float | None = ...,
     ) -> Encoded: ...
     def encode(
         self,
@@ -303,7 +348,7 @@ class Encoding:
         if not known:
             raise DataError("Encoding.encode(graphs): there is no graph.\nLeave out empty batches.")
         for number, graph in enumerate(known):
-            graph_checks.check_usable(self, graph, number)
+            self._check_usable(graph, number)
         is_separate = node_channels == "separate"
         n_channels = self.n_pair_channels if is_separate else self.channels
         if layout == "padded":
@@ -327,8 +372,8 @@ class Encoding:
             return
         if self.adjacency_in_labels:
             raise OptionError(
-                f"{call}: adjacency_in_labels adds values of pairs to channels of nodes, which cannot be with "
-                "node_channels='separate'; leave out one of them."
+                f"{call}: adjacency_in_labels adds values of pairs to channels of nodes, which is not possible "
+                "with node_channels='separate'; leave out one of them."
             )
         if not self.n_node_channels:
             raise OptionError(
@@ -341,18 +386,168 @@ class Encoding:
         names = self.columns.node_attrs if owner == "node" else self.columns.edge_attrs
         return f"{owner} feature {column if names is None else repr(part_names(names)[column])}"
 
-    def mismatch(self, graph: Graph) -> tuple[str, str] | None:
+    def mismatch(self, graph: Graph, *, strict: bool = True) -> tuple[str, str] | None:
         """The field of a graph that differs from the graphs of the fit, and how it differs; None if none does.
 
-        This is stricter than `encode`, which ignores features that the graphs of the fit lack.
+        Args:
+            graph: The graph.
+            strict: Whether features that the graphs of the fit lack are a difference; `encode` ignores them.
         """
-        return graph_checks.mismatch(self, graph)
+        rows = {"node": graph.n, "edge": graph.n_edges}
+        for name in ("node_features", "edge_features"):
+            expected, values = getattr(self, name), getattr(graph, name)
+            is_weightless = name == "edge_features" and values is None and expected == 1  # they have one feature, 1
+            if rows[name[:4]] and (strict or expected) and width_of(values) != expected and not is_weightless:
+                return name, f"{width_of(values)} {name}, but the graphs of the fit had {expected}"
+        for name in ("node_labels", "edge_labels"):
+            expected, labels = len(label_columns(getattr(self, name))), getattr(graph, name)
+            if rows[name[:4]] and expected and labels is None:
+                return name, f"no {name}, but the graphs of the fit had"
+            if rows[name[:4]] and expected and width_of(labels) != expected:
+                return name, f"{width_of(labels)} columns of {name}, but the graphs of the fit had {expected}"
+        return None
+
+    def _check_usable(self, graph: Graph, number: int) -> None:
+        """Raises a `DataError` if graph `number` lacks what this encoding has channels for, or has an unknown label."""
+        if differs := self.mismatch(graph, strict=False):
+            raise DataError(
+                f"Encoding.encode(graphs): graphs[{number}] has {differs[1]}.\n"
+                f"Pass graphs with the same {differs[0]}, or fit with {differs[0]}=False."
+            )
+        for name in ("node_labels", "edge_labels") if self.unknown == "error" else ():
+            labels, parts = getattr(graph, name), label_columns(getattr(self, name))
+            for column, (_, known) in enumerate(label_indices(getattr(self, name), [graph], name)):
+                if not bool(known.all()):
+                    row = int(known.logical_not().nonzero()[0])
+                    label = int(labels[row] if labels.ndim == 1 else labels[row, column])
+                    texts = {**dict(self.columns.texts), **dict(graph.columns.texts)}
+                    is_edge = name == "edge_labels"
+                    which = f"edge {tuple(graph.edge_index[:, row].tolist())}" if is_edge else f"node {row}"
+                    raise DataError(
+                        f"Encoding.encode(graphs): {which} of graphs[{number}] has label {texts.get(label, label)}, "
+                        "which no graph of the fit had.\nKnown labels: "
+                        f"{', '.join(str(texts.get(one, one)) for one in parts[column])}. "
+                        "With unknown='zero' all its label channels are 0."
+                    )
 
     def to_json(self) -> str:
         """The encoding as JSON text, which `from_json` reads."""
-        return encoding_fields.to_json(self)
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str) -> "Encoding":
         """The encoding that `to_json` wrote."""
-        return cls(**encoding_fields.fields_from_json(text, cls))
+        call = "Encoding.from_json(text)"
+        try:
+            stored = read_json(text)
+        except DataError as reason:
+            raise DataError(f"{call}: {reason}") from reason
+        if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
+            raise DataError(f'{call}: this is no encoding; "format" must be "{FORMAT}".')
+        version = stored.pop("version", None)
+        if type(version) is not int or version != VERSION:
+            raise DataError(
+                f"{call}: expected format version {VERSION}, got version {version!r}.\n"
+                "Use the version of bellnet that wrote it, or write it again."
+            )
+        columns = stored.get("columns")
+        for kind, found, where in ((cls, stored, ""), (Columns, columns, " in columns")):
+            expected = sorted(field.name for field in fields(kind))
+            if not isinstance(found, dict) or sorted(found) != expected:
+                got = ", ".join(sorted(found)) if isinstance(found, dict) else repr(found)
+                raise DataError(f"{call}: expected the fields {', '.join(expected)}{where}, got {got or 'none'}.")
+        stored["columns"] = Columns(**_with_tuples(columns))
+        return cls(**_with_tuples(stored))
+
+
+def _with_tuples(value: Any) -> Any:
+    """The same with tuples for lists, also in the values of a mapping."""
+    if isinstance(value, dict):
+        return {name: _with_tuples(item) for name, item in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+
+
+def _is_one_of(known: Iterable[str]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value in known
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_bin_count(value: Any) -> bool:
+    return isinstance(value, Integral) and type(value) is not bool and (int(value) == 0 or int(value) >= 2)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether this is a finite number in float64."""
+    return isinstance(value, int | float) and type(value) is not bool and abs(value) <= sys.float_info.max
+
+
+def _is_scale(value: Any) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2 and all(map(_is_finite, value))
+    return value is None or (is_pair and value[1] > 0)
+
+
+def _are_ascending_labels(value: Any) -> bool:
+    is_tuple = isinstance(value, tuple) and all(type(label) is int and -(2**63) <= label < 2**63 for label in value)
+    return is_tuple and list(value) == sorted(set(value))
+
+
+def _are_labels(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) and value and isinstance(value[0], tuple) else (value,)
+    return all(map(_are_ascending_labels, parts)) and (len(parts) == 1 or all(parts))
+
+
+def _are_texts(value: Any) -> bool:
+    """Whether this is a tuple of ascending labels, each with a text."""
+    if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return False
+    return _are_ascending_labels(tuple(label for label, _ in value)) and all(isinstance(text, str) for _, text in value)
+
+
+def _are_bins(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) == 1 or not all(_is_finite(one) and one >= 0 for one in value):
+        return False
+    # Degrees are interpolated between these positions.
+    return all(one < other for one, other in pairwise(map(math.log1p, value)))
+
+
+def problems(
+    graphs: Iterable[object], *, encoding: Encoding | None = None, **names: Unpack[GivenNames]
+) -> dict[int, str]:
+    """The indices of all graphs that cannot be used, each with the reason.
+
+    These are graphs that cannot be read, graphs without nodes, and with an encoding those that lack what it reads.
+
+    Args:
+        graphs: As in `as_graphs`.
+        encoding: The encoding of the graphs, such as `encoding_` of an estimator.
+        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`: attributes that all nodes
+            or edges need; not with `encoding`, which has them.
+
+    >>> problems([torch.ones(2, 2), torch.ones(2, 3)])
+    {1: 'as_graph(array): expected shape (n, n) or (n, n, channels), but it is (2, 3).'}
+    """
+    given = given_without("problems", encoding, names)
+    found = {}
+    for index, graph in enumerate(members(graphs)):
+        try:
+            [known] = [convert(graph, given, strict=True)] if encoding is None else encoding.read([graph])
+        except DataError as reason:
+            message = str(reason).removeprefix("graphs[0]: ")
+            found[index] = "it " + message.removeprefix("graphs[0] ") if message.startswith("graphs[0] ") else message
+            continue
+        if not known.n:
+            found[index] = "it has no nodes."
+        elif encoding is not None and (differs := encoding.mismatch(known)):
+            found[index] = f"it has {differs[1]}."
+    return found
+
+
+def given_without(call: str, encoding: Encoding | None, names: GivenNames) -> Names:
+    """The names of a caller; an `OptionError` if there is an encoding, which has its own."""
+    given = Names.of(**names)
+    if encoding is not None and given.given:
+        raise OptionError(f"{call}: an encoding reads the attributes of its fit; leave out {', '.join(given.given)}.")
+    return given
