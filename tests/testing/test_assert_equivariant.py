@@ -133,5 +133,5 @@ def test_a_failure_can_be_reproduced_by_hand():
     x = torch.randn(2, 5, 5, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64).float()
     found = module(testing.permute_nodes(x, "n n", permutation))
     expected = testing.permute_nodes(module(x), "n", permutation)
-    assert f"renumbered, then called  {found[position]:.6g}" in text
-    assert f"called, then renumbered  {expected[position]:.6g}" in text
+    assert f"permuted, then called  {found[position]:.6g}" in text
+    assert f"called, then permuted  {expected[position]:.6g}" in text

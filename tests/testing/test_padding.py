@@ -151,6 +151,6 @@ def test_batch_norm_over_padded_values_is_found():
                 return Padded(self.norm(self.layer(x).values.mT).mT, x.sizes)
             return self.norm(self.layer(x).mT).mT
 
-    with pytest.raises(errors.EquivarianceError, match="holds BatchNorm1d"):
+    with pytest.raises(errors.EquivarianceError, match="has BatchNorm1d"):
         testing.assert_padding_invariant(Normed(), "n -> n", sizes=[3, 2])
     testing.assert_padding_invariant(Normed().eval(), "n -> n", sizes=[3, 2], zero_outside=False)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bellnet import testing
 from bellnet.testing import strategies
-from bellnet.testing.equivariance import draw_renumbering
+from bellnet.testing.equivariance import draw_permutations
 
 
 def test_what_stood_at_node_i_stands_at_node_p_of_i():
@@ -50,13 +50,13 @@ def test_relabelling_is_differentiable():
 @pytest.mark.parametrize("size", [2, 3, 5, 6])
 def test_the_first_renumbering_is_one_cycle_and_the_second_an_exchange_within_it(size):
     for seed in range(20):
-        cycle = draw_renumbering({"n": size}, 0, torch.Generator().manual_seed(seed))["n"].tolist()
+        cycle = draw_permutations({"n": size}, 0, torch.Generator().manual_seed(seed))["n"].tolist()
         visited, node = [], 0
         while node not in visited:
             visited.append(node)
             node = cycle[node]
         assert len(visited) == size
-        exchange = draw_renumbering({"n": size}, 1, torch.Generator().manual_seed(seed))["n"].tolist()
+        exchange = draw_permutations({"n": size}, 1, torch.Generator().manual_seed(seed))["n"].tolist()
         moved = [node for node in range(size) if exchange[node] != node]
         # An exchange of neighbours on a cycle and the cycle itself generate all permutations.
         assert len(moved) == 2
@@ -66,7 +66,7 @@ def test_the_first_renumbering_is_one_cycle_and_the_second_an_exchange_within_it
 @pytest.mark.parametrize("trial", [0, 1, 2, 3])
 def test_a_renumbering_always_moves_something_if_there_is_something_to_move(trial):
     for seed in range(30):
-        drawn = draw_renumbering({"u": 2, "i": 3, "v": 1}, trial, torch.Generator().manual_seed(seed))
+        drawn = draw_permutations({"u": 2, "i": 3, "v": 1}, trial, torch.Generator().manual_seed(seed))
         assert drawn["u"].tolist() == [1, 0]
         assert sorted(drawn["i"].tolist()) == [0, 1, 2] != drawn["i"].tolist()
         assert drawn["v"].tolist() == [0]

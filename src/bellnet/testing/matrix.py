@@ -29,8 +29,8 @@ def matrix_of(
             a tuple.
         sizes: The number of nodes, of all node sets or of each.
         in_channels: The number of channels of the input; of several tensors, a tuple, or one number for all.
-        dtype: The type of the input; that of the module's parameters if not given, or float64 if it has none.
-        device: Where the input lives.
+        dtype: The dtype of the input; that of the module's parameters if not given, or float64 if it has none.
+        device: The device of the input.
 
     Returns:
         (target entries * out_channels, source entries * in_channels). Entries are numbered like those of a contiguous
@@ -43,8 +43,7 @@ def matrix_of(
     spec = parse_spec(spec)
     given = dict.fromkeys(spec.node_sets, sizes) if isinstance(sizes, int) else sizes
     channels = check_channels_of_all(f'matrix_of(module, "{spec}")', "in_channels", in_channels, len(spec.sources))
-    pairs = zip(spec.sources, channels, strict=True)
-    shapes = [(*(given[name] for name in shape), width) for shape, width in pairs]
+    shapes = [(*(given[name] for name in shape), width) for shape, width in zip(spec.sources, channels, strict=True)]
     if dtype is None:
         parameters = module.parameters() if isinstance(module, torch.nn.Module) else iter(())
         dtype = next((parameter.dtype for parameter in parameters), torch.float64)

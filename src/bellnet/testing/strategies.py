@@ -7,14 +7,14 @@ one, so that large examples stay cheap.
 >>> from bellnet import EquivariantLinear, testing
 >>> @settings(deadline=None, max_examples=20)
 ... @given(st.data(), specs(max_slots=3, target_only=False))
-... def test_relabelling_the_nodes_commutes_with_the_layer(data, spec):
+... def test_the_layer_commutes_with_permutations(data, spec):
 ...     layer = EquivariantLinear(spec, 2, 2, dtype=torch.float64)
 ...     counts = data.draw(sizes(spec))
 ...     x = data.draw(tensors(spec.source, counts, channels=2))
-...     renumbering = data.draw(permutations(counts))
-...     found = layer(testing.permute_nodes(x, spec.source, renumbering))
-...     torch.testing.assert_close(found, testing.permute_nodes(layer(x), spec.target, renumbering))
->>> test_relabelling_the_nodes_commutes_with_the_layer()
+...     chosen = data.draw(permutations(counts))
+...     found = layer(testing.permute_nodes(x, spec.source, chosen))
+...     torch.testing.assert_close(found, testing.permute_nodes(layer(x), spec.target, chosen))
+>>> test_the_layer_commutes_with_permutations()
 """
 
 from collections.abc import Mapping
@@ -80,9 +80,9 @@ def tensors(
     batch: tuple[int, ...] = (),
     dtype: torch.dtype = torch.float64,
 ) -> Tensor:
-    """Tensors (*batch, one axis for each slot, channels): zeros, small whole numbers, or normal ones.
+    """Tensors (*batch, one axis for each slot, channels): zeros, small integers, or normal numbers.
 
-    Small whole numbers are equal here and there, which a maximum has to cope with, and their sums are exact.
+    Small integers are often equal, as a maximum may meet them, and their sums are exact.
 
     Args:
         draw: Filled in by hypothesis.
@@ -125,20 +125,17 @@ def padded(
     extra = draw(st.integers(0, 2))
     lengths = [int(drawn[name].max()) + extra for name in names]
     values = _entries(draw, (n_graphs, *lengths, channels), dtype)
-    garbage = draw(st.sampled_from([1e4, float("nan")]))
-    outside = torch.zeros(n_graphs, *lengths, 1, dtype=torch.bool)
-    for axis, name in enumerate(names):
-        missing = torch.arange(lengths[axis]) >= drawn[name].unsqueeze(-1)
-        outside |= missing.reshape(n_graphs, *(lengths[axis] if a == axis else 1 for a in range(len(names))), 1)
-    return Padded(values.masked_fill(outside, garbage), drawn[names[0]] if len(drawn) == 1 else drawn)
+    graphs = Padded(values, drawn[names[0]] if len(drawn) == 1 else drawn)
+    outside = ~graphs.mask(" ".join(names)).unsqueeze(-1)
+    return graphs.with_values(values.masked_fill(outside, draw(st.sampled_from([1e4, float("nan")]))))
 
 
 def _entries(draw: st.DrawFn, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    kind = draw(st.sampled_from(["zeros", "whole", "normal"]))
+    kind = draw(st.sampled_from(["zeros", "integers", "normal"]))
     if kind == "zeros":
         return torch.zeros(shape, dtype=dtype)
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31 - 1)))
-    if kind == "whole":
+    if kind == "integers":
         return torch.randint(-2, 3, shape, generator=generator).to(dtype)
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 

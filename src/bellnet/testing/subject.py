@@ -1,155 +1,25 @@
-"""A module under test, and what every check needs: calls under equal conditions, tolerances, and the error."""
+"""A module under test: calls under equal conditions, comparison of tensors, and the error of a failed check."""
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from bellnet.errors import EquivarianceError, OptionError
+from bellnet.errors import EquivarianceError, OptionError, ShapeError, SizesError, TensorError
 from bellnet.nn import ChannelDropout, Product
 from bellnet.spec import Spec
 from bellnet.tensors import Padded
 
 Module = Callable[..., Any]
 """A torch module, or any function of a tensor."""
+Sizes = TypeVar("Sizes")
 
-BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A module with what a check has to know of it.
-
-    Attributes:
-        module: What is called.
-        spec: What it is claimed to do.
-        in_channels: The number of channels of its input, or of each of several.
-        dtype: The type of its input.
-        device: Where its input lives.
-        seed: What torch's random numbers start from in every call.
-    """
-
-    module: Module
-    spec: Spec
-    in_channels: int | tuple[int, ...]
-    dtype: torch.dtype
-    device: torch.device
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        check: str,
-        module: Module,
-        spec: Spec,
-        *,
-        in_channels: int | tuple[int, ...] | None,
-        dtype: torch.dtype | None,
-        device: torch.device | str | None,
-        seed: int,
-    ) -> "Subject":
-        """Find out what was not given; `check` is how a message names the check."""
-        if in_channels is None:
-            in_channels = getattr(module, "in_channels", None)
-        if not isinstance(in_channels, int) and not _are_numbers(in_channels, len(spec.sources)):
-            numbers = "the number" if len(spec.sources) == 1 else f"a tuple of the {len(spec.sources)} numbers"
-            raise OptionError(
-                f'{check}(module, "{spec}"): {name_of(module)} has no attribute in_channels, so its inputs cannot be '
-                f"made up.\nPass in_channels=..., {numbers} of channels it takes."
-            )
-        parameter = _first_parameter(module)
-        home_dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
-        home = torch.device("cpu") if parameter is None else parameter.device
-        dtype, device = dtype or home_dtype, home if device is None else torch.device(device)
-        if isinstance(module, nn.Module) and (dtype, device) != (home_dtype, home):
-            module = copy.deepcopy(module).to(dtype=dtype, device=device)
-        channels = in_channels if isinstance(in_channels, int) else tuple(in_channels)  # type: ignore[arg-type]
-        return cls(module, spec, channels, dtype, device, seed)
-
-    @property
-    def channels(self) -> tuple[int, ...]:
-        """The number of channels of every input."""
-        several = self.in_channels
-        return (several,) * len(self.spec.sources) if isinstance(several, int) else several
-
-    def __call__(self, x: Tensor | Padded | tuple[Tensor, ...], sizes: Mapping[str, int | Tensor]) -> Any:
-        """Call the module; `sizes` are those of the node sets that its input does not have.
-
-        Random numbers start from the same seed every time and go on afterwards as if nothing had happened; buffers,
-        such as the running statistics of a batch norm, are handed in as copies.
-        """
-        options = {"sizes": sizes} if sizes else {}
-        args = x if isinstance(x, tuple) and _takes_one_by_one(self.module, len(x)) else (x,)
-        on_cuda = self.device.type == "cuda"
-        with torch.random.fork_rng([self.device] if on_cuda else []):
-            torch.default_generator.manual_seed(self.seed)
-            if on_cuda:
-                with torch.cuda.device(self.device):
-                    torch.cuda.manual_seed(self.seed)
-            if isinstance(self.module, nn.Module) and any(True for _ in self.module.buffers()):
-                buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
-                return torch.func.functional_call(self.module, buffers, args, options)
-            return self.module(*args, **options)
-
-    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """A tensor of standard normal numbers, the same on every device."""
-        return torch.randn(shape, generator=generator, dtype=torch.float64).to(self.device, self.dtype)
-
-    @property
-    def parameters(self) -> dict[str, nn.Parameter]:
-        """The parameters that are learned, by name."""
-        named = self.module.named_parameters() if isinstance(self.module, nn.Module) else ()
-        return {name: parameter for name, parameter in named if parameter.requires_grad}
-
-    @property
-    def hint(self) -> str:
-        """What may have led the check astray: noise or batch statistics of a module in training mode."""
-        modules = self.module.modules() if isinstance(self.module, nn.Module) else ()
-        kinds = (ChannelDropout, nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
-        names = dict.fromkeys(type(part).__name__ for part in modules if isinstance(part, kinds) and part.training)
-        if not names:
-            return ""
-        return f"\nIt is in training mode and holds {', '.join(names)}: check it after module.eval() as well."
-
-
-def name_of(module: Module) -> str:
-    """A module in one line, as a message names it."""
-    if isinstance(module, nn.Module):
-        text = repr(module)
-        return text if "\n" not in text and len(text) <= 100 else type(module).__name__
-    return str(getattr(module, "__name__", type(module).__name__))
-
-
-def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
-    """Whether a module must have an argument for each of several tensors, as `Product` and `torch.nn.Bilinear`."""
-    if isinstance(module, Product):  # it can be called with one, to say what it takes
-        return n_tensors == 2
-    try:
-        parameters = inspect.signature(module.forward if isinstance(module, nn.Module) else module).parameters
-    except (TypeError, ValueError):  # some functions written in C have none
-        return False
-    required = [one for one in parameters.values() if one.default is one.empty and one.kind in BY_PLACE]
-    return len(required) == n_tensors > 1
-
-
-def _first_parameter(module: Module) -> Tensor | None:
-    if not isinstance(module, nn.Module):
-        return None
-    tensors = (*module.parameters(), *module.buffers())
-    return next((tensor for tensor in tensors if tensor.is_floating_point()), None)
-
-
-def _are_numbers(channels: object, n_tensors: int) -> bool:
-    if not isinstance(channels, tuple | list) or n_tensors == 1 or len(channels) != n_tensors:
-        return False
-    return all(isinstance(one, int) for one in channels)
-
-
-_DEFAULTS = {
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+TOLERANCES = {
     torch.float64: (1e-9, 1e-9),
     torch.float32: (1e-4, 1e-5),
     torch.float16: (1e-2, 1e-2),
@@ -158,30 +28,191 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How much rounding is allowed: `atol`, and `rtol` for each unit of the largest expected value.
+class Subject:
+    """A module and the conditions under which a check calls it.
 
-    The largest value, and not each value, sets the scale: a sum that nearly cancels carries the rounding of its terms.
+    Attributes:
+        module: What is called.
+        spec: What it is claimed to do.
+        channels: The number of channels of every input.
+        dtype: The dtype of its inputs.
+        device: The device of its inputs.
+        seed: The seed of torch's random numbers in every call.
+        tolerance: The allowed rounding: relative to the largest expected entry, and in any case. The largest entry sets
+            the scale, since a sum that nearly cancels has the rounding of its terms.
     """
 
-    rtol: float
-    atol: float
+    module: Module
+    spec: Spec
+    channels: Sequence[int]
+    dtype: torch.dtype
+    device: torch.device
+    seed: int
+    tolerance: tuple[float, float]
 
     @classmethod
-    def choose(cls, dtype: torch.dtype, rtol: float | None, atol: float | None) -> "Tolerance":
-        """What was given, and for the rest what suits the dtype."""
-        default_rtol, default_atol = _DEFAULTS.get(dtype, _DEFAULTS[torch.float32])
-        return cls(default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
+    def of(
+        cls,
+        module: Module,
+        spec: Spec,
+        *,
+        in_channels: int | tuple[int, ...] | None,
+        dtype: torch.dtype | None,
+        device: torch.device | str | None,
+        seed: int,
+        rtol: float | None,
+        atol: float | None,
+    ) -> "Subject":
+        """What is None comes from the module, or suits its dtype; the module is copied to another dtype or device."""
+        in_channels = getattr(module, "in_channels", None) if in_channels is None else in_channels
+        n_sources = len(spec.sources)
+        channels: Any = (in_channels,) * n_sources if isinstance(in_channels, int) else in_channels
+        is_sequence = isinstance(channels, tuple | list) and len(channels) == n_sources
+        if not is_sequence or not all(isinstance(one, int) for one in channels):
+            numbers = "the number" if n_sources == 1 else f"a tuple of the {n_sources} numbers"
+            raise OptionError(
+                f'The check of "{spec}" draws inputs, but {_name(module)} has no attribute in_channels.\n'
+                f"Pass in_channels=..., {numbers} of channels it takes."
+            )
+        tensors = (*module.parameters(), *module.buffers()) if isinstance(module, nn.Module) else ()
+        home = next((one for one in tensors if one.is_floating_point()), torch.empty(0))
+        dtype, device = dtype or home.dtype, home.device if device is None else torch.device(device)
+        if isinstance(module, nn.Module) and (dtype, device) != (home.dtype, home.device):
+            module = copy.deepcopy(module).to(dtype=dtype, device=device)
+        default_rtol, default_atol = TOLERANCES.get(dtype, TOLERANCES[torch.float32])
+        tolerance = default_rtol if rtol is None else rtol, default_atol if atol is None else atol
+        return cls(module, spec, channels, dtype, device, seed, tolerance)
+
+    def outputs(self, inputs: Sequence[Tensor | Padded], sizes: Mapping[str, int | Tensor]) -> list[Any]:
+        """Call the module; `sizes` are those of the node sets that no input has.
+
+        Random numbers start from the same seed every time and continue afterwards as if nothing was drawn; buffers,
+        such as the running statistics of a batch norm, are passed as copies.
+        """
+        options = {"sizes": sizes} if sizes else {}
+        args = tuple(inputs) if _takes_one_by_one(self.module, len(inputs)) else (_one_or_tuple(inputs),)
+        on_cuda = self.device.type == "cuda"
+        with torch.random.fork_rng([self.device] if on_cuda else []):
+            torch.default_generator.manual_seed(self.seed)
+            if on_cuda:
+                with torch.cuda.device(self.device):
+                    torch.cuda.manual_seed(self.seed)
+            if isinstance(self.module, nn.Module) and any(True for _ in self.module.buffers()):
+                buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
+                found = torch.func.functional_call(self.module, buffers, args, options)
+            else:
+                found = self.module(*args, **options)
+        n_targets = len(self.spec.targets)
+        several = [found] if n_targets == 1 else found
+        is_padded = any(isinstance(x, Padded) for x in inputs) or any(isinstance(n, Tensor) for n in sizes.values())
+        kinds = (Tensor, Padded) if is_padded else (Tensor,)
+        is_sequence = isinstance(several, tuple | list) and len(several) == n_targets
+        if not is_sequence or not all(isinstance(one, kinds) for one in several):
+            named = " or ".join(kind.__name__ for kind in kinds)
+            expected = f"a {named}" if n_targets == 1 else f"a tuple with a {named} for each of {n_targets} targets"
+            raise TensorError(
+                f'{_name(self.module)} as "{self.spec}": expected {expected}, got {type(found).__name__}.\n'
+                "Check a function that calls the module and returns that."
+            )
+        return list(several)
+
+    def check_shape(self, found: Tensor, batch: tuple[int, ...], lengths: Sequence[int], *, or_more: bool) -> None:
+        """Refuse an output with another shape than the spec has; `or_more` if node axes may be longer."""
+        shape = tuple(found.shape)
+        pairs = zip(shape[len(batch) : -1], lengths, strict=False)
+        fits = len(shape) == len(batch) + len(lengths) + 1 and shape[: len(batch)] == batch
+        if not fits or any(own < length if or_more else own != length for own, length in pairs):
+            shown = (*map(str, batch), *(f"{length}{' or more' * or_more}" for length in lengths), "channels")
+            raise ShapeError(
+                f'{_name(self.module)} does not return the shape of "{self.spec}".\n\n'
+                f"    expected  ({', '.join(shown)})\n    got       {shape}"
+            )
+
+    def sizes_by_set(self, sizes: Sizes | Mapping[str, Sizes]) -> dict[str, Sizes]:
+        """The sizes of every node set, from those for all or a mapping."""
+        names = self.spec.node_sets
+        given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(names, sizes)
+        if missing := [name for name in names if name not in given]:
+            raise SizesError(
+                f'The check of "{self.spec}" needs the sizes of every node set; there are none for '
+                f"{', '.join(map(repr, missing))}."
+            )
+        return {name: given[name] for name in names}
+
+    def draw(self, shape: Sequence[int], generator: torch.Generator) -> Tensor:
+        """A tensor of standard normal numbers, the same on every device."""
+        return torch.randn(shape, generator=generator, dtype=torch.float64).to(self.device, self.dtype)
+
+    def compare(
+        self,
+        found: Tensor,
+        expected: Tensor,
+        claim: str,
+        *,
+        where: str,
+        names: tuple[str, str],
+        exact: bool = False,
+        **facts: object,
+    ) -> None:
+        """Raise an `EquivarianceError` if two tensors differ by more than rounding, or at all if `exact`.
+
+        Its message has the claim that is not true, where the tensors differ most, their two entries there with these
+        names, and further facts.
+        """
+        difference = largest_difference(found, expected, *((0.0, 0.0) if exact else self.tolerance))
+        if difference is None:
+            return
+        rows = {
+            "largest difference": str(difference),
+            "where": f"{where}[{', '.join(map(str, difference.position))}]",
+            names[0]: f"{difference.found:.6g}",
+            names[1]: f"{difference.expected:.6g}",
+            **{name.replace("_", " "): fact for name, fact in facts.items()},
+        }
+        width = max(map(len, rows))
+        table = "\n".join(f"    {label.ljust(width)}  {fact}" for label, fact in rows.items())
+        raise EquivarianceError(f"{_name(self.module)} {claim}.\n\n{table}\n{self._hint}".rstrip())
+
+    @property
+    def _hint(self) -> str:
+        """A reason that is not the module's fault: noise or batch statistics in training mode."""
+        modules = self.module.modules() if isinstance(self.module, nn.Module) else ()
+        kinds = (ChannelDropout, nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+        names = dict.fromkeys(type(part).__name__ for part in modules if isinstance(part, kinds) and part.training)
+        if not names:
+            return ""
+        return f"\nIt is in training mode and has {', '.join(names)}: check it after module.eval() as well."
 
 
-NO_ROUNDING = Tolerance(rtol=0.0, atol=0.0)
+def _name(module: Module) -> str:
+    """A module in one line, for messages."""
+    if isinstance(module, nn.Module):
+        text = repr(module)
+        return text if "\n" not in text and len(text) <= 100 else type(module).__name__
+    return str(getattr(module, "__name__", type(module).__name__))
+
+
+def _one_or_tuple(inputs: Sequence[Any]) -> Any:
+    return inputs[0] if len(inputs) == 1 else tuple(inputs)
+
+
+def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
+    """Whether a module must have an argument for each of several tensors, as `Product` and `torch.nn.Bilinear`."""
+    if isinstance(module, Product):  # it can be called with one, to raise an error about the other
+        return n_tensors == 2
+    try:
+        parameters = inspect.signature(module.forward if isinstance(module, nn.Module) else module).parameters
+    except (TypeError, ValueError):  # some functions written in C have none
+        return False
+    required = [one for one in parameters.values() if one.default is one.empty and one.kind in POSITIONAL]
+    return len(required) == n_tensors > 1
 
 
 @dataclass(frozen=True)
 class Difference:
     """The entry in which two tensors differ most, where that is more than is allowed."""
 
-    place: tuple[int, ...]
+    position: tuple[int, ...]
     found: float
     expected: float
     allowed: float
@@ -191,10 +222,10 @@ class Difference:
         return f"{size:.3g}, where {self.allowed:.3g} is allowed" if size < torch.inf else "not finite"
 
 
-def difference(found: Tensor, expected: Tensor, tolerance: Tolerance) -> Difference | None:
-    """Where two tensors of one shape differ most, if by more than the tolerance; what is not finite always differs.
+def largest_difference(found: Tensor, expected: Tensor, rtol: float, atol: float) -> Difference | None:
+    """The largest difference of two tensors of one shape, if not allowed; what is not finite always differs.
 
-    >>> difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), Tolerance(rtol=0.1, atol=0.0)).place
+    >>> largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), rtol=0.1, atol=0.0).position
     (1,)
     """
     if found.numel() == 0:
@@ -202,16 +233,8 @@ def difference(found: Tensor, expected: Tensor, tolerance: Tolerance) -> Differe
     found, expected = found.detach().double().cpu(), expected.detach().double().cpu()
     apart = (found - expected).abs().nan_to_num(nan=torch.inf)
     scale = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().amax()
-    allowed = float(tolerance.atol + tolerance.rtol * scale)
+    allowed = float(atol + rtol * scale)
     if float(apart.max()) <= allowed:
         return None
-    place = tuple((apart == apart.max()).nonzero()[0].tolist())
-    return Difference(place, float(found[place]), float(expected[place]), allowed)
-
-
-def failure(subject: Subject, claim: str, facts: Iterable[tuple[str, str]]) -> EquivarianceError:
-    """An error that names the module and what it was claimed to be, and lists the facts one a line."""
-    rows = list(facts)
-    width = max(len(label) for label, _ in rows)
-    table = "\n".join(f"    {label.ljust(width)}  {text}" for label, text in rows)
-    return EquivarianceError(f"{name_of(subject.module)} {claim}.\n\n{table}\n{subject.hint}".rstrip())
+    position = tuple((apart == apart.max()).nonzero()[0].tolist())
+    return Difference(position, float(found[position]), float(expected[position]), allowed)
