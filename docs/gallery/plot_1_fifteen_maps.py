@@ -2,9 +2,8 @@
 The fifteen maps, on a real graph
 =================================
 
-A linear map from matrices to matrices that does not care how the nodes are numbered is a combination of fifteen. Here
-each of them is shown what it does to one graph: the families of Florence in the 15th century, and which of them were
-joined by marriage.
+Every permutation-equivariant linear map from matrices to matrices is a linear combination of fifteen basis maps. This
+example applies each of them to one graph: the marriages between the families of Florence in the 15th century.
 """
 
 from textwrap import fill
@@ -17,16 +16,15 @@ from matplotlib.colors import LinearSegmentedColormap
 import bellnet as bn
 
 # %%
-# The graph is a matrix: a one where two families are joined, and on the diagonal, which would be empty, the number of
-# marriages of each family as a share of the largest, which is that of the Medici.
+# The input is the adjacency matrix, with the degrees on the diagonal, divided by the largest one (of the Medici).
 families = nx.florentine_families_graph()
 adjacency = torch.tensor(nx.to_numpy_array(families), dtype=torch.float32)
 degrees = adjacency.sum(1)
 matrix = adjacency + torch.diag(degrees / degrees.max())
 
 # %%
-# A layer with one channel has a number for each map. Setting one of them to 1 and the others to 0 leaves one map alone.
-# Sums are divided by the number of their terms, so all results can be shown on one scale, from white (0) to blue (1).
+# A layer with one channel has one weight per map. A weight of 1 and zeros elsewhere select a single map. Sums are
+# divided by the number of their terms, so that all outputs share one scale, from white (0) to blue (1).
 layer = bn.EquivariantLinear("n n -> n n", 1, 1, bias=False)
 ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#56b4e9", "#0072b2", "#00324f"])
 
@@ -41,16 +39,16 @@ def picture(axes, values, title):
 figure, panels = plt.subplots(4, 4, figsize=(8, 8.8))
 picture(panels.flat[0], matrix, "the graph")
 diagrams = sorted(enumerate(layer.plan.diagrams), key=lambda pair: -len(pair[1].crossing))
-for axes, (place, diagram) in zip(panels.flat[1:], diagrams, strict=True):
+for axes, (index, diagram) in zip(panels.flat[1:], diagrams, strict=True):
     with torch.no_grad():
         layer.weight.zero_()
-        layer.weight[place] = 1
+        layer.weight[index] = 1
         result = layer(matrix.unsqueeze(-1))[..., 0]
         picture(axes, result, f"{diagram.name}\n{fill(diagram.words(), 30)}")
 
 # %%
-# They come in the order of what they carry. Two, the copy and the transpose (which are the same here, since marriages
-# have no direction), carry a value for each pair. Nine carry one for each family: the diagonal, the mean of a row or of
-# a column, written to rows, to columns or to the diagonal. Four carry a single number. So a layer with many channels
-# multiplies two full matrices, and for the other thirteen maps no more than the fifteen numbers that they carry.
+# The maps are ordered by rank. Two of them, the identity and the transpose (equal here, since the graph is undirected),
+# carry a value per pair. Nine carry a value per family: the diagonal, the mean of a row or of a column, broadcast to
+# rows, to columns or to the diagonal. Four carry a single number. A layer with many channels therefore multiplies two
+# full matrices, and for the other thirteen maps vectors of at most fifteen values.
 print(layer.plan)

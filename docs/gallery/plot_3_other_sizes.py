@@ -1,10 +1,9 @@
 """
-Learned on small graphs, used on large ones
-===========================================
+Generalisation from small to large graphs
+=========================================
 
-A layer has fifteen numbers for each pair of channels, however many nodes there are. So a network that was trained on
-graphs of one size can be used on graphs of any other. Whether it is right there is another question: it depends on
-whether sums are divided by the number of their terms.
+A layer ``n n -> n n`` has fifteen weights per pair of channels for any number of nodes, so that a network that was
+trained on graphs of one size accepts graphs of any size. Whether it generalises depends on the normalisation of sums.
 """
 
 from copy import deepcopy
@@ -16,16 +15,15 @@ import bellnet as bn
 
 
 # %%
-# The task: how restless is each node? Node i has values x_ij towards all others, up to a bound of its own, and is to be
-# given the mean of max(0, x_ij - mean of row i). That is no linear function, so a network has to be learned; and it
-# means the same for every number of nodes.
+# The target of node i is the mean over j of max(0, x_ij - mean of row i): a nonlinear function that has the same
+# meaning for every number of nodes.
 def examples(n, count=32):
     x = 4 * torch.rand(count, n, 1, 1) * torch.rand(count, n, n, 1) - 1
     return x, torch.relu(x - x.mean(2, keepdim=True)).mean(2)
 
 
 # %%
-# A network is trained on graphs of 12 nodes, and has seen no others.
+# The network is trained on graphs of 12 nodes only.
 torch.manual_seed(0)
 net = bn.EquivariantNet("n n -> n", [1, 16, 1])  # normalize="mean" is the default
 optimizer = torch.optim.AdamW(net.parameters(), lr=0.03, weight_decay=0.1)
@@ -38,27 +36,27 @@ for _ in range(400):
     schedule.step()
 
 # %%
-# The same network with sums in place of means: every weight is divided by the number of terms of its map, for 12 nodes.
-# There it is the same function.
+# The same network with sums instead of means: every weight is divided by the number of terms of its map for 12 nodes,
+# so that both networks are the same function there.
 sums = bn.EquivariantNet("n n -> n", [1, 16, 1], normalize="sum")
 sums.load_state_dict(deepcopy(net.state_dict()))
 with torch.no_grad():
     for layer in sums.modules():
         if isinstance(layer, bn.EquivariantLinear):
             for weight, diagram in zip(layer.weight, layer.plan.diagrams, strict=True):
-                summed = set(diagram.partition[:2]) - set(diagram.crossing)  # letters that stand on the left alone
+                summed = set(diagram.partition[:2]) - set(diagram.crossing)  # letters of the input only
                 weight /= 12 ** len(summed)
     x, y = examples(12)
     assert torch.allclose(net(x), sums(x), atol=1e-4)
 
 # %%
-# The error on graphs of 4 to 96 nodes, as a part of the standard deviation of the answers: 1 is as good as always
-# giving the mean.
+# The error on graphs of 4 to 96 nodes, divided by the standard deviation of the targets; predicting the mean has error
+# 1.
 sizes = [4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96]
 figure, axes = plt.subplots(figsize=(7, 3.4))
 with torch.no_grad():
-    for name, one in (("mean", net), ("sum", sums)):
-        errors = [((one(x) - y).square().mean().sqrt() / y.std()).item() for x, y in map(examples, sizes)]
+    for name, model in (("mean", net), ("sum", sums)):
+        errors = [((model(x) - y).square().mean().sqrt() / y.std()).item() for x, y in map(examples, sizes)]
         axes.loglog(sizes, errors, "o-", markersize=4, label=f'normalize="{name}"')
         print(f"{name}: {errors[4]:.2f} at 12 nodes, {errors[-1]:.2f} at 96")
 axes.axhline(1, color="0.6", linewidth=0.8, linestyle=":")
@@ -70,5 +68,5 @@ axes.set_xticks([], minor=True)
 axes.legend(loc="upper left")
 
 # %%
-# Means do not grow with the graph, so what was learned at 12 nodes holds at 96. For answers that should grow with the
-# graph, such as its number of edges, sums are the better choice.
+# Means do not grow with the graph, so that the network generalises from 12 to 96 nodes. For targets that grow with the
+# graph, such as the number of edges, use sums.

@@ -1,9 +1,9 @@
 """
-Hyperedges are data of order three
-==================================
+Hypergraphs are data of order three
+===================================
 
-Three people who wrote a paper together are more than three pairs of people. Hyperedges of three nodes are a tensor with
-three slots, and layers such as ``n n n -> n`` read it. Here are two hypergraphs that all pairs agree on.
+A hypergraph with hyperedges of three nodes is a tensor of order 3, the input of layers such as ``n n n -> n``. This
+example has two hypergraphs with the same pairs of nodes: a tensor of order 2 does not represent the difference.
 """
 
 from itertools import combinations
@@ -16,7 +16,7 @@ import bellnet as bn
 from bellnet.data import sparse_inputs
 
 # %%
-# Six nodes, four hyperedges each. Every pair of nodes that is in a hyperedge of the one is in a hyperedge of the other.
+# Two hypergraphs of six nodes and four hyperedges. The same pairs of nodes occur in hyperedges of both.
 first = [(0, 1, 2), (0, 3, 4), (5, 1, 3), (5, 2, 4)]
 second = [(5, 1, 2), (5, 3, 4), (0, 1, 3), (0, 2, 4)]
 
@@ -27,27 +27,27 @@ def pairs(hyperedges):
 
 assert pairs(first) == pairs(second)
 figure, panels = plt.subplots(1, 3, figsize=(8, 2.9))
-places = {0: (0, 1), 1: (-0.87, 0.5), 2: (0.87, 0.5), 3: (-0.87, -0.5), 4: (0.87, -0.5), 5: (0, -1)}
-for axes, title, hyperedges in zip(panels, ("first", "second", "the pairs of both"), (first, second, ()), strict=True):
-    for place, hyperedge in enumerate(hyperedges):
-        axes.add_patch(Polygon([places[node] for node in hyperedge], color=f"C{place}", alpha=0.35, linewidth=0))
+positions = {0: (0, 1), 1: (-0.87, 0.5), 2: (0.87, 0.5), 3: (-0.87, -0.5), 4: (0.87, -0.5), 5: (0, -1)}
+for axes, title, hyperedges in zip(panels, ("first", "second", "pairs of both"), (first, second, ()), strict=True):
+    for index, hyperedge in enumerate(hyperedges):
+        axes.add_patch(Polygon([positions[node] for node in hyperedge], color=f"C{index}", alpha=0.35, linewidth=0))
     for pair in pairs(hyperedges or first):
-        axes.plot(*zip(*(places[node] for node in pair), strict=True), color="0.6", linewidth=0.9, zorder=1)
-    for node, (left, up) in places.items():
-        axes.plot(left, up, "o", color="0.15", markersize=13, zorder=2)
-        axes.text(left, up, str(node), color="white", ha="center", va="center", size=8, zorder=3)
+        axes.plot(*zip(*(positions[node] for node in pair), strict=True), color="0.6", linewidth=0.9, zorder=1)
+    for node, (x, y) in positions.items():
+        axes.plot(x, y, "o", color="0.15", markersize=13, zorder=2)
+        axes.text(x, y, str(node), color="white", ha="center", va="center", size=8, zorder=3)
     axes.set(title=title, xlim=(-1.15, 1.15), ylim=(-1.2, 1.2), aspect="equal")
     axes.axis("off")
 
 # %%
-# As tensors of order three they list each hyperedge in all six orders of its nodes.
+# Sparse tensors of order 3 store each hyperedge in all six orders of its nodes.
 tensors = [sparse_inputs.from_hyperedges(hyperedges, n_nodes=6) for hyperedges in (first, second)]
 print(tensors[0])
 print(bn.plan("{n n n} -> n"))
 
 # %%
-# Which nodes are with node 0? Nodes have a channel of their own, on the diagonal of the tensor: 1 at node 0 and 0
-# elsewhere. Here are two layers with random weights, once over pairs and once over triples.
+# A second channel on the diagonal marks node 0. Two networks with random weights are compared, one over pairs and one
+# over triples.
 marks = torch.zeros(6, dtype=torch.float64)
 marks[0] = 1
 
@@ -78,10 +78,10 @@ with torch.no_grad():
 print({name: f"{value:.3f}" for name, value in differ.items()})
 
 # %%
-# Over pairs both hypergraphs are the same tensor, so nothing that is computed from it can differ. Over triples they are
-# not. They are alike all the same: the second becomes the first where nodes 0 and 5 change their names, and a network
-# over triples gives the same results then, at other nodes.
+# Over pairs both hypergraphs are the same tensor, so that all outputs are equal. Over triples the tensors differ. The
+# hypergraphs are isomorphic nevertheless: a permutation of nodes 0 and 5 takes one to the other, and an equivariant
+# network over triples permutes its outputs accordingly.
 order = torch.tensor([5, 1, 2, 3, 4, 0])
-renamed = over_triples(second)[order][:, order][:, :, order]
-assert torch.equal(renamed[..., 0], over_triples(first)[..., 0])
+permuted = over_triples(second)[order][:, order][:, :, order]
+assert torch.equal(permuted[..., 0], over_triples(first)[..., 0])
 bn.testing.assert_equivariant(of_triples, "n n n -> n n n")
