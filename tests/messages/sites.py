@@ -10,7 +10,7 @@ import bellnet
 
 LIBRARY = Path(bellnet.__file__).parent
 CHECKED = ("combinatorics.py", "spec", "plan", "tensors", "backends", "nn", "data", "testing", "_utils/optional.py")
-TESTED_ELSEWHERE = ("data/generated.py", "data/tu/download.py", "testing/strategies.py")
+TESTED_ELSEWHERE = ("data/generated.py", "data/tu/cache.py", "testing/strategies.py")
 """Files whose errors have tests beside those of their functions."""
 
 

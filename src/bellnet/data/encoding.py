@@ -476,7 +476,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_bin_count(value: Any) -> bool:
-    return isinstance(value, Integral) and type(value) is not bool and (int(value) == 0 or int(value) >= 2)
+    return type(value) is not bool and isinstance(value, Integral) and (int(value) == 0 or int(value) >= 2)
 
 
 def _is_finite(value: Any) -> bool:

@@ -47,7 +47,7 @@ def serving() -> Iterator[Site]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         patch.setenv("no_proxy", "127.0.0.1")
-        patch.setattr("bellnet.data.tu.download.SITE", site.url)
+        patch.setattr("bellnet.data.tu.cache.SITE", site.url)
         try:
             yield site
         finally:

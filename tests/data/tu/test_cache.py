@@ -125,7 +125,7 @@ def test_a_failure_in_the_midst_of_writing_leaves_nothing(tmp_path, monkeypatch)
 
 def test_a_folder_that_cannot_be_written_is_a_warning_only(tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
-    with pytest.warns(RuntimeWarning, match=r"could not keep .*\nName another folder with cache="):
+    with pytest.warns(RuntimeWarning, match=r"cannot write .*\nName another folder with cache="):
         found = tu.load(data=write_folder(tmp_path / "f"))
     assert len(found) == 3
 

@@ -58,8 +58,8 @@ def test_a_zip_that_has_changed_since_it_was_fetched_is_refused(site, root, caps
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
     assert str(refusal.value) == (
-        f'tu.load("SMALL"): {root / "SMALL.zip"} is not what was fetched: its checksum is not that of '
-        "SMALL.zip.sha256.\nRemove both to fetch it again, or only the checksum if the zip is to be trusted."
+        f'tu.load("SMALL"): {root / "SMALL.zip"} has changed since it was downloaded: its checksum is not that of '
+        "SMALL.zip.sha256.\nRemove both to download it again, or only the checksum if you trust the zip."
     )
 
 
@@ -83,7 +83,7 @@ def test_a_set_that_the_site_does_not_have_is_said_with_the_name_that_was_meant(
 
 
 NOT_WHOLE = (
-    'tu.load("SMALL"): {url} did not give a whole zip.\nTry again, or name a folder that has the zip: '
+    'tu.load("SMALL"): the download of {url} is not a complete zip.\nTry again, or name a folder that has the zip: '
     "tu.load(name, data=...) or the environment variable BELLNET_DATA."
 )
 
@@ -109,7 +109,7 @@ def test_a_site_that_fails_is_said(site, root, capsys):
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
     assert str(refusal.value) == (
-        f'tu.load("SMALL"): {site.url}/SMALL.zip cannot be had: HTTP status 503, Service Unavailable.\n'
+        f'tu.load("SMALL"): {site.url}/SMALL.zip cannot be downloaded: HTTP status 503, Service Unavailable.\n'
         "Check the network, or name a folder that has the zip: tu.load(name, data=...) or the environment variable "
         "BELLNET_DATA."
     )
@@ -122,7 +122,7 @@ def gone(monkeypatch):
     with serving() as found:
         pass
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr("bellnet.data.tu.download.SITE", found.url)
+    monkeypatch.setattr("bellnet.data.tu.cache.SITE", found.url)
     return found
 
 
@@ -130,7 +130,7 @@ def test_without_a_network_it_is_said_what_to_do(gone, root, capsys):
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
     said = str(refusal.value)
-    assert said.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be had: ')
+    assert said.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be downloaded: ')
     assert "Connection refused" in said
     assert "Check the network, or name a folder that has the zip" in said
     assert not root.exists()
@@ -145,7 +145,7 @@ def test_without_a_network_the_name_that_was_meant_is_said(gone, root, tmp_path,
     with pytest.raises(DataError) as refusal:
         tu.load(name, root=root)
     first, second = str(refusal.value).split("\n")
-    assert first.startswith(f'tu.load("{name}"): {gone.url}/{name}.zip cannot be had: ')
+    assert first.startswith(f'tu.load("{name}"): {gone.url}/{name}.zip cannot be downloaded: ')
     assert first.endswith(f"Connection refused.{meant}")
     assert second.startswith("Check the network, or name a folder that has the zip")
 

@@ -63,6 +63,24 @@ def test_a_path_may_be_the_first_argument(place, kind, tmp_path):
     check_small(tu.load(kind(PLACES[place](tmp_path))))
 
 
+PATHS = {
+    "a folder": lambda folder: write_folder(folder / "SMALL"),
+    "a folder of PyTorch Geometric": lambda folder: write_folder(folder / "SMALL" / "raw").parent,
+    "a zip": lambda folder: write_zip(folder / "SMALL.zip"),
+    "a zip without its ending": lambda folder: write_zip(folder / "SMALL.zip").with_suffix(""),
+    "a folder with its zip": lambda folder: write_zip(folder / "SMALL" / "SMALL.zip").parent,
+}
+
+
+@pytest.mark.parametrize("place", PATHS)
+def test_path_of_a_data_set_loads_it(place, tmp_path):
+    write_folder(tmp_path, name="OTHER")
+    path = PATHS[place](tmp_path)
+    for found in (tu.load(path), tu.load(str(path))):
+        check_small(found)
+        assert found.name == "SMALL"
+
+
 @pytest.mark.parametrize("path", [Path("SMALL"), "./SMALL", "SMALL.zip"])
 def test_what_looks_like_a_path_is_not_downloaded(path, monkeypatch):
     monkeypatch.setattr("bellnet.data.tu.loading.fetch", None)

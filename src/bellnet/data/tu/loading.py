@@ -11,8 +11,8 @@ import torch
 
 from bellnet._utils.optional import require
 from bellnet.data.graph import Graph, GraphSet, number_classes
-from bellnet.data.tu import cache as array_cache
-from bellnet.data.tu.download import NAMES, fetch
+from bellnet.data.tu import cache as cached
+from bellnet.data.tu.cache import NAMES, Parcel, default_folder, fetch
 from bellnet.data.tu.parse import Arrays, parse
 from bellnet.data.tu.tu_files import Files, Zipped, find, names_in
 from bellnet.data.tu.unzip import MAX_RATIO, MAX_UNPACKED, Bound
@@ -55,8 +55,8 @@ def load(
     features, one for each label (and so are node labels if a node has several).
 
     Args:
-        name: The name of the data set, for instance "MUTAG"; or a path, as `data`: a `Path`, or a text with a separator
-            or the ending ".zip". May be omitted if `data` holds a single data set.
+        name: The name of the data set, for instance "MUTAG"; or its path: a `Path`, or a text with a separator or the
+            ending ".zip". May be omitted if `data` has a single data set.
         data: A zip, a folder of zips (and of `splits/NAME.json`), or an unpacked folder. If None: the environment
             variable BELLNET_DATA where it has the data set; otherwise the data set is downloaded.
         root: The folder for downloads; a folder in the cache if None.
@@ -73,12 +73,12 @@ def load(
     if cache is False:
         found = _build(files.name, parse(files))
     else:
-        folder = array_cache.default_folder() if cache is True else Path(cache)
-        found = _cached_or_parsed(files, array_cache.file_for(folder, files.name, files.digest()))
+        folder = default_folder() if cache is True else Path(cache)
+        found = _cached_or_parsed(files, cached.file_for(folder, files.name, files.digest()))
     return replace(found, splits=_read_splits(files.name, files.place, len(found)))
 
 
-def pack(name: PathLike, data: PathLike | None = None) -> array_cache.Parcel:
+def pack(name: PathLike, data: PathLike | None = None) -> Parcel:
     """A data set with its splits, for another machine: `receive` stores it there, and `load` reads it.
 
     The same files give the same parcel.
@@ -90,10 +90,10 @@ def pack(name: PathLike, data: PathLike | None = None) -> array_cache.Parcel:
     files = _files(name, data, None, bound=Bound(MAX_UNPACKED, MAX_RATIO))
     found = find_splits(files.name, files.place)
     try:
-        return array_cache.Parcel(files.name, files.as_zip(), None if found is None else found.read_bytes())
+        return Parcel(files.name, files.as_zip(), None if found is None else found.read_bytes())
     except OSError as reason:
         raise DataError(
-            f"{files.place} cannot be read: {reason.strerror or reason}.\nMend that, or get the data set again."
+            f"{files.place} cannot be read: {reason.strerror or reason}.\nGet the data set again."
         ) from reason
 
 
@@ -110,7 +110,7 @@ def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, 
     if data is not None:
         return _files_at(name, Path(data), bound)
     if name is None:
-        raise DataError('tu.load: name the data set, tu.load("MUTAG"), or say where it is, tu.load(data=...).')
+        raise DataError('tu.load: pass the name of the data set, tu.load("MUTAG"), or its path, tu.load(data=...).')
     if usual := os.environ.get("BELLNET_DATA"):
         if not Path(usual).is_dir():
             raise DataError(
@@ -118,7 +118,7 @@ def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, 
             )
         if files := find(name, Path(usual), bound):
             return files
-    folder = Path(root) if root is not None else array_cache.default_folder() / "tu"
+    folder = Path(root) if root is not None else default_folder() / "tu"
     return Zipped(fetch(name, folder, known_names()), name, bound)
 
 
@@ -128,6 +128,8 @@ def _is_path(name: PathLike) -> bool:
 
 
 def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
+    if not place.exists() and name is None and (zipped := place.with_name(f"{place.name}.zip")).is_file():
+        place = zipped
     if not place.exists():
         raise DataError(f"tu.load: expected a zip or a folder, but there is no {place}.")
     files = find(name, place, bound)
@@ -142,13 +144,13 @@ def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
 
 
 def _cached_or_parsed(files: Files, file: Path) -> TUSet:
-    arrays = array_cache.read(file)
+    arrays = cached.read(file)
     if arrays is not None:
         with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is treated as a missing one
             return _build(files.name, arrays)
     arrays = parse(files)
     found = _build(files.name, arrays)
-    array_cache.write(file, arrays)
+    cached.write(file, arrays)
     return found
 
 
@@ -200,25 +202,25 @@ def _read_splits(name: str, place: Path, n_graphs: int) -> "list[Split] | None":
     file = find_splits(name, place)
     if file is None:
         return None
-    form = 'expected {"folds": [{"train": [...], "test": [...]}, ...]} with whole numbers'
+    form = f'{file}: expected {{"folds": [{{"train": [...], "test": [...]}}, ...]}} with integers'
+    again = "\nGet the file again."
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
         splits = [tuple(np.array(part[side]) for side in ("train", "test")) for part in stored["folds"]]
     except RecursionError as reason:
-        raise DataError(f"{file}: {form}; the JSON is nested too deeply to be read.\nGet the file again.") from reason
+        raise DataError(f"{form}; the JSON is nested too deeply to be read.{again}") from reason
     except (OSError, ValueError, KeyError, TypeError) as reason:
-        raise DataError(f"{file}: {form}; {type(reason).__name__}: {reason}.\nGet the file again.") from reason
+        raise DataError(f"{form}; {type(reason).__name__}: {reason}.{again}") from reason
     for number, (train, test) in enumerate(splits):
         for side, indices in (("train", train), ("test", test)):
             if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
-                raise DataError(f"{file}: {form}; {side} of split {number} is something else.\nGet the file again.")
+                raise DataError(f"{form}; {side} of split {number} is something else.{again}")
             if len(indices) and not 0 <= indices.min() <= indices.max() < n_graphs:
                 raise DataError(
-                    f"{file}: expected places from 0 to {n_graphs - 1}, since there are {n_graphs} graphs; {side} of "
+                    f"{file}: expected indices from 0 to {n_graphs - 1}, since there are {n_graphs} graphs; {side} of "
                     f"split {number} goes from {indices.min()} to {indices.max()}.\n"
                     "The splits are those of another copy of the data set; remove them or get them again."
                 )
-        both = np.intersect1d(train, test)
-        if len(both):
-            raise DataError(f"{file}: graph {both[0]} is in train and in test of split {number}.\nGet the file again.")
+        if len(both := np.intersect1d(train, test)):
+            raise DataError(f"{file}: graph {both[0]} is in train and in test of split {number}.{again}")
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splits]

@@ -34,7 +34,7 @@ _COUNTED = 2**16 - 1  # this number of members, or that of the zip64 record if t
 _END_64 = struct.Struct("<4s28xQ16x4s16x")  # the zip64 record and its locator, before the end
 
 _ENDINGS = ("_A", "_graph_indicator", "_labels", "_attributes")
-_ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf", "7z"), (b"Rar!", "RAR"))
+_ARCHIVES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
 
 
 class Files(ABC):
@@ -54,7 +54,7 @@ class Files(ABC):
 
     @abstractmethod
     def _open(self, ending: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file that is there, for as long as the context lasts."""
+        """Opens a file for as long as the context lasts."""
 
     @abstractmethod
     def digest(self) -> str:
@@ -65,7 +65,7 @@ class Files(ABC):
         """All files as the bytes of a zip, which depend on the files alone."""
 
     def where(self, ending: str) -> str:
-        """How messages name a file."""
+        """A file in messages."""
         return f"{self.place}: {self.name}_{ending}.txt"
 
     def read(self, ending: str, reader: Callable[[IO[bytes], str], T]) -> T:
@@ -107,8 +107,7 @@ class Zipped(Files):
 
     def digest(self) -> str:
         """A digest of the zip."""
-        with self.place.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return file_digest(self.place)
 
     def as_zip(self) -> bytes:
         """The zip itself."""
@@ -125,6 +124,9 @@ class Unpacked(Files):
     def _path(self, ending: str) -> Path:
         return self.place / f"{self.name}_{ending}.txt"
 
+    def _paths(self) -> list[Path]:
+        return sorted(self.place.glob(f"{self.name}_*.txt"))
+
     def has(self, ending: str) -> bool:
         """Whether there is a file of that ending."""
         return self._path(ending).is_file()
@@ -134,23 +136,22 @@ class Unpacked(Files):
 
     def digest(self) -> str:
         """A digest of all files that begin with the name."""
-        whole = hashlib.sha256()
-        for path in sorted(self.place.glob(f"{self.name}_*.txt")):
-            with path.open("rb") as stream:
-                whole.update(
-                    f"{path.name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\0".encode(
-                        errors="surrogateescape"
-                    )
-                )
-        return whole.hexdigest()
+        lines = "".join(f"{path.name}\0{file_digest(path)}\0" for path in self._paths())
+        return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()
 
     def as_zip(self) -> bytes:
         """A zip of all files that begin with the name, without dates."""
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as zipped:
-            for path in sorted(self.place.glob(f"{self.name}_*.txt")):
+            for path in self._paths():
                 zipped.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
         return content.getvalue()
+
+
+def file_digest(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
@@ -204,15 +205,15 @@ def find(name: str | None, data: Path, bound: Bound) -> Files | None:
     """The files of a data set in a zip, a folder of zips or of folders, or an unpacked folder; None if it has none.
 
     Args:
-        name: The name of the data set; None for the only one.
+        name: The name of the data set; None for the only one, or the one that has the name of the folder.
         data: The zip or folder.
-        bound: What a member of a zip may unpack to at most.
+        bound: The maximum size of an unpacked member of a zip.
     """
     if data.is_file():
         _check_zip(data)
         return Zipped(data, name, bound)
     if name is None:
-        return Unpacked(data, None)
+        return find(data.resolve().name, data, bound) or Unpacked(data, None)
     for folder in (data, data / name, data / "raw", data / name / "raw"):
         if (folder / f"{name}_A.txt").is_file():
             return Unpacked(folder, name)
@@ -251,18 +252,10 @@ def _kind(file: Path, start: bytes) -> str:
         (file.stem.endswith(_ENDINGS) and ending == ".txt", "one file of the TU layout"),
         (ending in (".csv", ".tsv"), "a table of text (CSV)"),
         (ending == ".json", "a JSON file"),
-        *((start.startswith(magic), f"an archive of another kind ({name})") for magic, name in _ARCHIVES),
-        (b"\0" not in start and _is_text(start), "a text file"),
+        (start.startswith(_ARCHIVES), "an archive of another kind"),
+        (b"\0" not in start, "a text file"),
     )
     return next((kind for fits, kind in kinds if fits), "a binary file")
-
-
-def _is_text(start: bytes) -> bool:
-    try:
-        start.decode()
-    except UnicodeDecodeError as reason:
-        return reason.start > len(start) - 4  # a character may be cut off
-    return True
 
 
 def _only_name(files: set[str], place: Path) -> str:

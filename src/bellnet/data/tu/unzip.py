@@ -2,7 +2,7 @@
 
 The size in the directory of a zip is a claim: it is compared with the bound before unpacking, and with the unpacked
 bytes during it, so no zip takes more memory than a piece beyond the bound. `zipfile` itself unpacks bzip2 and LZMA
-without a bound, where a few kilobytes can become gigabytes.
+without a bound.
 """
 
 import bz2
@@ -75,13 +75,7 @@ def unpack(file: IO[bytes], member: zipfile.ZipInfo, where: str) -> IO[bytes]:
         member: The member, whose header is valid.
         where: The member in messages.
     """
-    packed = _packed(file, member)
-    if member.compress_type == zipfile.ZIP_STORED:
-        pieces = packed
-    elif member.compress_type == zipfile.ZIP_DEFLATED:
-        pieces = _inflated(packed)
-    else:
-        pieces = _unpacked(packed, member)
+    pieces = _unpacked(_packed(file, member), member)
     return io.BufferedReader(_Pieces(_checked(pieces, member, where)), _PIECE)
 
 
@@ -119,29 +113,29 @@ def _packed(file: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
         yield piece
 
 
-def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
-    decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
-    for piece in packed:
-        while piece and not decompressor.eof:
-            yield decompressor.decompress(piece, _PIECE)
-            piece = decompressor.unconsumed_tail
-    yield decompressor.flush()  # less than a piece: all input is consumed
-
-
 def _unpacked(packed: Iterator[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The same for bzip2 and LZMA."""
-    decompressor: bz2.BZ2Decompressor | lzma.LZMADecompressor = bz2.BZ2Decompressor()
-    if member.compress_type == zipfile.ZIP_LZMA:
+    """The unpacked bytes of a member, in pieces."""
+    decompressor: Any
+    if member.compress_type == zipfile.ZIP_STORED:
+        yield from packed
+        return
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
+    elif member.compress_type == zipfile.ZIP_LZMA:
         first = next(packed, b"")
         decompressor = _lzma_decompressor(first[: _LZMA_OPTIONS.size], member.file_size)
         packed = chain([first[_LZMA_OPTIONS.size :]], packed)
+    else:
+        decompressor = bz2.BZ2Decompressor()
     for piece in packed:
         fed = piece
         while not decompressor.eof:
             yield decompressor.decompress(fed, _PIECE)
-            if decompressor.needs_input:
+            fed = getattr(decompressor, "unconsumed_tail", b"")  # of zlib; the others store it themselves
+            if getattr(decompressor, "needs_input", not fed):
                 break
-            fed = b""
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        yield decompressor.flush()  # less than a piece: all input is consumed
 
 
 def _lzma_decompressor(options: bytes, unpacked: int) -> lzma.LZMADecompressor:
