@@ -22,7 +22,7 @@ STYLE = {
     "figure.facecolor": style.PAPER,
     "figure.figsize": (7.0, 3.2),
     "figure.constrained_layout.use": True,
-    "font.family": style.SERIF_FREE,
+    "font.family": style.SANS,
     "font.size": style.TEXT,
     "legend.frameon": False,
     "text.color": style.INK,

@@ -80,6 +80,15 @@ def type_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, for messages and tables.
+
+    >>> count_of(1, "map"), count_of(4140, "map"), count_of(2, "bias", "biases")
+    ('1 map', '4,140 maps', '2 biases')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def did_you_mean(word: str, known: "Iterable[str]") -> str:
     """A suggestion of the closest known word, or an empty string if none is close; case does not matter.
 

@@ -103,34 +103,38 @@ def test_too_many_maps_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("spec", "n", "said"),
+    ("spec", "n", "message"),
     [
         ("n n -> n", 13, "the matrices would have 169 columns; a picture shows up to 150."),
         ("u -> u i", {"u": 20, "i": 8}, "the matrices would have 160 rows; a picture shows up to 150."),
     ],
 )
-def test_too_large_matrices_are_refused(spec, n, said):
+def test_too_large_matrices_are_refused(spec, n, message):
     with pytest.raises(OptionError) as refusal:
         draw_basis(spec, n)
     assert str(refusal.value) == (
-        f'draw_basis("{spec}"): {said}\nPass a smaller n: with as many nodes as slots, every map is there to see.'
+        f'draw_basis("{spec}"): {message}\nPass a smaller n: with as many nodes as slots, every map is there to see.'
     )
 
 
 @pytest.mark.parametrize(
-    ("spec", "n", "said"),
+    ("spec", "n", "message"),
     [
-        ("u i -> u", {"u": 3}, "n has no entry for node set 'i'.\nPass one number for all, or {'u': 4, 'i': 4}."),
+        (
+            "u i -> u",
+            {"u": 3},
+            "n has no entry for node set 'i'.\nPass one number for all, or a dict such as {'u': 10, 'i': 10}.",
+        ),
         ("n -> n", {"n": 3, "m": 2}, "n has an entry for 'm', but the node sets are 'n'."),
-        ("n -> n", 0, "the number of nodes of 'n' must be a whole number from 1 up, not 0."),
-        ("n -> n", 2.5, "the number of nodes of 'n' must be a whole number from 1 up, not 2.5."),
-        ("n -> n", True, "the number of nodes of 'n' must be a whole number from 1 up, not True."),
+        ("n -> n", 0, "n must be an integer from 1 up, not 0."),
+        ("n -> n", 2.5, "n must be an integer from 1 up, not 2.5."),
+        ("n -> n", True, "n must be an integer from 1 up, not True."),
     ],
 )
-def test_numbers_of_nodes_that_make_no_sense_are_refused(spec, n, said):
+def test_invalid_sizes_raise_an_error_that_names_them(spec, n, message):
     with pytest.raises(SizesError) as refusal:
         draw_basis(spec, n)
-    assert str(refusal.value) == f'draw_basis("{spec}"): {said}'
+    assert str(refusal.value) == f'draw_basis("{spec}"): {message}'
 
 
 def test_an_unknown_basis_and_an_unreadable_spec_are_refused():

@@ -62,7 +62,7 @@ def scripts_result(text, *, symmetric=False, hollow=False):
 
 def library_result(text, *, symmetric=False, hollow=False):
     """The result of the library, in the same form."""
-    with patch.object(lint, "_said", set()), warnings.catch_warnings(record=True) as caught:  # each is shown once
+    with patch.object(lint, "_warned", set()), warnings.catch_warnings(record=True) as caught:  # each is shown once
         warnings.simplefilter("always")
         try:
             spec = parse_spec(text)

@@ -14,7 +14,7 @@ from bellnet.spec import lint, parse_shape, parse_spec
 
 @pytest.fixture(autouse=True)
 def _nothing_was_said_before(monkeypatch):
-    monkeypatch.setattr(lint, "_said", set())
+    monkeypatch.setattr(lint, "_warned", set())
 
 
 def _warnings(call, *arguments):
@@ -35,7 +35,7 @@ def test_letters_without_spaces_are_pointed_out():
 def test_axes_of_batch_and_channels_are_pointed_out():
     assert _warnings(parse_spec, "b n n c -> b n n c") == [
         "The spec \"b n n c -> b n n c\" was read as 4 slots -> 4 slots, of the node sets 'b', 'n' and 'c', each of "
-        "which can be renumbered.\nAxes of batches and channels are not written: if b and c are such axes, write "
+        "which can be permuted.\nAxes of batches and channels are not written: if b and c are such axes, write "
         '"n n -> n n"; if not, other names end this warning.'
     ]
 

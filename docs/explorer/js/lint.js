@@ -20,7 +20,7 @@ function lintSpec(spec) {
   } else if (found.axes.length) {
     const are = found.axes.length > 1 ? "are such axes" : "is such an axis";
     words =
-      `${read}, each of which can be renumbered.\n` +
+      `${read}, each of which can be permuted.\n` +
       `Axes of batches and channels are not written: if ${joinNames(found.axes)} ${are}, write`;
   } else {
     words = `${read}: names are separated by spaces.\nIf each letter is an axis, as in einsum, write`;

@@ -6,7 +6,7 @@ cross are grey: above they are summed over, below repeated along. A slot alone i
 dot. The shape of a dot is its node set.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -16,7 +16,7 @@ from bellnet._utils.optional import require
 from bellnet.combinatorics import blocks_of
 from bellnet.draw import style
 from bellnet.draw.style import Grid, fitting, pleasing_width
-from bellnet.errors import OptionError, SpecError
+from bellnet.errors import OptionError, SpecError, count_of
 from bellnet.plan import Diagram, Level, Plan, count_maps, plan, short_count, short_spec
 from bellnet.spec import Spec, parse_spec
 
@@ -47,16 +47,32 @@ def draw_diagrams(spec: str | Spec) -> "Figure":
         A matplotlib figure with one panel for each diagram, titled with its name; `figure.savefig("diagrams.png")`
         writes it.
     """
-    spec = parse_spec(spec)
-    call = f'draw_diagrams("{short_spec(spec)}")'
-    refuse_several(call, spec)
-    if (n_maps := count_maps(spec)) > MOST_DIAGRAMS:
-        raise OptionError(
-            f"{call}: there are {short_count(n_maps)} diagrams; a picture shows up to {MOST_DIAGRAMS}.\n"
-            f'Lower the order, or list them as text: bellnet plan "{short_spec(spec)}" --diagrams.'
-        )
+    spec, call = checked_spec("draw_diagrams", spec)
+    as_text = f'list them as text: bellnet plan "{short_spec(spec)}" --diagrams'
+    refuse_many(call, spec, MOST_DIAGRAMS, "diagrams", as_text)
     require("matplotlib", extra="draw", call=call)
     return _lay_out(plan(spec))
+
+
+def checked_spec(function: str, spec: str | Spec) -> tuple[Spec, str]:
+    """The spec, from one tensor to one tensor, and how messages name the call."""
+    spec = parse_spec(spec)
+    call = f'{function}("{short_spec(spec)}")'
+    if not spec.is_single:
+        raise SpecError(
+            f"{call}: a picture shows the maps from one tensor to one tensor.\n"
+            f'Draw the pairs one by one, for instance "{spec.pair(0, 0)}".'
+        )
+    return spec, call
+
+
+def refuse_many(call: str, spec: Spec, most: int, what: str, advice: str) -> None:
+    """Refuse a spec with more maps than a picture shows."""
+    if (n_maps := count_maps(spec)) > most:
+        raise OptionError(
+            f"{call}: there are {short_count(n_maps)} {what}; a picture shows up to {most}.\n"
+            f"Lower the order, or {advice}."
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,7 @@ def _lay_out(the_plan: Plan) -> "Figure":
         for group in line:
             sheet.write(left, top, group.title, size=style.TEXT, bold=True)
             for number, diagram in enumerate(group.diagrams):
-                x, y = group.grid.place(number)
+                x, y = group.grid.position(number)
                 axes = sheet.panel(left + x, top + TITLE + y + style.TITLE, *panel)
                 draw_diagram(axes, diagram, panel)
                 sheet.name(axes, diagram.name)
@@ -107,7 +123,8 @@ def _lay_out(the_plan: Plan) -> "Figure":
 def _groups(the_plan: Plan, cell: tuple[float, float], room: float) -> list[Group]:
     groups = []
     for level in reversed(the_plan.levels):
-        diagrams = _diagrams(the_plan, level)
+        numbers = sorted(number for plane in level.index for row in plane for number in row if number is not None)
+        diagrams = [the_plan.diagrams[number] for number in numbers]
         # Rows of nearly one length: ten panels that do not fit into a row are five and five, not nine and one.
         rows = ceil(len(diagrams) / fitting(cell[0], room))
         grid = Grid(len(diagrams), ceil(len(diagrams) / rows), cell)
@@ -126,13 +143,8 @@ def _lines(groups: list[Group], room: float) -> list[list[Group]]:
     return lines
 
 
-def _diagrams(the_plan: Plan, level: Level) -> list[Diagram]:
-    numbers = sorted(number for plane in level.index for row in plane for number in row if number is not None)
-    return [the_plan.diagrams[number] for number in numbers]
-
-
 def _group_title(spec: Spec, level: Level) -> str:
-    count = f"{level.n_maps} {'map' if level.n_maps == 1 else 'maps'}"
+    count = count_of(level.n_maps, "map")
     if len(spec.node_sets) <= 1:
         return f"rank {sum(level.rank)}: {count}"
     # A node set on one side only never crosses.
@@ -165,20 +177,23 @@ def draw_diagram(axes: "Axes", diagram: Diagram, panel: tuple[float, float]) -> 
     for rail in (0.0, DEPTH):
         axes.plot([0, panel[0]], [rail, rail], color=style.FAINT, linewidth=style.THIN * 2, zorder=0)
     sets = diagram.source_sets + diagram.target_sets
-    places = _places(len(diagram.source_sets), len(diagram.target_sets), panel[0])
+    positions = _positions(len(diagram.source_sets), len(diagram.target_sets), panel[0])
     n_source = len(diagram.source_sets)
     for number, block in enumerate(blocks_of(diagram.partition)):
         crosses = number in diagram.crossing
         color = style.PALETTE[diagram.crossing.index(number) % len(style.PALETTE)] if crosses else style.SOFT
-        upper = [places[slot] for slot in block if slot < n_source]
-        lower = [places[slot] for slot in block if slot >= n_source]
+        upper = [positions[slot] for slot in block if slot < n_source]
+        lower = [positions[slot] for slot in block if slot >= n_source]
         for row, inwards in ((upper, -1), (lower, 1)):
             for start, end in pairwise(row):
-                _arc(axes, start, end, inwards, color)
+                height = start[1] + inwards * min(0.6 * (end[0] - start[0]), 0.58 * DEPTH)
+                _curve(axes, start, end, height, color)
         if crosses:
-            _line(axes, *_closest(upper, lower), color)
+            pairs = ((above, below) for above in upper for below in lower)
+            above, below = min(pairs, key=lambda pair: abs(pair[0][0] - pair[1][0]))
+            _curve(axes, above, below, (above[1] + below[1]) / 2, color)
         for slot in block:
-            x, y = places[slot]
+            x, y = positions[slot]
             face = color if crosses or len(block) > 1 else style.PAPER
             axes.plot(
                 x, y, marker(sets[slot])[0], markersize=5.5, markerfacecolor=face, markeredgecolor=color, zorder=3
@@ -190,7 +205,7 @@ def marker(node_set: int) -> tuple[str, str]:
     return MARKERS[node_set % len(MARKERS)]
 
 
-def _places(n_source: int, n_target: int, width: float) -> list[Point]:
+def _positions(n_source: int, n_target: int, width: float) -> list[Point]:
     def row(count: int, y: float) -> list[Point]:
         left = (width - (count - 1) * SLOT) / 2
         return [(left + number * SLOT, y) for number in range(count)]
@@ -198,25 +213,13 @@ def _places(n_source: int, n_target: int, width: float) -> list[Point]:
     return row(n_source, DEPTH) + row(n_target, 0.0)
 
 
-def _closest(upper: Sequence[Point], lower: Sequence[Point]) -> tuple[Point, Point]:
-    return min(((above, below) for above in upper for below in lower), key=lambda pair: abs(pair[0][0] - pair[1][0]))
-
-
-def _arc(axes: "Axes", start: Point, end: Point, inwards: int, color: str) -> None:
-    depth = start[1] + inwards * min(0.6 * (end[0] - start[0]), 0.58 * DEPTH)
-    _curve(axes, [start, (start[0], depth), (end[0], depth), end], color)
-
-
-def _line(axes: "Axes", above: Point, below: Point, color: str) -> None:
-    middle = (above[1] + below[1]) / 2
-    _curve(axes, [above, (above[0], middle), (below[0], middle), below], color)
-
-
-def _curve(axes: "Axes", points: Sequence[Point], color: str) -> None:
+def _curve(axes: "Axes", start: Point, end: Point, height: float, color: str) -> None:
+    """A curve that leaves both points vertically, towards this height."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    path = Path(list(points), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    points = [start, (start[0], height), (end[0], height), end]
+    path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=1.6, capstyle="round", zorder=2))
 
 
@@ -245,12 +248,3 @@ def pairs_of(text: str, n: int | Mapping[str, int]) -> list[Pair]:
             own = {name: size for name, size in n.items() if name not in elsewhere} if isinstance(n, Mapping) else n
             found.append(Pair(f"-{source}-to-{target}", str(pair), own))
     return found
-
-
-def refuse_several(call: str, spec: Spec) -> None:
-    """Refuse a spec of several tensors."""
-    if not spec.is_single:
-        raise SpecError(
-            f"{call}: a picture shows the maps from one tensor to one tensor.\n"
-            f'Draw the pairs one by one, for instance "{spec.pair(0, 0)}".'
-        )

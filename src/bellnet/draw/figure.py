@@ -66,7 +66,7 @@ class Sheet:
             size=size,
             color=color,
             weight="bold" if bold else "normal",
-            family=style.SERIF_FREE,
+            family=style.SANS,
             va="top",
         )
 

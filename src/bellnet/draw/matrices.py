@@ -1,6 +1,6 @@
-"""The basis as a picture: every map a matrix of ones and zeros, and the biases set apart on their right.
+"""The basis as a picture: every map as a matrix of ones and zeros, and the biases on their right.
 
-For "n n -> n n" this is Figure 1 of the paper. Lines part the values of the first slot, finer ones the single cells.
+For "n n -> n n" this is Figure 1 of the paper. Lines separate the values of the first slot, finer ones single cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from bellnet._utils.optional import require
 from bellnet.draw import style
-from bellnet.draw.diagrams import refuse_several
+from bellnet.draw.diagrams import checked_spec, refuse_many
 from bellnet.draw.style import Grid, fit_grid, fitting
-from bellnet.errors import OptionError, SizesError
-from bellnet.plan import Plan, count_maps, plan, short_count, short_spec
+from bellnet.errors import OptionError, count_of
+from bellnet.plan import Plan, plan
 from bellnet.plan.contraction import letters
-from bellnet.spec import Spec, parse_spec
+from bellnet.plan.cost import check_sizes
+from bellnet.spec import Spec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,32 +55,19 @@ def draw_basis(spec: str | Spec, n: int | Mapping[str, int] = 5, *, basis: str =
         A matplotlib figure; `figure.savefig("figure1.png")` writes it. Its axes are the maps in canonical order, then
         the biases, each with its title.
     """
-    spec = parse_spec(spec)
-    call = f'draw_basis("{short_spec(spec)}")'
-    refuse_several(call, spec)
+    spec, call = checked_spec("draw_basis", spec)
     if basis not in AGREEMENT:
         raise OptionError(f"{call}: basis must be one of {', '.join(map(repr, AGREEMENT))}, not {basis!r}.")
-    sizes = sizes_of_sets(call, spec, n)
-    _refuse_giants(call, spec, sizes)
-    require("matplotlib", extra="draw", call=call)
-    the_plan = plan(spec)
-    maps = pictures_of_maps(the_plan, sizes, basis=basis)
-    biases = pictures_of_biases(the_plan, sizes, basis=basis)
-    return _lay_out(spec, _about(sizes, basis), maps, biases)
-
-
-def _refuse_giants(call: str, spec: Spec, sizes: Mapping[str, int]) -> None:
-    if (n_maps := count_maps(spec)) > MOST_MAPS:
-        raise OptionError(
-            f"{call}: there are {short_count(n_maps)} maps; a picture shows up to {MOST_MAPS}.\n"
-            "Lower the order, or use draw_diagrams, which has room for more."
-        )
+    sizes = check_sizes(call, spec.node_sets, n, name="n", least=1)
+    refuse_many(call, spec, MOST_MAPS, "maps", "use draw_diagrams, which has room for more")
     for side, slots in (("columns", spec.source), ("rows", spec.target)):
         if (length := prod(sizes[name] for name in slots)) > MOST_ROWS:
             raise OptionError(
                 f"{call}: the matrices would have {length:,} {side}; a picture shows up to {MOST_ROWS}.\n"
                 "Pass a smaller n: with as many nodes as slots, every map is there to see."
             )
+    require("matplotlib", extra="draw", call=call)
+    return _lay_out(spec, _about(sizes, basis), *_pictures(plan(spec), sizes, basis))
 
 
 def _about(sizes: Mapping[str, int], basis: str) -> tuple[str, str]:
@@ -125,39 +113,38 @@ def _draw_all(
     sheet: "Sheet",
     pictures: Sequence[Picture],
     grid: Grid,
-    place: tuple[float, float],
+    position: tuple[float, float],
     *,
     cell: float,
     color: str,
     names: tuple[str, str],
 ) -> None:
-    left, top = place
-    label = f"{len(pictures)} {names[len(pictures) > 1]}"
-    sheet.write(left, top - LABEL, label, size=style.TEXT, color=color, bold=True)
+    left, top = position
+    sheet.write(left, top - LABEL, count_of(len(pictures), *names), size=style.TEXT, color=color, bold=True)
     for number, picture in enumerate(pictures):
-        x, y = grid.place(number)
+        x, y = grid.position(number)
         _draw(sheet, picture, (left + x, top + y + style.TITLE), cell, color)
 
 
-def _draw(sheet: "Sheet", picture: Picture, place: tuple[float, float], cell: float, color: str) -> None:
+def _draw(sheet: "Sheet", picture: Picture, position: tuple[float, float], cell: float, color: str) -> None:
     from matplotlib.colors import ListedColormap
 
     rows, columns = picture.matrix.shape
-    axes = sheet.panel(*place, columns * cell, rows * cell)
+    axes = sheet.panel(*position, columns * cell, rows * cell)
     colors = ListedColormap([style.PAPER, color])
     axes.imshow(picture.matrix.numpy(), cmap=colors, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    _part(axes, picture, fine=cell > 0.03)
+    _separate(axes, picture, fine=cell > 0.03)
     for spine in axes.spines.values():
         spine.set(color=style.RULE, linewidth=style.THIN * 1.5)
     sheet.name(axes, picture.title)
 
 
-def _part(axes: "Axes", picture: Picture, *, fine: bool) -> None:
+def _separate(axes: "Axes", picture: Picture, *, fine: bool) -> None:
     """Draw lines between the values of the first slot, and fine ones between all cells."""
     from matplotlib.collections import LineCollection
 
     rows, columns = picture.matrix.shape
-    parting: list[list[tuple[float, float]]] = []
+    between: list[list[tuple[float, float]]] = []
     others: list[list[tuple[float, float]]] = []
     for length, across, together, vertical in (
         (rows, columns, picture.together[0], False),
@@ -166,48 +153,24 @@ def _part(axes: "Axes", picture: Picture, *, fine: bool) -> None:
         for at in range(1, length):
             ends = [(-0.5, at - 0.5), (across - 0.5, at - 0.5)]
             line = [(y, x) for x, y in ends] if vertical else ends
-            (others if at % together else parting).append(line)
+            (others if at % together else between).append(line)
     if fine:
         axes.add_collection(LineCollection(others, colors=style.FAINT, linewidths=style.HAIR), autolim=False)
-    axes.add_collection(LineCollection(parting, colors=style.RULE, linewidths=style.THIN), autolim=False)
+    axes.add_collection(LineCollection(between, colors=style.RULE, linewidths=style.THIN), autolim=False)
 
 
-def pictures_of_maps(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
-    """One for every map, in canonical order."""
-    from bellnet.backends.reference import basis_tensors
+def _pictures(plan: Plan, sizes: Mapping[str, int], basis: str) -> tuple[list[Picture], list[Picture]]:
+    """The maps and the biases, in canonical order."""
+    from bellnet.backends.reference import basis_tensors, bias_tensors
 
     source, target = ([sizes[name] for name in slots] for slots in (plan.spec.source, plan.spec.target))
-    tensors = basis_tensors(plan, sizes, basis=basis).reshape(plan.n_maps, prod(source), prod(target)).mT
+    maps = basis_tensors(plan, sizes, basis=basis).reshape(plan.n_maps, prod(source), prod(target)).mT
+    biases = bias_tensors(plan, sizes, basis=basis).reshape(plan.n_biases, prod(target[:1]), prod(target[1:]))
     together = (prod(target[1:]), prod(source[1:]))
-    titles = [diagram.name for diagram in plan.diagrams]
-    return [Picture(title, matrix, together) for title, matrix in zip(titles, tensors, strict=True)]
-
-
-def pictures_of_biases(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> list[Picture]:
-    """One for every bias, in canonical order."""
-    from bellnet.backends.reference import bias_tensors
-
-    target = [sizes[name] for name in plan.spec.target]
-    tensors = bias_tensors(plan, sizes, basis=basis).reshape(plan.n_biases, prod(target[:1]), prod(target[1:]))
-    together = (1, prod(target[2:]))
-    titles = [f"->{letters(partition)}" for partition in plan.biases]
-    return [Picture(title, matrix, together) for title, matrix in zip(titles, tensors, strict=True)]
-
-
-def sizes_of_sets(call: str, spec: Spec, n: int | Mapping[str, int]) -> dict[str, int]:
-    """The number of nodes of every node set, from one number for all or a number for each."""
-    sizes = dict(n) if isinstance(n, Mapping) else dict.fromkeys(spec.node_sets, n)
-    example = f"{{{', '.join(f'{name!r}: 4' for name in spec.node_sets)}}}"
-    if missing := [name for name in spec.node_sets if name not in sizes]:
-        raise SizesError(f"{call}: n has no entry for node set {missing[0]!r}.\nPass one number for all, or {example}.")
-    if unknown := [name for name in sizes if name not in spec.node_sets]:
-        known = ", ".join(map(repr, spec.node_sets)) or "none"
-        raise SizesError(f"{call}: n has an entry for {unknown[0]!r}, but the node sets are {known}.")
-    for name, size in sizes.items():
-        if not _is_count(size):
-            raise SizesError(f"{call}: the number of nodes of {name!r} must be a whole number from 1 up, not {size!r}.")
-    return sizes
-
-
-def _is_count(size: object) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and size >= 1
+    return (
+        [Picture(one.name, matrix, together) for one, matrix in zip(plan.diagrams, maps, strict=True)],
+        [
+            Picture(f"->{letters(pattern)}", matrix, (1, prod(target[2:])))
+            for pattern, matrix in zip(plan.biases, biases, strict=True)
+        ],
+    )

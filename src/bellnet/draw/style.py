@@ -20,7 +20,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 HEADING = 12.0
 TEXT = 9.0
 SMALL = 7.5
-SERIF_FREE = "DejaVu Sans"
+SANS = "DejaVu Sans"
 MONOSPACE = "DejaVu Sans Mono"
 
 MARGIN = 0.3
@@ -62,7 +62,7 @@ class Grid:
         """From the first row to the last."""
         return self.rows * (self.cell[1] + GAP) - GAP
 
-    def place(self, number: int) -> tuple[float, float]:
+    def position(self, number: int) -> tuple[float, float]:
         """The upper left corner of a cell, from that of the grid."""
         row, column = divmod(number, self.columns)
         return column * (self.cell[0] + GAP), row * (self.cell[1] + GAP)

@@ -11,13 +11,15 @@ from itertools import product
 from math import comb, factorial, floor, log10, perm, prod
 from operator import add
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from bellnet.combinatorics import bell, partitions_of_number, stirling2
-from bellnet.errors import OptionError, SizesError, SpecError, as_written
-from bellnet.plan.contraction import ContractionTree
-from bellnet.plan.level import Level
+from bellnet.errors import OptionError, SizesError, SpecError, as_written, count_of
 from bellnet.plan.symmetry import Symmetry
 from bellnet.spec import Shape, Spec
+
+if TYPE_CHECKING:
+    from bellnet.plan.plan import Plan
 
 MOST_MAPS = 50_000
 """The most maps that a plan has unless more are asked for."""
@@ -28,6 +30,7 @@ MOST_PRINTED = 10**15
 MOST_STATES = 512  # more are not gone through one by one
 MOST_STATES_APART = 2048  # of hollow inputs, for which there are few parts and no other bound
 MOST_CHARACTERS = 80
+BYTES = 4  # of a float32
 
 
 @lru_cache(maxsize=256)
@@ -91,7 +94,7 @@ def refuse_giants(spec: Spec, *, symmetric: bool = False, hollow: bool = False, 
     """Refuse a spec with more maps than were asked for, or with slots beyond all use."""
     shown = f'The spec "{short_spec(spec)}"'
     if type(max_maps) is not int or max_maps < 1:
-        raise OptionError(f"{shown}: max_maps must be a whole number from 1 up, not {as_written(max_maps)}.")
+        raise OptionError(f"{shown}: max_maps must be an integer from 1 up, not {as_written(max_maps)}.")
     n_maps = count_maps(spec, symmetric=symmetric, hollow=hollow)
     if n_maps > max_maps:
         raise SpecError(
@@ -169,22 +172,21 @@ def short_spec(spec: Spec) -> str:
     if len(text) <= MOST_CHARACTERS:
         return text
     beginning = shorten(text, MOST_CHARACTERS // 2, placeholder=" ...")
-    numbers = (sum(map(len, shapes)) for shapes in (spec.sources, spec.targets))
-    source, target = (f"({number:,} slot{'s' * (number != 1)})" for number in numbers)
-    return f"{beginning} {source} -> {target}"
+    source, target = (count_of(sum(map(len, shapes)), "slot") for shapes in (spec.sources, spec.targets))
+    return f"{beginning} ({source}) -> ({target})"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one forward pass, numbers taken as four bytes.
+    """The cost of one forward pass in float32.
 
     Attributes:
-        multiplications: Those of the matrix products, one for each rank; adding and copying is not counted.
-        stacked_multiplications: What applying every map on its own and mixing the stacked results would take.
+        multiplications: Those of the matrix products, one for each rank; additions and copies are not counted.
+        stacked_multiplications: Those of applying every map on its own and mixing the stacked results.
         input_bytes: The size of the input.
         output_bytes: The size of the output.
-        extra_bytes: At most this much is held at once beside input, output and weights, for a tensor; a `Padded` takes
-            masks and a cleaned copy of input and output besides.
+        extra_bytes: A bound on the memory beside input, output and weights, for a tensor; a `Padded` needs masks and a
+            masked copy of input and output besides.
     """
 
     multiplications: int
@@ -195,110 +197,76 @@ class Cost:
 
 
 def count_cost(
-    spec: Spec,
-    levels: Sequence[Level],
-    trees: tuple[ContractionTree, ContractionTree],
+    plan: "Plan",
     sizes: int | Mapping[str, int],
     in_channels: int | Sequence[int],
     out_channels: int | Sequence[int],
     batch: int,
-    bytes_per_number: int = 4,
 ) -> Cost:
-    """Count what levels cost that read from one tree and write to another, for node sets of these sizes."""
-    call = f'plan("{spec}").cost'
-    lengths = check_lengths(call, spec.node_sets, sizes)
-    inside = _channels(call, "in_channels", in_channels, len(spec.sources))
-    outside = _channels(call, "out_channels", out_channels, len(spec.targets))
+    """The cost of a plan for node sets of these sizes."""
+    spec, call = plan.spec, f'plan("{plan.spec}").cost'
+    lengths = check_sizes(call, spec.node_sets, sizes)
+    inputs = _channels(call, "in_channels", in_channels, len(spec.sources))
+    outputs = _channels(call, "out_channels", out_channels, len(spec.targets))
     check_count(call, "batch", batch)
-    by_number = tuple(lengths[name] for name in spec.node_sets)
+
+    def entries(sets: Iterable[int]) -> int:
+        return prod(lengths[spec.node_sets[node_set]] for node_set in sets)
+
     n_source, n_target = (
-        [channels * prod(lengths[name] for name in shape) for shape, channels in zip(shapes, several, strict=True)]
-        for shapes, several in ((spec.sources, inside), (spec.targets, outside))
+        [width * entries(sets) for sets, width in zip(shapes, several, strict=True)]
+        for shapes, several in zip(spec.numbered, (inputs, outputs), strict=True)
     )
-    multiplications = stacked = 0
-    for level in levels:
-        rows = batch * prod(by_number[node_set] for node_set in level.axis_sets)
-        read = sum(inside[contraction.tensor] for contraction in level.contractions)
-        multiplications += (
-            rows * len(level.permutations) * read * sum(outside[contraction.tensor] for contraction in level.broadcasts)
-        )
-        for plane in level.index:
-            for contraction, numbers in zip(level.contractions, plane, strict=True):
-                pairs = zip(numbers, level.broadcasts, strict=True)
-                onto = sum(n_target[write.tensor] for number, write in pairs if number is not None)
-                stacked += batch * inside[contraction.tensor] * onto
+    multiplications, permuted = 0, [0]
+    for number, level in enumerate(plan.levels):
+        contracted = plan.source.stacks[plan.source.levels[number]].width(inputs)
+        broadcast = plan.target.stacks[plan.target.levels[number]].width(outputs)
+        multiplications += entries(level.axis_sets) * len(level.permutations) * contracted * broadcast
+        if len(level.permutations) > 1:
+            permuted.append(entries(level.axis_sets) * min(contracted, broadcast))
+    # A stack and the parts that it is put together from exist at the same time, and one permuted copy of a stack.
+    read = [entries(stack.axis_sets) * stack.width(inputs) for stack in plan.source.stacks[len(inputs) :]]
+    written = [entries(stack.axis_sets) * stack.width(outputs) for stack in plan.target.stacks[len(outputs) :]]
+    # Axes that are not grouped by node set are copied into that order.
+    is_ordered = [root.order == tuple(range(len(root.sets))) for root in plan.source.roots]
+    ordered = sum(0 if is_root_ordered else n for is_root_ordered, n in zip(is_ordered, n_source, strict=True))
     return Cost(
-        multiplications=multiplications,
-        stacked_multiplications=stacked,
-        input_bytes=bytes_per_number * batch * sum(n_source),
-        output_bytes=bytes_per_number * batch * sum(n_target),
-        extra_bytes=bytes_per_number * batch * _extra_numbers(levels, trees, by_number, inside, outside),
+        multiplications=batch * multiplications,
+        stacked_multiplications=batch * sum(inputs[one.source] * n_target[one.target] for one in plan.diagrams),
+        input_bytes=BYTES * batch * sum(n_source),
+        output_bytes=BYTES * batch * sum(n_target),
+        extra_bytes=BYTES * batch * (sum(read) + max(read, default=0) + sum(written) + max(permuted) + ordered),
     )
 
 
 def _channels(call: str, name: str, given: int | Sequence[int], n_tensors: int) -> tuple[int, ...]:
     """The channels of every tensor."""
-    if isinstance(given, Sequence):
-        if len(given) != n_tensors:
-            raise SizesError(
-                f"{call}({name}=...) must have one number for each of {n_tensors} tensors, not {as_written(given)}."
-            )
-        return tuple(check_count(call, name, one) for one in given)
-    return (check_count(call, name, given),) * n_tensors
+    channels = tuple(given) if isinstance(given, Sequence) else (given,) * n_tensors
+    if len(channels) != n_tensors:
+        raise SizesError(f"{call}: {name} must be one number for each of {n_tensors} tensors, not {as_written(given)}.")
+    return tuple(check_count(call, name, one) for one in channels)
 
 
-def check_count(call: str, name: str, number: int) -> int:
-    """The number, if it is a whole one from 0 up; `call` is how messages name what was called."""
-    if type(number) is not int or number < 0:
-        raise SizesError(f"{call}({name}=...) must be a whole number from 0 up, not {as_written(number)}.")
+def check_count(call: str, name: str, number: int, least: int = 0) -> int:
+    """The number, if it is an integer from `least` up; `call` is how messages name what was called."""
+    if type(number) is not int or number < least:
+        raise SizesError(f"{call}: {name} must be an integer from {least} up, not {as_written(number)}.")
     return number
 
 
-def _extra_numbers(
-    levels: Sequence[Level],
-    trees: tuple[ContractionTree, ContractionTree],
-    lengths: tuple[int, ...],
-    inside: tuple[int, ...],
-    outside: tuple[int, ...],
-) -> int:
-    """The numbers held beside input and output for one graph: stacks, and one swapped copy at a time."""
-
-    def size(sets: tuple[int, ...]) -> int:
-        return prod(lengths[node_set] for node_set in sets)
-
-    source, target = trees
-    # A stack and the parts that it is put together from exist side by side for a moment.
-    read = [size(stack.axis_sets) * stack.width(inside) for stack in source.stacks[len(inside) :]]
-    written = [size(stack.axis_sets) * stack.width(outside) for stack in target.stacks[len(outside) :]]
-    permuted = [0]
-    for number, level in enumerate(levels):
-        if len(level.permutations) > 1:
-            read_width = source.stacks[source.levels[number]].width(inside)
-            written_width = target.stacks[target.levels[number]].width(outside)
-            permuted.append(size(level.axis_sets) * min(read_width, written_width))
-    # Axes that are not grouped by node set are copied into that order.
-    ordered = sum(
-        size(root.axes) * channels * (root.order != tuple(range(len(root.sets))))
-        for root, channels in zip(source.roots, inside, strict=True)
-    )
-    return sum(read) + max(read, default=0) + sum(written) + max(permuted) + ordered
-
-
-def check_lengths(call: str, node_sets: Shape, sizes: int | Mapping[str, int]) -> dict[str, int]:
-    """The size of every node set, from one number for all or a dict."""
-    call = f"{call}(sizes=...)"
+def check_sizes(
+    call: str, node_sets: Shape, sizes: int | Mapping[str, int], *, name: str = "sizes", least: int = 0
+) -> dict[str, int]:
+    """The size of every node set, from one number for all or a dict; `name` is that of the argument."""
     lengths = dict(sizes) if isinstance(sizes, Mapping) else dict.fromkeys(node_sets, sizes)
-    names = ", ".join(map(repr, node_sets))
-    if missing := [name for name in node_sets if name not in lengths]:
+    if missing := [node_set for node_set in node_sets if node_set not in lengths]:
         raise SizesError(
-            f"{call} needs the size of every node set; there is none for {', '.join(map(repr, missing))}.\n"
-            f"Pass one number for all, or a dict such as {{{', '.join(f'{name!r}: 10' for name in node_sets)}}}."
+            f"{call}: {name} has no entry for node set {missing[0]!r}.\nPass one number for all, or a dict such as "
+            f"{{{', '.join(f'{node_set!r}: 10' for node_set in node_sets)}}}."
         )
-    if unknown := [name for name in lengths if name not in node_sets]:
-        raise SizesError(f"{call} has an entry for {unknown[0]!r}, but the node sets are {names}.")
-    for name, size in lengths.items():
-        if int is not type(size):
-            raise SizesError(f"{call}: the size of {name!r} must be a whole number, not {as_written(size)}.")
-        if size < 0:
-            raise SizesError(f"{call}: the size of {name!r} is negative: {as_written(size)}.")
+    if unknown := [node_set for node_set in lengths if node_set not in node_sets]:
+        known = ", ".join(map(repr, node_sets)) or "none"
+        raise SizesError(f"{call}: {name} has an entry for {unknown[0]!r}, but the node sets are {known}.")
+    for node_set, size in lengths.items():
+        check_count(call, f"{name}[{node_set!r}]" if isinstance(sizes, Mapping) else name, size, least)
     return lengths

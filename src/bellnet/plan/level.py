@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bellnet.errors import count_of
 from bellnet.plan.contraction import Contraction
 from bellnet.plan.diagram import Diagram, Permutation
 from bellnet.spec import Spec
@@ -73,7 +74,7 @@ def plan_table(spec: Spec, levels: Sequence[Level], n_maps: int, n_biases: int, 
         broadcast = _some(level.broadcasts, [one.broadcast_name for one in level.broadcasts], len(spec.targets))
         rows.append((rank, contract, str(len(level.permutations)), broadcast, str(level.n_maps)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    lines = [f"{spec}    {_count(n_maps, 'map')}, {_count(n_biases, 'bias', 'biases')}"]
+    lines = [f"{spec}    {count_of(n_maps, 'map')}, {count_of(n_biases, 'bias', 'biases')}"]
     if several_sets:
         lines[0] += f"    ranks: {' '.join(spec.node_sets)}"
     if declared:
@@ -98,7 +99,3 @@ def _some(contractions: Sequence[Contraction], names: list[str], n_tensors: int)
     if len(names) <= MOST_SHOWN:
         return "  ".join(names)
     return "  ".join([*names[: MOST_SHOWN - 1], f"... {len(names)} in all"])
-
-
-def _count(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

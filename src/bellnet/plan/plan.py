@@ -107,7 +107,7 @@ class Plan:
         >>> plan("n n -> n n").cost(10, in_channels=2, out_channels=3).multiplications  # (2n^2 + 9n + 4) d d'
         1764
         """
-        return count_cost(self.spec, self.levels, (self.source, self.target), sizes, in_channels, out_channels, batch)
+        return count_cost(self, sizes, in_channels, out_channels, batch)
 
     def __str__(self) -> str:
         names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))

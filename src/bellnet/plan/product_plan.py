@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from bellnet.errors import SpecError
-from bellnet.plan.cost import Cost, check_count, check_lengths
+from bellnet.plan.cost import BYTES, Cost, check_count, check_sizes
 from bellnet.spec import Letters, Shape, Spec, parse_letters, parse_spec
 
 HOW = (
@@ -81,8 +81,8 @@ class ProductPlan:
         3000
         """
         call = f'Product("{self.spec}").plan.cost'
-        lengths = check_lengths(call, self.spec.node_sets, sizes)
-        each = 4 * check_count(call, "channels", channels) * check_count(call, "batch", batch)
+        lengths = check_sizes(call, self.spec.node_sets, sizes)
+        each = BYTES * check_count(call, "channels", channels) * check_count(call, "batch", batch)
         terms = prod(lengths[self.node_set(letter)] for letter in self.shared + self.left + self.right + self.summed)
         sources = sum(prod(lengths[name] for name in shape) for shape in self.spec.sources)
         target = prod(lengths[name] for name in self.spec.target)

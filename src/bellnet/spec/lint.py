@@ -3,82 +3,66 @@
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
-from bellnet.errors import SpecWarning
+from bellnet.errors import SpecWarning, count_of
 from bellnet.spec.spec import Shape, Spec, text_of
 
 BATCH = frozenset({"b", "bs", "batch"})
 CHANNELS = frozenset({"c", "ch", "channel", "channels", "d", "dim", "f", "feat", "feature", "features", "h", "hidden"})
 LONGEST = 4  # letters of a side in einsum; longer words are words
 
-_said: set[str] = set()
+_warned: set[str] = set()
 
 Sides = tuple[tuple[Shape, ...], ...]
 """The shapes of a tensor or of several, or those of sources and of targets."""
+Meaning = tuple[Sides, str, str]
+"""What to write instead, the words before it, and those after."""
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """What was probably meant.
-
-    Attributes:
-        meant: What to write.
-        axes: Which names would be axes of batches and channels, if it is that.
-        slots: Whether commas stand between slots.
-    """
-
-    meant: Sides
-    axes: tuple[str, ...] = ()
-    slots: bool = False
-
-
-def say_doubts(*sides: tuple[Shape, ...]) -> None:
+def warn_if_unlikely(*sides: tuple[Shape, ...]) -> None:
     """Warn of names that were probably meant otherwise, once for each text of which that is true.
 
     Args:
         sides: The shapes of a tensor or of several, or those of sources and of targets.
     """
     text = _text(sides)
-    if text in _said or (found := _doubt(sides)) is None:
+    if text in _warned or (likely := _likely_meaning(sides)) is None:
         return
+    meant, before, after = likely
     names = list(dict.fromkeys(name for shape in _flat(sides) for name in shape))
-    read = f"{' -> '.join(map(_slots, sides))}, of the node set{'s' * (len(names) != 1)} {listed(map(repr, names))}"
-    end = "if not, other names end this warning."
-    if found.slots:
-        source, *target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
-        by_hand = Spec(source, target[0]) if target else None
-        words = f"{read}: commas stand between tensors.\nIf they stand between the slots of one, write"
-        end = "if not, " + ("nothing is wrong." if by_hand is None else f"pass {by_hand!r}.")
-    elif found.axes:
-        words = (
-            f"{read}, each of which can be renumbered.\n"
-            f"Axes of batches and channels are not written: if {listed(found.axes)} "
-            f"{'are such axes' if len(found.axes) > 1 else 'is such an axis'}, write"
-        )
-    else:
-        words = f"{read}: names are separated by spaces.\nIf each letter is an axis, as in einsum, write"
+    read = f"{' -> '.join(map(_slots, sides))}, of the node set{'s' * (len(names) != 1)} {_sentence(map(repr, names))}"
     warnings.warn(
-        f'The {"shape" if len(sides) == 1 else "spec"} "{text}" was read as {words} "{_text(found.meant)}"; {end}',
+        f'The {"shape" if len(sides) == 1 else "spec"} "{text}" was read as {read}{before}, write "{_text(meant)}"; '
+        f"if not, {after}.",
         SpecWarning,
         stacklevel=_frames_inside(),
     )
-    _said.add(text)
+    _warned.add(text)
 
 
 def _slots(shapes: tuple[Shape, ...]) -> str:
     if len(shapes) == 1:
-        return f"{len(shapes[0])} slot{'s' * (len(shapes[0]) != 1)}"
-    return f"tensors of {listed(str(len(shape)) for shape in shapes)} slots"
+        return count_of(len(shapes[0]), "slot")
+    return f"tensors of {_sentence(str(len(shape)) for shape in shapes)} slots"
 
 
-def _doubt(sides: Sides) -> Doubt | None:
+def _likely_meaning(sides: Sides) -> Meaning | None:
+    after = "other names end this warning"
     if _looks_like_einsum(sides):
         alone = all(len(shape) <= 1 for shape in _flat(sides))
-        return Doubt(_each(sides, lambda shape: tuple(name for word in shape for name in _taken_apart(word, alone))))
+        meant = _each(sides, lambda shape: tuple(name for word in shape for name in _taken_apart(word, alone)))
+        return meant, ": names are separated by spaces.\nIf each letter is an axis, as in einsum", after
     if _looks_like_slots(sides):
-        return Doubt(tuple((tuple(name for shape in shapes for name in shape),) for shapes in sides), slots=True)
-    return _axes_too_many(sides)
+        source, *target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
+        after = f"pass {Spec(source, target[0])!r}" if target else "nothing is wrong"
+        meant = tuple((tuple(name for shape in shapes for name in shape),) for shapes in sides)
+        return meant, ": commas stand between tensors.\nIf they stand between the slots of one", after
+    shapes, axes = _without_batch_and_channels(_flat(sides))
+    if not axes:
+        return None
+    left, are = iter(shapes), "are such axes" if len(axes) > 1 else "is such an axis"
+    rule = ", each of which can be permuted.\nAxes of batches and channels are not written"
+    return _each(sides, lambda shape: next(left)), f"{rule}: if {_sentence(axes)} {are}", after
 
 
 def _looks_like_einsum(sides: Sides) -> bool:
@@ -100,21 +84,18 @@ def _looks_like_slots(sides: Sides) -> bool:
     )
 
 
-def _axes_too_many(sides: Sides) -> Doubt | None:
-    """A name for the batch in front of every shape, or one for channels at the end, with node sets beside it."""
-    kept = _flat(sides)
-    if batch := _batch_axis(kept):
-        kept = [shape[1:] for shape in kept]
-    if channels := _channel_axes(kept):
-        kept = [shape[:-1] for shape in kept]
-    is_spelled = any(len(name) > 1 for name in (*batch, *channels))
-    has_pairs = any(len(set(shape)) < len(shape) for shape in kept)
+def _without_batch_and_channels(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
+    """Shapes without a name for the batch in front and names for channels at the end, and those names if it is sure."""
+    if batch := _batch_axis(shapes):
+        shapes = [shape[1:] for shape in shapes]
+    if channels := _channel_axes(shapes):
+        shapes = [shape[:-1] for shape in shapes]
+    axes = [*batch, *channels]
+    is_spelled = any(len(name) > 1 for name in axes)
+    has_pairs = any(len(set(shape)) < len(shape) for shape in shapes)
     # A single letter may well be a node set.
-    is_sure = (batch or channels) and (is_spelled or has_pairs or (batch and channels))
-    if not is_sure or not any(kept):
-        return None
-    left = iter(kept)
-    return Doubt(_each(sides, lambda shape: next(left)), (*batch, *channels))
+    is_sure = any(shapes) and (is_spelled or has_pairs or (batch and channels))
+    return shapes, axes if is_sure else []
 
 
 def _batch_axis(shapes: list[Shape]) -> list[str]:
@@ -157,7 +138,7 @@ def _text(sides: Sides) -> str:
     return " -> ".join(map(text_of, sides)).strip()
 
 
-def listed(names: Iterable[str]) -> str:
+def _sentence(names: Iterable[str]) -> str:
     """Names as a sentence has them: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

@@ -1,10 +1,9 @@
 """Parsing a spec such as "n n -> n n" or a contraction such as "ab,bc->ac"; errors point at the mistake."""
 
 import re
-from dataclasses import dataclass
 
-from bellnet.errors import SpecError, as_written
-from bellnet.spec.lint import is_one_letter_repeated, say_doubts
+from bellnet.errors import SpecError, as_written, count_of
+from bellnet.spec.lint import is_one_letter_repeated, warn_if_unlikely
 from bellnet.spec.spec import NAME, Shape, Spec
 
 WORD = re.compile(r"[{}]|[^\s,{}]+")
@@ -37,7 +36,7 @@ def parse_spec(text: str | Spec) -> Spec:
     groups: list[tuple[int, ...]] = []
     sides = _shapes(text, 0, arrow, groups), _shapes(text, arrow + 2, len(text), groups)
     source, target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
-    say_doubts(*sides)
+    warn_if_unlikely(*sides)
     return Spec(source, target, tuple(groups))
 
 
@@ -62,7 +61,7 @@ def parse_shapes(text: str) -> tuple[Shape, ...]:
     """
     _refuse_arrows(text)
     shapes = _shapes(text, 0, len(text))
-    say_doubts(shapes)
+    warn_if_unlikely(shapes)
     return shapes
 
 
@@ -75,7 +74,7 @@ def parse_source(text: str) -> Spec:
     _refuse_arrows(text)
     groups: list[tuple[int, ...]] = []
     shapes = _shapes(text, 0, len(text), groups)
-    say_doubts(shapes)
+    warn_if_unlikely(shapes)
     return Spec(shapes if len(shapes) > 1 else shapes[0], (), tuple(groups))
 
 
@@ -92,16 +91,17 @@ def _require_text(text: object) -> None:
 
 
 def _shapes(text: str, start: int, stop: int, groups: list[tuple[int, ...]] | None = None) -> tuple[Shape, ...]:
-    """The shapes between two places of a text, with commas between them.
+    """The shapes between two positions of a text, with commas between them.
 
-    Groups in braces are added to those that are given, numbered from the number of slots before; None has no braces.
+    Groups in braces are appended to `groups`, in numbers of slots from the beginning of the text; if it is None, there
+    are no braces.
     """
-    commas = [place for place in range(start, stop) if text[place] == ","]
+    commas = [at for at in range(start, stop) if text[at] == ","]
     starts, stops = [start, *(comma + 1 for comma in commas)], [*commas, stop]
     before = len(NAME.findall(text, 0, start))
     shapes = []
-    for place in zip(starts, stops, strict=True):
-        shapes.append(_names(text, *place, before, groups))
+    for bounds in zip(starts, stops, strict=True):
+        shapes.append(_names(text, *bounds, before, groups))
         before += len(shapes[-1])
     return tuple(shapes)
 
@@ -165,20 +165,23 @@ def _reason_of_comma(text: str) -> tuple[str, str]:
 
 
 def _mistake(text: str, at: int, width: int, reason: str, advice: str) -> SpecError:
-    return SpecError(f"This spec cannot be read: {reason}.\n\n    {text}\n    {' ' * at}{'^' * width}\n{advice}")
+    return SpecError(f"This spec cannot be read: {reason}.\n\n{_pointed(text, at, width)}\n{advice}")
+
+
+def _pointed(text: str, at: int, width: int) -> str:
+    """A text with carets below a part of it."""
+    return f"    {text}\n    {' ' * at}{'^' * width}"
 
 
 LETTERS = 'Give one letter for each slot, equal ones for one node: contraction="ab,bc->ac" for "n n, n n -> n n".'
 
 Letters = tuple[str, str, str]
 """The letters of both factors and of their product."""
-Part = list[tuple[int, str]]
-"""The letters of one of these tensors, each with its place in the text."""
 NAMES = ("x", "y", "the product")
 
 
 def parse_letters(text: object, spec: Spec) -> Letters:
-    """Read which slots of two factors and of their product hold the same node.
+    """Read which slots of two factors and of their product hold the same node; errors point at the position.
 
     Args:
         text: For instance "ab,bc->ac".
@@ -190,78 +193,46 @@ def parse_letters(text: object, spec: Spec) -> Letters:
     """
     if not isinstance(text, str):
         raise SpecError(f"A contraction is a string, but this is {as_written(text)}.\n{LETTERS}")
-    reading = _Reading(text, spec)
-    x, y, product = reading.parts()
+
+    def mistake(at: int, width: int, reason: str) -> SpecError:
+        return SpecError(f'This contraction does not fit "{spec}": {reason}.\n\n{_pointed(text, at, width)}\n{LETTERS}')
+
+    arrow, comma = text.find("->"), text.find(",")
+    if arrow < 0:
+        raise mistake(len(text), 2, "the arrow '->' before the letters of the product is missing")
+    if not 0 <= comma < arrow:
+        raise mistake(arrow, 1, "the comma between the letters of the two factors is missing")
+    parts: list[dict[str, int]] = []  # for each tensor the position of every letter
     meanings: dict[str, tuple[str, str]] = {}
-    for part, shape, name in zip((x, y, product), (*spec.sources, *spec.targets), NAMES, strict=True):
-        reading.check_slots(part, shape, name)
-        reading.check_apart(part, shape, name, meanings)
-    reading.check_shared(product, x + y, "letter {!r} is in neither factor")
-    for factor, others, name in ((x, y + product, "x"), (y, x + product, "y")):
-        alone = f"letter {{!r}} is in {name} alone; what only one factor has is summed by other layers"
-        reading.check_shared(factor, others, alone)
-    return _word(x), _word(y), _word(product)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A text that is read for a spec; every mistake is an error that points at its place."""
-
-    text: str
-    spec: Spec
-
-    def parts(self) -> tuple[Part, Part, Part]:
-        """The letters of all three tensors, each with its place in the text."""
-        arrow, comma = self.text.find("->"), self.text.find(",")
-        if arrow < 0:
-            raise self._misfit(len(self.text), 2, "the arrow '->' before the letters of the product is missing")
-        if not 0 <= comma < arrow:
-            raise self._misfit(arrow, 1, "the comma between the letters of the two factors is missing")
-        return self._part(0, comma), self._part(comma + 1, arrow), self._part(arrow + 2, len(self.text))
-
-    def _part(self, start: int, stop: int) -> Part:
-        part = [(at, self.text[at]) for at in range(start, stop) if self.text[at] != " "]
-        for at, letter in part:
-            if not letter.isalpha():
-                raise self._misfit(at, 1, f"{letter!r} is not a letter")
-        return part
-
-    def check_slots(self, part: Part, shape: Shape, name: str) -> None:
-        """There is a letter for each slot."""
-        if len(part) != len(shape):
-            at, width = (part[0][0], part[-1][0] + 1 - part[0][0]) if part else (len(self.text), 1)
-            reason = f"{name} has {_counted(len(shape), 'slot')}, but {_counted(len(part), 'letter')}"
-            raise self._misfit(at, width, reason)
-
-    def check_apart(self, part: Part, shape: Shape, name: str, meanings: dict[str, tuple[str, str]]) -> None:
-        """No letter stands twice, nor for nodes of two sets; what letters stand for, and where, joins `meanings`."""
-        seen = set()
-        for (at, letter), node_set in zip(part, shape, strict=True):
-            if letter in seen:
-                reason = f"letter {letter!r} stands twice in {name}; diagonals are taken by other layers"
-                raise self._misfit(at, 1, reason)
-            seen.add(letter)
+    bounds = ((0, comma), (comma + 1, arrow), (arrow + 2, len(text)))
+    for (start, stop), shape, name in zip(bounds, (*spec.sources, *spec.targets), NAMES, strict=True):
+        part: dict[str, int] = {}
+        positions = [at for at in range(start, stop) if text[at] != " "]
+        for at in positions:
+            if not text[at].isalpha():
+                raise mistake(at, 1, f"{text[at]!r} is not a letter")
+        if len(positions) != len(shape):
+            at, end = (positions[0], positions[-1] + 1) if positions else (len(text), len(text) + 1)
+            counts = f"{count_of(len(shape), 'slot')}, but {count_of(len(positions), 'letter')}"
+            raise mistake(at, end - at, f"{name} has {counts}")
+        for at, node_set in zip(positions, shape, strict=True):
+            letter = text[at]
+            if letter in part:
+                raise mistake(at, 1, f"letter {letter!r} stands twice in {name}; diagonals are taken by other layers")
             known, where = meanings.setdefault(letter, (node_set, name))
             if known != node_set:
-                reason = f"letter {letter!r} is a node of {known!r} in {where}, but of {node_set!r} in {name}"
-                raise self._misfit(at, 1, reason)
-
-    def check_shared(self, part: Part, others: Part, reason: str) -> None:
-        """Every letter of a part is among those of others."""
-        for at, letter in part:
-            if letter not in _word(others):
-                raise self._misfit(at, 1, reason.format(letter))
-
-    def _misfit(self, at: int, width: int, reason: str) -> SpecError:
-        carets = " " * at + "^" * width
-        return SpecError(
-            f'This contraction does not fit "{self.spec}": {reason}.\n\n    {self.text}\n    {carets}\n{LETTERS}'
-        )
-
-
-def _word(part: Part) -> str:
-    return "".join(letter for _, letter in part)
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
+                both = f"a node of {known!r} in {where}, but of {node_set!r} in {name}"
+                raise mistake(at, 1, f"letter {letter!r} is {both}")
+            part[letter] = at
+        parts.append(part)
+    x, y, product = parts
+    alone = "is in {} alone; what only one factor has is summed by other layers"
+    for part, others, reason in (
+        (product, x | y, "is in neither factor"),
+        (x, y | product, alone.format("x")),
+        (y, x | product, alone.format("y")),
+    ):
+        for letter, at in part.items():
+            if letter not in others:
+                raise mistake(at, 1, f"letter {letter!r} {reason}")
+    return "".join(x), "".join(y), "".join(product)
