@@ -96,8 +96,8 @@ def test_a_model_of_a_device_that_is_not_here_is_used_on_the_one_that_is_named(f
     code, _, said = outcome(capsys, command, model, folder)
     assert code == 2
     assert said == (
-        f"bellnet {command}: load('{model}'): device is 'cuda:99', but there is no such device here. With 'auto' a GPU "
-        "is taken if there is one.\nName another one: load(path, device='auto'), or --device auto in the shell.\n"
+        f"bellnet {command}: load('{model}'): device is 'cuda:99', which is not available. 'auto' is a GPU "
+        "if there is one, else the CPU.\nName another one: load(path, device='auto'), or --device auto in the shell.\n"
     )
     assert outcome(capsys, command, model, folder, "--device", "cpu") == expected
 
@@ -112,14 +112,14 @@ def test_a_fit_that_would_take_more_than_allowed_writes_nothing(folder, tmp_path
     path = tmp_path / "model"
     code, _, said = outcome(capsys, "fit", folder, "--out", path, "--max-gigabytes", "1e-9", *QUICK)
     assert code == 2
-    assert "GB is the most that it may take" in said
+    assert "GB is allowed" in said
     assert not path.exists()
 
 
 def test_fit_writes_a_model_and_says_what_it_did(folder, tmp_path, capsys):
     code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK)
     assert (code, complaint) == (0, "")
-    assert printed.startswith("learned 2 classes from 12 graphs in ")
+    assert printed.startswith("trained a network on 12 graphs with 2 classes in ")
     assert printed.endswith(f"wrote {tmp_path / 'model'}\n")
     assert load(tmp_path / "model").classes_.tolist() == ["path", "star"]
 
@@ -128,7 +128,7 @@ def test_fit_says_what_it_did_once_and_on_one_of_the_two_outputs(folder, tmp_pat
     loud = [option for option in QUICK if option != "--silent"]
     code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *loud)
     assert (code, printed) == (0, f"wrote {tmp_path / 'model'}\n")
-    assert complaint.startswith("learned 2 classes from 12 graphs in ")
+    assert complaint.startswith("trained a network on 12 graphs with 2 classes in ")
     assert complaint.count("\n") == 1
 
 
@@ -143,7 +143,7 @@ def test_fit_takes_the_number_of_networks(folder, tmp_path, capsys):
     for asked, count in (([], 3), (["--n-estimators", "2"], 2)):
         code, printed, complaint = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *asked, *quick)
         assert (code, complaint) == (0, "")
-        assert printed.startswith(f"learned 2 classes from 12 graphs by {count} networks in ")
+        assert printed.startswith(f"trained {count} networks on 12 graphs with 2 classes in ")
         assert load(tmp_path / "model").n_estimators_ == count
     assert outcome(capsys, "fit", folder, "--out", tmp_path / "model", "--n-estimators", "0", *quick)[0] == 2
 

@@ -83,7 +83,7 @@ def test_what_is_left_out_is_said_once_in_a_fit_and_not_when_predicting(make):
         model = make().fit(graphs, ANSWERS)
     assert len(caught) == 1
     assert str(caught[0].message).startswith(f"{type(model).__name__}.fit(graphs, y): some attributes are not used.\n")
-    assert "'pos', since 'x' is there; node_attrs=['x', 'pos'] takes both." in str(caught[0].message)
+    assert "'pos', since there is 'x'; node_attrs=['x', 'pos'] uses both." in str(caught[0].message)
     assert caught[0].filename == __file__
     model.predict(graphs)
     assert make(node_attrs=["x", "pos"]).fit(graphs, ANSWERS).encoding_.node_features == 5
@@ -118,7 +118,7 @@ def test_edge_labels_that_are_missing_are_said():
 
 
 def test_names_that_are_none_are_refused():
-    with pytest.raises(OptionError, match=r"node_attrs must be the name or names of attributes, or None, not 3\."):
+    with pytest.raises(OptionError, match=r"node_attrs must be the name or names of attributes or None, not 3\."):
         classifier(node_attrs=3).fit(molecules(), ANSWERS)
 
 

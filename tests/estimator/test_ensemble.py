@@ -8,7 +8,8 @@ import torch
 from sklearn.base import clone
 
 from bellnet.errors import DataError, SizesError
-from bellnet.estimator import load, memory_estimate
+from bellnet.estimator import load
+from bellnet.estimator import options as limits
 from bellnet.estimator.model import LabelNet
 from bellnet.estimator.options import ENTRIES_OF_ENSEMBLE, MAX_ESTIMATORS
 from tests.estimator.small import classifier, leaves, regressor
@@ -128,7 +129,7 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
             MAX_ESTIMATORS,
             MAX_ESTIMATORS,
         )
-        assert " from 24 graphs by 3 networks in " in several.fit_summary_
+        assert "trained 3 networks on 24 graphs " in several.fit_summary_
         monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count - 1)
         one = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
         assert (one.n_estimators_, len(one.ensemble_.members)) == (1, 1)
@@ -148,19 +149,19 @@ def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_ma
     with pytest.raises(SizesError) as caught:
         classifier(n_estimators=10**6, channels=(64, 64), max_gigabytes=1).fit(graphs, labels)
     assert str(caught.value) == (
-        "GraphClassifier.fit(graphs, y): 1,000,000 networks of at least 4,816,000,000 weights together would take "
-        "about 97 GB of memory to train, but 1 GB is the most that they may take.\n"
-        "Narrower channels and hidden, and n_estimators=1, take less, and max_gigabytes=97 allows it."
+        "GraphClassifier.fit(graphs, y): training 1,000,000 networks of at least 4,816,000,000 weights in total "
+        "takes about 97 GB of memory, but 1 GB is allowed.\n"
+        "Use fewer estimators, fewer channels or narrower hidden layers, or set max_gigabytes=97."
     )
 
 
 def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
     graphs, labels = leaves()
     one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).ensemble_.parameters())
-    allowed = memory_estimate.WEIGHT_BYTES * one * 1e-9
+    allowed = limits.WEIGHT_BYTES * one * 1e-9
     options = {"n_estimators": 2, "layout": "sparse"}
     assert classifier(max_gigabytes=2.01 * allowed, **options).fit(graphs, labels).n_estimators_ == 2
-    with pytest.raises(SizesError, match=f"2 networks of at least {2 * one:,} weights together"):
+    with pytest.raises(SizesError, match=f"2 networks of at least {2 * one:,} weights in total"):
         classifier(max_gigabytes=1.99 * allowed, **options).fit(graphs, labels)
 
 

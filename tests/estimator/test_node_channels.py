@@ -7,7 +7,7 @@ import torch
 from bellnet.data import generated
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import load
-from bellnet.estimator.scaling import channel_scale
+from bellnet.estimator.validation import channel_scale
 from tests.data.strategies import relabelled
 from tests.estimator.small import classifier, leaves, regressor, with_features
 from tests.estimator.stored import changed

@@ -7,7 +7,8 @@ import torch
 import bellnet as bn
 from bellnet.data import generated
 from bellnet.errors import OptionError, SizesError
-from bellnet.estimator import load, memory_estimate
+from bellnet.estimator import load
+from bellnet.estimator import options as limits
 from bellnet.estimator.labels import count_labels
 from bellnet.estimator.model import DOWN, UP, LabelNet, RunningNorm, TripleBlock, TripleNet
 from tests.estimator.small import classifier, leaves, regressor
@@ -98,8 +99,8 @@ def test_triples_of_listed_pairs_are_refused():
     with pytest.raises(OptionError) as refusal:
         classifier(order=3, layout="sparse").fit(*leaves())
     assert str(refusal.value) == (
-        "GraphClassifier.fit(graphs, y): order=3 holds all triples of nodes, and layout='sparse' only edges and nodes; "
-        "leave out one of them."
+        "GraphClassifier.fit(graphs, y): order=3 holds all triples of nodes, layout='sparse' edges and nodes only; "
+        "choose one of them."
     )
 
 
@@ -112,9 +113,8 @@ def test_triples_that_would_take_too_much_are_refused_before_they_are_made(targe
         model.fit(graphs, [0, 1] if target == "graph" else labels)
     assert largest.entries < 10**7
     assert str(caught.value) == (
-        "GraphRegressor.fit(graphs, y): a training step on 1 graph of 400 nodes would take about 23 GB of memory, but "
-        "1 GB is the most that it may take: order=3 holds all triples of nodes.\n"
-        "With order=2 only pairs are held. Fewer channels take less, and max_gigabytes=23 allows it."
+        "GraphRegressor.fit(graphs, y): a training step on 1 graph of 400 nodes takes about 23 GB of memory, but 1 GB "
+        "is allowed.\nUse fewer channels or order=2, which holds pairs of nodes only, or set max_gigabytes=23."
     )
 
 
@@ -125,19 +125,18 @@ def test_predictions_by_triples_that_would_take_too_much_are_refused():
         model.predict([*graphs, path_graph(400)])
     assert largest.entries < 10**7
     assert str(caught.value) == (
-        "GraphClassifier.predict(graphs): predictions for 1 graph of 400 nodes would take about 25 GB of memory, but "
-        "1 GB is the most that they may take: order=3 holds all triples of nodes.\n"
-        "In a model that is fitted with order=2 only pairs are held. set_params(max_gigabytes=25) allows it."
+        "GraphClassifier.predict(graphs): the prediction of 1 graph of 400 nodes takes about 25 GB of memory, but 1 GB "
+        "is allowed.\nFit a model with order=2, which holds pairs of nodes only, or set max_gigabytes=25."
     )
 
 
 def test_batches_of_triples_have_as_many_entries_as_those_of_pairs(monkeypatch):
-    assert memory_estimate.largest_batch([41] * 99, 32, 3) == (7, 41)
-    assert memory_estimate.largest_batch([41] * 99, 32, 2) == (32, 41)
+    assert limits.largest_batch([41] * 99, 32, 3) == (7, 41)
+    assert limits.largest_batch([41] * 99, 32, 2) == (32, 41)
     graphs, labels = leaves()
     model = classifier(order=3)
     sizes = []
-    monkeypatch.setattr(memory_estimate, "MAX_ENTRIES", 3 * 16**3)
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 3 * 16**3)
     forward = TripleNet.forward
     monkeypatch.setattr(TripleNet, "forward", lambda net, x: sizes.append(shape(x)) or forward(net, x))
     model.fit(graphs, labels).predict(graphs)

@@ -10,9 +10,9 @@ from bellnet.estimator import GraphClassifier, load
 from tests.estimator.small import classifier, regressor
 
 WORDS = """\
-GraphClassifier.predict(graphs): the graphs that were learned from have 8 to 14 nodes, but 6 of these 10 have 30 to 40.
-The network sees the number of nodes, and what it says of numbers that it has not seen may be worth little. Where \
-labels do not depend on it, fit with size_feature=False."""
+GraphClassifier.predict(graphs): the training graphs have 8 to 14 nodes, but 6 of these 10 graphs have 30 to 40.
+The number of nodes is an input of the network, which does not extrapolate reliably. If labels do not depend on it, \
+fit with size_feature=False."""
 
 
 def graphs_of(count, fewest, most):
@@ -72,7 +72,7 @@ def test_where_all_graphs_had_one_size_every_other_one_is_named():
     alike = regressor(size_feature=True, max_epochs=1).fit(graphs, labels.numpy())
     assert said_of(alike, graphs) == []
     (warning,) = said_of(alike, graphs_of(60, 10, 11)[0][:1])
-    assert "learned from have 9 nodes, but 1 of these 1 have 1" in str(warning.message)
+    assert "training graphs have 9 nodes, but 1 of these 1 graphs have 1" in str(warning.message)
 
 
 def test_a_network_that_sees_the_size_can_be_lost_where_one_that_does_not_is_right():

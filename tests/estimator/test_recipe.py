@@ -151,21 +151,24 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"norm": "layer"}, "norm must be None or one of 'auto', 'batch', 'graph', 'channels', not 'layer'."),
+        ({"norm": "layer"}, "norm must be one of 'auto', 'batch', 'graph', 'channels' or None, not 'layer'."),
         ({"layout": "dense"}, "layout must be one of 'auto', 'padded', 'sparse', not 'dense'."),
         ({"pool": ("max", "max")}, "pool must be one or several of 'max', 'mean', 'sum', not ('max', 'max')."),
         ({"pool": ()}, "pool must be one or several of 'max', 'mean', 'sum', not ()."),
         ({"pool": 3}, "pool must be one or several of 'max', 'mean', 'sum', not 3."),
         ({"residual": 1}, "residual must be True or False, not 1."),
         ({"jumping_knowledge": "yes"}, "jumping_knowledge must be True or False, not 'yes'."),
-        ({"degree_bins": 1}, "degree_bins must be 0 or a whole number from 2 up, not 1."),
-        ({"degree_bins": True}, "degree_bins must be 0 or a whole number from 2 up, not True."),
-        ({"n_estimators": 0}, "n_estimators must be 'auto' or a whole number from 1 up, not 0."),
-        ({"n_estimators": "all"}, "n_estimators must be 'auto' or a whole number from 1 up, not 'all'."),
-        ({"n_estimators": 2**64}, "n_estimators must be at most 2**63 - 1; it is larger."),
+        ({"degree_bins": 1}, "degree_bins must be 0 or an integer from 2 up, not 1."),
+        ({"degree_bins": True}, "degree_bins must be 0 or an integer from 2 up, not True."),
+        ({"n_estimators": 0}, "n_estimators must be 'auto' or an integer from 1 to 2**63 - 1, not 0."),
+        ({"n_estimators": "all"}, "n_estimators must be 'auto' or an integer from 1 to 2**63 - 1, not 'all'."),
+        (
+            {"n_estimators": 2**64},
+            "n_estimators must be 'auto' or an integer from 1 to 2**63 - 1, not 18446744073709551616.",
+        ),
         ({"size_feature": None}, "size_feature must be True or False, not None."),
-        ({"label_smoothing": 1.0}, "label_smoothing must be from 0 up and below 1, not 1.0."),
-        ({"max_epochs": "all"}, "max_epochs must be 'auto' or a whole number from 1 up, not 'all'."),
+        ({"label_smoothing": 1.0}, "label_smoothing must be a number from 0 up and below 1, not 1.0."),
+        ({"max_epochs": "all"}, "max_epochs must be 'auto' or an integer from 1 to 2**63 - 1, not 'all'."),
     ],
 )
 def test_options_of_the_recipe_are_refused_by_name(options, said):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bellnet.data import Encoding, Graph, undirected
-from bellnet.estimator.scaling import channel_scale
+from bellnet.estimator.validation import channel_scale
 from tests.estimator.small import classifier, leaves, with_features
 
 GRAPHS = [

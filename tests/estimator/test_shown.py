@@ -62,7 +62,7 @@ def test_the_learning_curve_is_the_history(make, score):
             assert list(line.get_ydata()) == [record[key] for record in model.history_]
         assert list(kept.get_xdata()) == [model.best_epoch_] * 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        *("learned", "held out", "the epoch that was kept"),
+        *("training", "validation set", "best epoch"),
     ]
     assert figure._repr_png_()[0].startswith(b"\x89PNG")
 
@@ -80,7 +80,7 @@ def test_a_model_from_a_file_has_its_learning_curve(fitted, tmp_path):
 
 def test_a_history_without_scores_shows_the_loss():
     old = classifier(max_epochs=1).fit(*leaves())
-    old.history_ = [{"epoch": 0, "loss": 0.5, "validation_loss": None, "accuracy": "high"}]
+    old.history_ = [{"epoch": 0, "loss": 0.5, "validation_loss": None, "accuracy": None}]
     assert [axes.get_title(loc="left") for axes in old.plot_history().axes] == ["loss"]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from bellnet.data import Encoding, generated, undirected
+from bellnet.data import Encoding, Loader, generated, undirected
 from bellnet.errors import OptionError
 from bellnet.estimator import training
 from bellnet.estimator.ensemble import Ensemble
@@ -97,8 +98,7 @@ def scripted(script, share=0.25, error=0.0, weights=None):
         weights=torch.arange(1.0, 9.0),
         known=torch.ones(8, dtype=torch.bool),
         in_validation=torch.arange(8) < 8 * share,
-        encoding=Encoding.fit(graphs),
-        layout="padded",
+        loader=partial(Loader, encoding=Encoding.fit(graphs)),
     )
     objective = training.Objective(
         loss=lambda outputs, targets: outputs - targets,
@@ -289,14 +289,14 @@ def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more
 def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):
     graphs, labels = leaves()
     quiet = classifier(verbose=False).fit(graphs, labels)
-    assert " of auto epochs" not in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).fit_summary_
+    assert "(at most 60)" in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).fit_summary_
     assert capfd.readouterr() == ("", "")
     model = classifier(verbose=True).fit(graphs, labels)
     assert capfd.readouterr() == ("", f"{model.fit_summary_}\n")
-    figures = r"loss \d\.\d{3} and accuracy [01]\.\d{3}"
+    figures = [r"loss \d\.\d{3}", r"accuracy [01]\.\d{3}"]
     assert re.fullmatch(
-        rf"learned 2 classes from 24 graphs in \d+ s: 2 of 2 epochs, kept number {model.best_epoch_} with {figures}, "
-        rf"held out {figures}",
+        rf"trained a network on 24 graphs with 2 classes in \d+ s: best epoch {model.best_epoch_} of 2 \(at most 2\), "
+        rf"{figures[0]}, validation {figures[0]}, {figures[1]}, validation {figures[1]}",
         quiet.fit_summary_,
     )
 
@@ -305,8 +305,8 @@ def test_the_line_says_what_has_labels_and_leaves_out_what_there_is_not():
     graphs, _ = leaves(1)
     model = regressor(target="node", validation_fraction=0).fit(graphs, [np.arange(graphs[0].n)])
     assert re.fullmatch(
-        r"learned numbers of nodes from 1 graph in \d+ s: 2 of 2 epochs, kept number 1 with "
-        r"loss \d\.\d{3} and r2 -?\d+\.\d{3}",
+        r"trained a network on 1 graph with numbers of nodes in \d+ s: best epoch 1 of 2 \(at most 2\), "
+        r"loss \d\.\d{3}, r2 -?\d+\.\d{3}",
         model.fit_summary_,
     )
 
@@ -323,4 +323,4 @@ def test_a_terminal_sees_a_bar_with_the_losses(monkeypatch):
     classifier(verbose=True).fit(graphs, labels)
     assert "fit 24 graphs" in screen.getvalue()
     assert "2/2" in screen.getvalue()
-    assert "held out" in screen.getvalue()
+    assert "validation loss" in screen.getvalue()

@@ -71,11 +71,11 @@ def test_attributes_are_read_as_those_of_the_graphs_that_are_learned():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (GRAPHS, r"validation_data must be graphs and their labels, \(graphs, y\), not 16 things"),
+        (GRAPHS, r"validation_data must be graphs and their labels, \(graphs, y\), not 16 items"),
         (7, r"validation_data must be graphs and their labels, \(graphs, y\), not int"),
         ((OTHERS, THEIRS[1:]), "y must have an entry for each of the 8 graphs, not 7 entries"),
         ((OTHERS, THEIRS + 5), "y holds the class 5, which is none of the 2 that are learned.\\nLeave out"),
-        (([], []), "there is no graph; the list is empty"),
+        (([], []), "expected at least one graph, got an empty list"),
         (([with_features(graph) for graph in OTHERS], THEIRS), r"graphs\[0\] has 3 node_features"),
     ],
     ids=["no pair", "a number", "too few labels", "another class", "no graph", "other features"],

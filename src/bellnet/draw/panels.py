@@ -34,8 +34,8 @@ STROKES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (6, 1.6, 1.2, 1.6)), (0,
 """The line styles of one, two, three and four layers; five begin again."""
 KINDS: dict[str, dict[str, Any]] = {
     "": {"linewidth": 1.4},
-    "learned": {"linewidth": 1.1, "alpha": 0.45},
-    "held out": {"linewidth": 1.5, "marker": "o", "markersize": 3.5},
+    "training": {"linewidth": 1.1, "alpha": 0.45},
+    "validation set": {"linewidth": 1.5, "marker": "o", "markersize": 3.5},
     "validation": {"linewidth": 0.9, "marker": "o", "markersize": 2.6, "markevery": 0.08, "markerfacecolor": "white"},
     "per node": {"linewidth": 1.5, "marker": "s", "markersize": 3.5},
 }

@@ -5,7 +5,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,44 +20,33 @@ from torch import Tensor
 from bellnet._utils.memory import freed_memory_kept
 from bellnet._utils.optional import require
 from bellnet.data import Encoding, Graph, Loader, problems
+from bellnet.errors import DataError
 from bellnet.estimator.ensemble import Ensemble
-from bellnet.estimator.labels import (
-    Array,
-    check_both_directions,
-    count_labels,
-    flat_weights,
-    only_known,
-    relative_weights,
-    times_class_weights,
-)
-from bellnet.estimator.memory_estimate import (
-    PREDICTION_BATCH,
-    allowed_bytes,
-    check_prediction,
-    check_training,
-    check_weights,
-    max_pairs,
-)
+from bellnet.estimator.labels import Array, count_labels, flat_weights, relative_weights
 from bellnet.estimator.model import NetConfig
 from bellnet.estimator.options import (
     ATTRIBUTES,
     AUTO_NORM,
+    PREDICTION_BATCH,
+    allowed_bytes,
     auto_layout,
     auto_max_epochs,
     auto_n_estimators,
     check_options,
+    check_prediction,
+    check_training,
+    check_weights,
     device_of,
+    max_pairs,
     seed_of,
 )
-from bellnet.estimator.scaling import FeatureScaling, channel_scale
-from bellnet.estimator.training import Objective, Outcome, ProgressBar, Schedule, TrainingData, train
+from bellnet.estimator.training import Objective, ProgressBar, Schedule, TrainingData, train
 from bellnet.estimator.validation import (
-    LabelledGraphs,
+    FeatureScaling,
     Samples,
-    check_fits,
-    fit_encoding,
+    channel_scale,
+    graphs_and_labels,
     read_graphs,
-    read_validation_data,
     split_units,
     validation_split,
     warn_of_sizes,
@@ -147,12 +136,12 @@ class GraphEstimator(ABC, BaseEstimator):
         check_options(call, self.get_params(deep=False))
         self.__dict__.pop("ensemble_", None)  # a fit that fails must not combine old weights with new classes
         samples = self._validate(call, X, y, sample_weight)
-        data, seed = self._encode(call, samples, validation_data)
-        schedule = self._schedule(data.graphs)
-        ensemble, outcome = self._train(data, schedule, callback, n_graphs=len(samples.graphs), seed=seed)
-        self.ensemble_, self.history_, self.best_epoch_ = ensemble, outcome.history, outcome.best_epoch
-        seconds = time.perf_counter() - start
-        self.fit_summary_ = self._summary(len(samples.graphs), schedule.max_epochs, seconds)
+        self._fit_encoding(call, samples.graphs)
+        seed = seed_of(self.random_state)
+        data = self._training_data(call, samples, validation_data, seed)
+        schedule, n_graphs = self._schedule(data.graphs), len(samples.graphs)
+        self._train(data, schedule, callback, n_graphs=n_graphs, seed=seed)
+        self.fit_summary_ = self._summary(n_graphs, schedule.max_epochs, time.perf_counter() - start)
         if self.verbose:
             print(self.fit_summary_, file=sys.stderr)
         return self
@@ -160,76 +149,77 @@ class GraphEstimator(ABC, BaseEstimator):
     def _validate(self, call: str, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Read and check graphs, labels and weights; classes, or the scaling of targets, become attributes."""
         graphs = read_graphs(call, X, {name: getattr(self, name) for name in ATTRIBUTES})
-        labelled = LabelledGraphs.read(call, graphs, y, self.target)
-        targets, groups = self._fit_labels(call, only_known(labelled.labels, labelled.known))
-        if self.target == "edge":
-            check_both_directions(call, graphs, labelled.labels, labelled.known)
-        given = flat_weights(call, sample_weight, labelled.counts, self.target)[labelled.known]
-        group_weights = self._group_weights(call, groups)
-        return Samples(
-            graphs=graphs,
-            counts=labelled.counts,
-            known=labelled.known,
-            targets=targets,
-            groups=groups,
-            weights=times_class_weights(call, given, group_weights[groups]),
-            group_weights=group_weights,
-            mean_weight=given.mean(),
-        )
+        samples = Samples.read(call, graphs, y, self.target, self._fit_labels)
+        weights = flat_weights(call, sample_weight, samples.counts, self.target)[samples.known]
+        return replace(samples, weights=weights)
 
-    def _encode(self, call: str, samples: Samples, validation_data: Any) -> tuple[TrainingData, int]:
-        """Fit encoding and scaling, split off or read the validation set, and check the memory; also draws the seed."""
-        graphs, n_graphs = samples.graphs, len(samples.graphs)
-        self.encoding_ = fit_encoding(
-            call,
-            graphs,
-            adjacency=self.adjacency,
-            degrees=self.degrees,
-            degree_bins=int(self.degree_bins) if self.degrees else 0,
-            size_feature=self.size_feature,
-        )
+    def _fit_encoding(self, call: str, graphs: Sequence[Graph]) -> None:
+        """Set what depends on the graphs alone: their encoding and scaling, and the architecture."""
+        try:
+            self.encoding_ = Encoding.fit(
+                graphs,
+                adjacency=self.adjacency,
+                degrees=self.degrees,
+                degree_bins=int(self.degree_bins) if self.degrees else 0,
+                size_feature=self.size_feature,
+            )
+        except DataError as reason:
+            raise DataError(f"{call}: {reason}") from reason
         self.encoding_.check_node_channels(call, self.node_channels)
+        self.scaling_ = FeatureScaling.fit(graphs)
         self.n_nodes_ = min(graph.n for graph in graphs), max(graph.n for graph in graphs)
         order = int(self.order)
         self.layout_ = auto_layout(graphs, order) if self.layout == "auto" else self.layout
         is_auto = self.n_estimators == "auto"
         self.n_estimators_ = auto_n_estimators(graphs, self.layout_, order) if is_auto else int(self.n_estimators)
-        seed, device = seed_of(self.random_state), device_of(self.device)
-        config, allowed = self._net_config(), allowed_bytes(self.max_gigabytes, device)
+
+    def _training_data(self, call: str, samples: Samples, validation_data: Any, seed: int) -> TrainingData:
+        """Split off or read the validation set, scale features and weights, and check the memory."""
+        config, device = self._net_config(), device_of(self.device)
+        allowed = allowed_bytes(self.max_gigabytes, device)
         check_weights(call, config, allowed)
-        self.scaling_ = FeatureScaling.fit(graphs)
-        validation_call = f"{type(self).__name__}.fit(validation_data=(graphs, y))"
+        group_weights = self._group_weights(call, samples.groups)
+        n_graphs, validation_call = len(samples.graphs), f"{type(self).__name__}.fit(validation_data=(graphs, y))"
         if validation_data is None:
-            units = split_units(graphs, self.target, self.validation_fraction)[samples.known]
+            units = split_units(samples.graphs, self.target, self.validation_fraction)[samples.known]
             random = np.random.default_rng(seed)
             in_validation = validation_split(samples.groups, units, self.validation_fraction, random)
         else:
-            labelled = read_validation_data(validation_call, validation_data, self.encoding_, target=self.target)
-            known = only_known(labelled.labels, labelled.known)
-            in_validation = np.repeat([False, True], [len(samples.targets), len(known)])
-            samples = samples.followed_by(labelled, *self._encode_labels(validation_call, known))
+            graphs, labels = graphs_and_labels(validation_call, validation_data)
+            graphs = read_graphs(validation_call, graphs, self.encoding_)
+            further = Samples.read(validation_call, graphs, labels, self.target, self._encode_labels)
+            further = replace(further, weights=np.full(len(further.groups), samples.weights.mean()))
+            in_validation = np.repeat([False, True], [len(samples.groups), len(further.groups)])
+            samples = samples.followed_by(further)
         sizes = [graph.n for graph in samples.graphs]
         check_training(call, config, sizes, batch_size=int(self.batch_size), allowed=allowed)
         scaled = self.scaling_.apply(call, samples.graphs[:n_graphs], self.encoding_)
         scaled += self.scaling_.apply(validation_call, samples.graphs[n_graphs:], self.encoding_)
-        weights = relative_weights(call, samples.weights, in_validation)
-        data = TrainingData(
+        weights = relative_weights(call, samples.weights, group_weights[samples.groups], ~in_validation)
+        return TrainingData(
             graphs=scaled,
             starts=np.concatenate([[0], np.cumsum(samples.counts)]),
             targets=samples.among_all(samples.targets, device),
             weights=samples.among_all(torch.from_numpy(weights), device),
             known=torch.from_numpy(samples.known).to(device),
             in_validation=samples.among_all(torch.from_numpy(in_validation), device),
-            encoding=self.encoding_,
-            layout=self.layout_,
-            node_channels=self.node_channels,
-            max_entries=max_pairs(sizes, self.order),
+            loader=self._loader(sizes, device),
         )
-        return data, seed
+
+    def _schedule(self, graphs: Sequence[Graph]) -> Schedule:
+        is_auto = self.max_epochs == "auto"
+        max_epochs = auto_max_epochs(graphs, self.layout_, self.order) if is_auto else int(self.max_epochs)
+        return Schedule(
+            max_epochs=max_epochs,
+            patience=max(5, max_epochs // 3) if self.patience is None else self.patience,
+            batch_size=int(self.batch_size),
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
 
     def _train(
         self, data: TrainingData, schedule: Schedule, callback: Callback | None, *, n_graphs: int, seed: int
-    ) -> tuple[Ensemble, Outcome]:
+    ) -> None:
         """Train a new ensemble, whose input is scaled by the first `n_graphs` graphs."""
         # Generators of its own: torch's is shared by all threads, and a fit neither reads nor changes it.
         random, device = torch.Generator().manual_seed(seed), data.targets.device
@@ -245,24 +235,23 @@ class GraphEstimator(ABC, BaseEstimator):
         if device.type != "cpu":
             random = torch.Generator(device).manual_seed(seed)
         objective = Objective(self._loss, self._validation_error, self._score, self._score_name)
-        title = f"fit {n_graphs} graphs"
         with (
-            ProgressBar(title, schedule.max_epochs, show=bool(self.verbose)) as bar,
+            ProgressBar(f"fit {n_graphs} graphs", schedule.max_epochs, show=bool(self.verbose)) as bar,
             ensemble.dropout_from(random),
             freed_memory_kept(),
         ):
             outcome = train(ensemble, data, objective, schedule, seed=seed, bar=bar, after_epoch=after_epoch)
-        return ensemble, outcome
+        self.ensemble_, self.history_, self.best_epoch_ = ensemble, outcome.history, outcome.best_epoch
 
-    def _schedule(self, graphs: Sequence[Graph]) -> Schedule:
-        is_auto = self.max_epochs == "auto"
-        max_epochs = auto_max_epochs(graphs, self.layout_, self.order) if is_auto else int(self.max_epochs)
-        return Schedule(
-            max_epochs=max_epochs,
-            patience=max(5, max_epochs // 3) if self.patience is None else self.patience,
-            batch_size=int(self.batch_size),
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
+    def _loader(self, sizes: Sequence[int], device: torch.device) -> Callable[..., Loader]:
+        """A `Loader` of graphs that are encoded as in the fit, in batches that fit graphs of some sizes."""
+        return partial(
+            Loader,
+            encoding=self.encoding_,
+            layout=self.layout_,
+            node_channels=self.node_channels,
+            max_entries=max_pairs(sizes, self.order),
+            device=device,
         )
 
     def _net_config(self) -> NetConfig:
@@ -279,29 +268,25 @@ class GraphEstimator(ABC, BaseEstimator):
             pool=self.pool,
             jumping_knowledge=bool(self.jumping_knowledge),
             norm=AUTO_NORM[order] if self.norm == "auto" else self.norm,
-            residual=bool(self.residual),
+            residual=self.residual,
             dropout=self.dropout,
             layout=self.layout_,
             n_estimators=self.n_estimators_,
         )
 
     def _summary(self, n_graphs: int, max_epochs: int, seconds: float) -> str:
-        """What happened in the fit, in a line: its time, and the loss and the score of the best epoch."""
-        best = self.history_[self.best_epoch_]
+        """The fit in a line: its time, and the losses and the scores of the best epoch."""
+        nets = f"{self.n_estimators_} networks" if self.n_estimators_ > 1 else "a network"
         classes = getattr(self, "classes_", None)
         what = "numbers" if classes is None else f"{len(classes)} classes"
         of = "" if self.target == "graph" else f" of {self.target}s"
-        graphs = f"{n_graphs} graph{'s' if n_graphs > 1 else ''}"
-        by = f" by {self.n_estimators_} networks" if self.n_estimators_ > 1 else ""
-        figures = []
-        for words, prefix in (("", ""), ("held out ", "validation_")):
-            loss, score = best[f"{prefix}loss"], best[f"{prefix}{self._score_name}"]
-            if loss is not None:
-                with_score = "" if score is None else f" and {self._score_name} {score:.3f}"
-                figures.append(f"{words}loss {loss:.3f}{with_score}")
+        best = self.history_[self.best_epoch_]
+        figures = [
+            f"{name.replace('_', ' ')} {best[name]:.3f}" for name in best if name != "epoch" and best[name] is not None
+        ]
         return (
-            f"learned {what}{of} from {graphs}{by} in {seconds:.0f} s: {len(self.history_)} of {max_epochs} epochs, "
-            f"kept number {self.best_epoch_} with {', '.join(figures)}"
+            f"trained {nets} on {n_graphs} graph{'s' if n_graphs > 1 else ''} with {what}{of} in {seconds:.0f} s: "
+            f"best epoch {self.best_epoch_} of {len(self.history_)} (at most {max_epochs}), {', '.join(figures)}"
         )
 
     def problems(self, X: Any) -> dict[int, str]:
@@ -310,7 +295,7 @@ class GraphEstimator(ABC, BaseEstimator):
         Args:
             X: Graphs, as in `fit`, or anything else.
         """
-        check_is_fitted(self, "ensemble_")
+        check_is_fitted(self)
         return problems(X, encoding=self.encoding_)
 
     def plot_history(self) -> "Figure":
@@ -319,21 +304,21 @@ class GraphEstimator(ABC, BaseEstimator):
         It is a matplotlib figure, which notebooks show; elsewhere, use `figure.savefig("curve.png")`. A line marks the
         best epoch. `pip install 'bellnet[draw]'` installs matplotlib.
         """
-        check_is_fitted(self, "ensemble_")
+        check_is_fitted(self)
         require("matplotlib", extra="draw", call=f"{type(self).__name__}.plot_history()")
         from bellnet.draw import Panels
 
         score = {"r2": "coefficient of determination"}.get(self._score_name, self._score_name)
-        has_score = any(_is_number(record.get(self._score_name)) for record in self.history_)
+        has_score = any(record[self._score_name] is not None for record in self.history_)
         titles = {"loss": "loss", **({self._score_name: score} if has_score else {})}
         panels = Panels(list(titles.values()), across="epoch", up="", scales=("linear", "linear"))
         for name, title in titles.items():
-            for kind, key in (("learned", name), ("held out", f"validation_{name}")):
-                points = [(epoch, r[key]) for epoch, r in enumerate(self.history_) if _is_number(r.get(key))]
+            for kind, key in (("training", name), ("validation set", f"validation_{name}")):
+                points = [(record["epoch"], record[key]) for record in self.history_ if record[key] is not None]
                 if points:
                     epochs, values = zip(*points, strict=True)
                     panels.curve(title, (list(epochs), list(values)), kind=kind)
-            panels.place(title, self.best_epoch_, "the epoch that was kept")
+            panels.place(title, self.best_epoch_, "best epoch")
         return panels.finish()
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -343,7 +328,7 @@ class GraphEstimator(ABC, BaseEstimator):
         """
         from bellnet.estimator.serialization import save
 
-        check_is_fitted(self, "ensemble_")
+        check_is_fitted(self)
         save(self, path)
 
     @abstractmethod
@@ -391,29 +376,21 @@ class GraphEstimator(ABC, BaseEstimator):
 
         They are computed in float64, so that the composition of batches changes the last digits at most.
         """
-        check_is_fitted(self, "ensemble_")
+        check_is_fitted(self)
         check_options(call, {"device": self.device})
         graphs = read_graphs(call, X, self.encoding_)
-        check_fits(call, graphs, self.encoding_)
         warn_of_sizes(call, graphs, self.encoding_, self.n_nodes_)
-        device = device_of(self.device)
-        sizes, allowed = [graph.n for graph in graphs], allowed_bytes(self.max_gigabytes, device)
-        check_prediction(call, self._net_config(), sizes, allowed=allowed)
-        ensemble = copy.deepcopy(self.ensemble_).to(device, torch.float64).eval()
-        scaled = self.scaling_.apply(call, graphs, self.encoding_)
-        loader = Loader(
+        sizes, device = [graph.n for graph in graphs], device_of(self.device)
+        check_prediction(call, self._net_config(), sizes, allowed=allowed_bytes(self.max_gigabytes, device))
+        scaled, counts = self.scaling_.apply(call, graphs, self.encoding_), count_labels(graphs, self.target)
+        loader = self._loader(sizes, device)(
             scaled,
             batch_size=PREDICTION_BATCH,
-            encoding=self.encoding_,
-            layout=self.layout_,
-            node_channels=self.node_channels,
             shuffle=False,
-            max_entries=max_pairs(sizes, self.order),
             cache_bytes=0,  # there is one pass
             dtype=torch.float64,
-            device=device,
         )
-        counts = count_labels(graphs, self.target)
+        ensemble = copy.deepcopy(self.ensemble_).to(device, torch.float64).eval()
         return ensemble.predict_logits(loader, scaled, counts), counts
 
     def __getstate__(self) -> dict[str, Any]:
@@ -430,7 +407,3 @@ class GraphEstimator(ABC, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)

@@ -17,7 +17,6 @@ from torch import Tensor
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import (
-    MIN_WEIGHT,
     Array,
     check_classes,
     check_present,
@@ -218,23 +217,9 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             return np.ones(len(self.classes_))
         if isinstance(given, Mapping):
             weights = np.array([float(given.get(name, 1)) for name in self.classes_.tolist()])
-            self._refuse_vanishing(call, weights)
         else:
             weights = compute_class_weight("balanced", classes=np.arange(len(self.classes_)), y=groups)
         return np.asarray(weights, dtype=np.float64)
-
-    def _refuse_vanishing(self, call: str, weights: NDArray[np.float64]) -> None:
-        """Raise an error if the weight of a class relative to another is zero in float32."""
-        most = int(weights.argmax())
-        with np.errstate(all="ignore"):
-            vanishing = np.flatnonzero((weights > 0) & (weights / weights[most] < MIN_WEIGHT))
-        if len(vanishing):
-            classes, least = self.classes_.tolist(), vanishing[0]
-            raise OptionError(
-                f"{call}: class_weight of {classes[least]!r} is {float(weights[least])!r}, which is nothing beside "
-                f"{float(weights[most])!r}, that of {classes[most]!r}: as numbers of 32 bits, with which training "
-                "computes, it would be zero.\nBring them closer together, or give 0 to a class that is not to count."
-            )
 
     def _check_label_options(self, call: str) -> None:
         given: Any = self.class_weight

@@ -258,55 +258,33 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
     return weights
 
 
-def times_class_weights(
-    call: str, weights: NDArray[np.float64], of_classes: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The product of sample weights and class weights; infinite where it overflows.
+def relative_weights(
+    call: str, sample_weights: NDArray[np.float64], class_weights: NDArray[np.float64], training: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """The products of sample weights and class weights, divided by their mean over the training set.
 
     Args:
         call: How messages name the call.
-        weights: The sample weight of each label.
-        of_classes: The weight of the class of each label.
+        sample_weights: The sample weight of each label.
+        class_weights: The weight of the class of each label.
+        training: Which labels are in the training set.
     """
-    with np.errstate(over="ignore", under="ignore"):  # `relative_weights` refuses infinite weights
-        product: NDArray[np.float64] = weights * of_classes
-    _refuse_vanished(call, (product == 0) & (weights > 0) & (of_classes > 0))
-    if not product.any():
-        raise DataError(f"{call}: all weights are zero; at least one label must count.")
-    return product
-
-
-def relative_weights(call: str, weights: NDArray[np.float64], in_validation: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The weights divided by their mean over the training set, in float32.
-
-    Args:
-        call: How messages name the call.
-        weights: The weight of each label; infinite where a product overflowed.
-        in_validation: Which labels are in the validation set.
-    """
-    training = ~in_validation
-    if not weights[training].any():
-        raise DataError(f"{call}: all labels that are left to learn from have weight zero.")
+    counts = (sample_weights > 0) & (class_weights > 0)
+    if not counts[training].any():
+        raise DataError(
+            f"{call}: all weights of the training set are zero; at least one label must have a positive one."
+        )
     with np.errstate(all="ignore"):
-        scaled = weights / weights[training].max()  # first, since the mean of large numbers can overflow
+        products = sample_weights * class_weights
+        scaled = products / products[training].max()  # first, since the mean of large numbers can overflow
         found: NDArray[np.float32] = (scaled / scaled[training].mean()).astype(np.float32)
-    if not np.isfinite(found).all():
+    wrong = np.flatnonzero(~np.isfinite(found) | (counts & (found < MIN_WEIGHT)))
+    if len(wrong):
         raise DataError(
-            f"{call}: the weights of the labels, sample_weight times class_weight, cannot be computed with: divided by "
-            "the mean of those that are learned from they are not finite.\n"
-            "Bring them closer together, and closer to one."
+            f"{call}: the weight of label {wrong[0]}, sample_weight times class_weight, divided by the mean weight "
+            "does not fit float32.\nBring the weights closer together, or give weight 0 to labels that must not count."
         )
-    _refuse_vanished(call, (found < MIN_WEIGHT) & (weights > 0))
     return found
-
-
-def _refuse_vanished(call: str, vanished: NDArray[np.bool_]) -> None:
-    if vanished.any():
-        raise DataError(
-            f"{call}: the weight of label {np.flatnonzero(vanished)[0]}, sample_weight times class_weight, is nothing "
-            "beside the others: as a number of 32 bits, with which training computes, it would be zero.\n"
-            "Bring the weights closer together, or give 0 to a label that is not to count."
-        )
 
 
 def _array(call: str, argument: str, given: object) -> Array:

@@ -84,6 +84,16 @@ class NetConfig:
         """The channels before and after each layer."""
         return [sum(self.in_channels_by_tensor), *self.channels, *self.hidden, self.out_channels]
 
+    @property
+    def pair_channels(self) -> list[int]:
+        """The output channels of all layers whose outputs are pairs of nodes."""
+        return self.widths[1:] if self.target == "edge" else list(self.channels)
+
+    @property
+    def min_weights(self) -> int:
+        """A lower bound of the number of weights of all networks: one basis map in each layer."""
+        return self.n_estimators * sum(before * after for before, after in pairwise(self.widths))
+
 
 class LabelNet(nn.Module):
     """A network from a batch of encoded graphs to the outputs for their labels, graph after graph.

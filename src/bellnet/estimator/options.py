@@ -1,29 +1,32 @@
-"""The options of an estimator: checked all at once when it is fitted, and what "auto" stands for.
+"""The options of an estimator: their checks, what "auto" stands for, and the memory that they allow.
 
-scikit-learn requires that options are stored as they are given, so they are not checked before.
+scikit-learn requires that options are stored as they are given, so they are checked by `fit`, all at once.
+
+In the padded layout, tensors over all pairs of nodes (or with order 3 over all triples) need most of the memory: the
+encoded and the scaled input, what each layer saves for backward, and scratch buffers. The factors of the scratch
+buffers were measured on a CPU, see ADR 0021.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
 import torch
 
+from bellnet._utils.memory import machine_memory
 from bellnet.data import Graph
-from bellnet.errors import OptionError, as_written
+from bellnet.errors import OptionError, SizesError, as_written
+from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import TARGETS
+from bellnet.estimator.model import NetConfig
 
 ATTRIBUTES = ("node_attrs", "edge_attrs", "node_labels", "edge_labels")
 """The options that name attributes of graphs, see `bellnet.data.as_graph`."""
-MAX_NUMBER = 2**63 - 1
-"""The largest number of any option, so that what is computed from it is finite."""
-MAX_WIDTH = 2**31
-"""The widths of layers are smaller."""
-BYTE = 1e-9  # in gigabytes
+LAYOUTS = ("padded", "sparse")
 POOLS = ("max", "mean", "sum")
 NORMS = ("auto", "batch", "graph", "channels")
 AUTO_NORM = {2: "batch", 3: "graph"}
@@ -36,6 +39,20 @@ ENTRIES_OF_MAX_EPOCHS = 10_000_000
 MAX_ESTIMATORS = 3
 ENTRIES_OF_ENSEMBLE = 250_000
 """Up to this number of entries, n_estimators="auto" is `MAX_ESTIMATORS`; beyond, it is 1. See ADR 0023."""
+
+MAX_ENTRIES = 2**19
+"""The largest number of entries of a batch of several graphs; with 64 channels in float32 they take 128 MB."""
+CACHE_BYTES = 2**30
+"""The most memory for encoded graphs that are cached from epoch to epoch."""
+PREDICTION_BATCH = 32
+"""Graphs in a batch for which no gradient is computed."""
+MEMORY_SHARE = 0.5
+"""The default share of all memory that may be taken."""
+UNKNOWN_MEMORY = 8 * 10**9
+"""The assumed memory of a machine that does not report it."""
+WEIGHT_BYTES = 20
+"""The memory of a weight in training: the weight, its gradient, two moments and the copy of the best epoch."""
+CHEAPER = {2: "layout='sparse', which holds edges and nodes only", 3: "order=2, which holds pairs of nodes only"}
 
 
 def auto_layout(graphs: Sequence[Graph], order: int) -> str:
@@ -53,7 +70,7 @@ def auto_max_epochs(graphs: Sequence[Graph], layout: str, order: int) -> int:
 
 
 def auto_n_estimators(graphs: Sequence[Graph], layout: str, order: int) -> int:
-    """The number of networks: an ensemble where there is little data."""
+    """The number of networks: an ensemble on small data sets."""
     return MAX_ESTIMATORS if _n_entries(graphs, layout, order) <= ENTRIES_OF_ENSEMBLE else 1
 
 
@@ -62,7 +79,7 @@ def _n_entries(graphs: Sequence[Graph], layout: str, order: int) -> int:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed: the given one, or a random one that is drawn from a random state or from the system."""
+    """A seed: the given one, or one that is drawn from a random state of NumPy or from the system."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, np.random.RandomState):
@@ -83,21 +100,40 @@ def check_options(call: str, options: Mapping[str, Any]) -> None:
     """Raise `OptionError` with all mistakes in the options."""
     mistakes = [words for name, value in options.items() if (words := _mistake(name, value))]
     if not mistakes and options.get("order") == 3 and options.get("layout") == "sparse":
-        mistakes = [
-            "order=3 holds all triples of nodes, and layout='sparse' only edges and nodes; leave out one of them."
-        ]
+        mistakes = ["order=3 holds all triples of nodes, layout='sparse' edges and nodes only; choose one of them."]
     if mistakes:
         raise OptionError("\n".join(f"{call}: {words}" for words in mistakes))
 
 
 def _mistake(name: str, value: Any) -> str | None:
     """What is wrong with an option, or None."""
-    if name in NUMBERS and _is_real(value) and value > MAX_NUMBER:
-        return f"{name} must be at most 2**63 - 1; it is larger."  # it may be too long to be printed
-    if name in OWN_CHECKS:
-        return OWN_CHECKS[name](value)
+    if name == "device":
+        return mistake_in_device(value)
     kind = KINDS.get(name)
-    return None if kind is None or kind.has(value) else f"{name} must be {kind.words}, not {as_written(value)}."
+    return None if kind is None or kind.has(value) else f"{name} must be {kind.words}, not {_shown(value)}."
+
+
+def mistake_in_device(value: Any) -> str | None:
+    """What is wrong with a device, or None: torch must be able to compute on it."""
+    if value == "auto":
+        return None
+    shown, advice = _shown(value), "'auto' is a GPU if there is one, else the CPU."
+    try:
+        device = torch.device(value)
+    except (RuntimeError, TypeError, ValueError):
+        return f"device must be 'auto' or a device of torch such as 'cpu', not {shown}."
+    if device.type == "meta":
+        return f"device is {shown}, on which nothing is computed. {advice}"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError, AttributeError):
+        return f"device is {shown}, which is not available. {advice}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    text = as_written(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 @dataclass(frozen=True)
@@ -107,124 +143,184 @@ class Kind:
     has: Callable[[Any], bool]
     words: str
 
+    def or_none(self) -> "Kind":
+        """These values and None."""
+        return Kind(lambda value: value is None or self.has(value), f"{self.words} or None")
+
+    def or_auto(self) -> "Kind":
+        """These values and "auto"."""
+        return Kind(
+            lambda value: (isinstance(value, str) and value == "auto") or self.has(value), f"'auto' or {self.words}"
+        )
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a value is a finite number; it is at most 2**63 - 1, so that what is computed from it is finite, too."""
+    if type(value) is bool or not isinstance(value, Real):
+        return False
+    return (isinstance(value, Rational) or math.isfinite(value)) and value < 2**63
+
+
+def _is_integer(value: Any, least: int) -> bool:
+    return _is_real(value) and isinstance(value, Integral) and int(value) >= least
+
+
+def _is_widths(value: Any) -> bool:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return False
+    return all(_is_integer(width, 1) and width < 2**31 for width in value)
+
+
+def _is_pools(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        return False
+    return 0 < len(names) == len({*names} & {*POOLS})
+
+
+def _is_seed(value: Any) -> bool:
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return True
+    return type(value) is not bool and isinstance(value, Integral) and 0 <= int(value) < 2**32
+
 
 def _one_of(*choices: str) -> Kind:
     return Kind(lambda value: isinstance(value, str) and value in choices, f"one of {', '.join(map(repr, choices))}")
 
 
-def _is_count(value: Any) -> bool:
-    return _is_integer(value) and int(value) >= 1
-
-
-def _is_integer(value: Any) -> bool:
-    return _is_real(value) and isinstance(value, Integral)
-
-
-def _is_real(value: Any) -> bool:
-    if type(value) is bool or not isinstance(value, Real):
-        return False
-    return isinstance(value, Rational) or math.isfinite(value)
-
-
-def _is_naming(value: Any) -> bool:
-    return value is None or (isinstance(value, Sequence) and all(isinstance(name, str) for name in value))
-
-
 _BOOL = Kind(lambda value: isinstance(value, bool), "True or False")
-_COUNT = Kind(_is_count, "a whole number from 1 up")
-_AUTO_OR_COUNT = Kind(
-    lambda value: (isinstance(value, str) and value == "auto") or _is_count(value), f"'auto' or {_COUNT.words}"
+_COUNT = Kind(lambda value: _is_integer(value, 1), "an integer from 1 to 2**63 - 1")
+_SHARE = Kind(lambda value: _is_real(value) and 0 <= value < 1, "a number from 0 up and below 1")
+_WIDTHS = "the widths of the layers, integers from 1 to 2**31 - 1 such as (16, 32)"
+_NAMES = Kind(
+    lambda value: isinstance(value, Sequence) and all(isinstance(name, str) for name in value),
+    "the name or names of attributes",
 )
-_SHARE = Kind(lambda value: _is_real(value) and 0 <= value < 1, "from 0 up and below 1")
-_NAMES = Kind(_is_naming, "the name or names of attributes, or None")
 
 KINDS = {
     "target": _one_of(*TARGETS),
-    "order": Kind(lambda value: _is_count(value) and value in (2, 3), "2 or 3"),
+    "order": Kind(lambda value: _is_integer(value, 2) and value <= 3, "2 or 3"),
+    "channels": Kind(lambda value: _is_widths(value) and len(value) > 0, _WIDTHS),
+    "hidden": Kind(_is_widths, _WIDTHS),
+    "pool": Kind(_is_pools, f"one or several of {', '.join(map(repr, POOLS))}"),
     "adjacency": _one_of("plain", "normalized", "both"),
-    "layout": _one_of("auto", "padded", "sparse"),
+    "layout": _one_of("auto", *LAYOUTS),
     "node_channels": _one_of("diagonal", "separate"),
-    "norm": Kind(lambda value: value is None or value in NORMS, f"None or one of {', '.join(map(repr, NORMS))}"),
+    "norm": _one_of(*NORMS).or_none(),
     **dict.fromkeys(("degrees", "size_feature", "residual", "jumping_knowledge"), _BOOL),
-    "degree_bins": Kind(
-        lambda value: _is_integer(value) and (int(value) == 0 or int(value) >= 2), "0 or a whole number from 2 up"
-    ),
-    **dict.fromkeys(("n_estimators", "max_epochs"), _AUTO_OR_COUNT),
+    "degree_bins": Kind(lambda value: _is_integer(value, 0) and value != 1, "0 or an integer from 2 up"),
+    **dict.fromkeys(("n_estimators", "max_epochs"), _COUNT.or_auto()),
     "verbose": Kind(lambda value: isinstance(value, bool | np.bool_ | Integral), "True or False"),
     "batch_size": _COUNT,
-    "patience": Kind(lambda value: value is None or _is_count(value), "a whole number from 1 up or None"),
+    "patience": _COUNT.or_none(),
     **dict.fromkeys(("dropout", "label_smoothing", "validation_fraction"), _SHARE),
-    "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number"),
-    "weight_decay": Kind(lambda value: _is_real(value) and value >= 0, "a number from 0 up"),
-    **dict.fromkeys(ATTRIBUTES, _NAMES),
+    "learning_rate": Kind(lambda value: _is_real(value) and value > 0, "a positive number below 2**63"),
+    "weight_decay": Kind(lambda value: _is_real(value) and value >= 0, "a number from 0 up and below 2**63"),
+    "random_state": Kind(_is_seed, "an integer from 0 to 2**32 - 1, a random state of NumPy").or_none(),
+    "max_gigabytes": Kind(
+        lambda value: _is_real(value) and value >= 1e-9, "a number from 1e-9 (a byte) up and below 2**63"
+    ).or_none(),
+    **dict.fromkeys(ATTRIBUTES, _NAMES.or_none()),
 }
 
 
-def _mistake_in_memory(value: Any) -> str | None:
-    if value is None or (_is_real(value) and value >= BYTE):
-        return None
-    if _is_real(value) and value > 0:
-        return f"max_gigabytes must be at least {BYTE:g}, which is a byte, not {as_written(value)}."
-    return f"max_gigabytes must be a positive number or None, not {as_written(value)}."
+def allowed_bytes(max_gigabytes: float | None, device: torch.device) -> int:
+    """The memory that may be taken: as given, or by default half of the memory of the device."""
+    if max_gigabytes is not None:
+        return round(10**9 * max_gigabytes)
+    if device.type == "cuda":
+        return round(MEMORY_SHARE * torch.cuda.get_device_properties(device).total_memory)
+    return round(MEMORY_SHARE * (machine_memory() or UNKNOWN_MEMORY))
 
 
-def _mistake_in_widths(name: str, value: Any) -> str | None:
-    fine = isinstance(value, Sequence) and not isinstance(value, str) and all(_is_count(width) for width in value)
-    if fine and (value or name == "hidden"):
-        wide = [index for index, width in enumerate(value) if width >= MAX_WIDTH]
-        return f"{name}[{wide[0]}] must be below 2**31; it is larger." if wide else None
-    return f"{name} must be the widths of the layers, such as (16, 32), not {as_written(value)}."
+def max_pairs(sizes: Sequence[int], order: int) -> int:
+    """The largest number of pairs of nodes in a batch of several graphs, which bounds its triples with order 3."""
+    return max(1, MAX_ENTRIES // (max(sizes) if order == 3 else 1))
 
 
-def _mistake_in_pool(value: Any) -> str | None:
-    names = [value] if isinstance(value, str) else value
-    fine = isinstance(names, Sequence) and len(names) and all(isinstance(name, str) for name in names)
-    if fine and set(names) <= set(POOLS) and len(set(names)) == len(names):
-        return None
-    return f"pool must be one or several of {', '.join(map(repr, POOLS))}, not {as_written(value)}."
+def largest_batch(sizes: Sequence[int], batch_size: int, order: int) -> tuple[int, int]:
+    """The largest number of graphs in a batch of graphs of the largest size, and that size."""
+    n = max(sizes)
+    return max(1, min(len(sizes), batch_size, max_pairs(sizes, order) // n**2)), n
 
 
-def _mistake_in_seed(value: Any) -> str | None:
-    if value is None or isinstance(value, np.random.RandomState | np.random.Generator):
-        return None
-    if type(value) is not bool and isinstance(value, Integral):
-        if 0 <= int(value) < 2**32:
-            return None
-        return "random_state must be a whole number from 0 to 2**32 - 1; it is another."
-    return (
-        "random_state must be a whole number from 0 to 2**32 - 1, a random state of numpy or None, "
-        f"not {as_written(value)}."
-    )
+def training_bytes(config: NetConfig, batch: tuple[int, int]) -> int:
+    """The peak memory of a training step on a padded batch, in float32.
+
+    Args:
+        config: The architecture.
+        batch: The number of graphs and the number of nodes of each.
+    """
+    n_graphs, n_nodes = batch
+    if config.order == 3:  # pairs take little memory in comparison, and triples are saved once
+        first, layers, saved = 0, list(config.channels), 1
+    else:
+        first, layers, saved = config.in_channels_by_tensor[0], config.pair_channels, 1
+        if config.norm is not None:
+            saved += 1 if config.norm == "batch" and n_graphs == 1 else 4
+        saved += (config.dropout > 0) + config.residual + config.jumping_knowledge
+    pools_max = config.order == 3 or (config.target == "graph" and "max" in config.pool)
+    scratch = max(2.5 * max(layers), (3.5 if pools_max else 0) * layers[-1])
+    return round(4 * n_graphs * int(n_nodes**config.order) * (2 * first + sum(layers) * saved + scratch))
 
 
-def mistake_in_device(value: Any) -> str | None:
-    """What is wrong with a device, or None: torch must be able to compute on it."""
-    if value == "auto":
-        return None
-    shown, advice = as_written(value), "With 'auto' a GPU is taken if there is one."
-    try:
-        device = torch.device(value)
-    except (RuntimeError, TypeError, ValueError):
-        return f"device must be 'auto' or a device of torch such as 'cpu', not {shown}."
-    if device.type == "meta":
-        return f"device is {shown}, but nothing is computed there. {advice}"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError, ImportError, AttributeError):
-        return f"device is {shown}, but there is no such device here. {advice}"
-    return None
+def prediction_bytes(config: NetConfig, batch: tuple[int, int]) -> int:
+    """The same for predictions, in float64 and without saved tensors."""
+    n_graphs, n_nodes = batch
+    if config.order == 3:
+        channels, scratch = [0, *[max(config.channels)] * 2], 2
+    else:
+        channels = [config.in_channels_by_tensor[0], *config.pair_channels]
+        scratch = 2 if config.norm is None else 5
+    most = max(before + scratch * after for before, after in pairwise(channels))
+    return 8 * n_graphs * int(n_nodes**config.order) * (2 * channels[0] + most)
 
 
-OWN_CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "max_gigabytes": _mistake_in_memory,
-    "channels": partial(_mistake_in_widths, "channels"),
-    "hidden": partial(_mistake_in_widths, "hidden"),
-    "pool": _mistake_in_pool,
-    "random_state": _mistake_in_seed,
-    "device": mistake_in_device,
-}
-"""The checks of options that have several messages."""
-NUMBERS = {
-    *("degree_bins", "n_estimators", "batch_size", "max_epochs", "patience", "dropout", "label_smoothing"),
-    *("validation_fraction", "learning_rate", "weight_decay", "max_gigabytes"),
-}
+def check_weights(call: str, config: NetConfig, allowed: int) -> None:
+    """Raise `SizesError` if training all weights takes more bytes than allowed."""
+
+    def check(n_weights: int) -> None:
+        count = config.n_estimators
+        what = f"{count:,} networks" if count > 1 else "a network"
+        fewer = "fewer estimators, fewer channels" if count > 1 else "fewer channels"
+        what = f"training {what} of at least {n_weights:,} weights{' in total' * (count > 1)}"
+        _check_bytes(call, what, WEIGHT_BYTES * n_weights, allowed, f"Use {fewer} or narrower hidden layers")
+
+    check(config.min_weights)  # networks of too wide layers cannot be built at all
+    one = Ensemble.on_meta(replace(config, n_estimators=1))
+    check(config.n_estimators * sum(parameter.numel() for parameter in one.parameters()))
+
+
+def check_training(call: str, config: NetConfig, sizes: Sequence[int], *, batch_size: int, allowed: int) -> None:
+    """Raise `SizesError` if training on graphs of some sizes takes more bytes than allowed."""
+    if config.layout == "padded":
+        batch = largest_batch(sizes, batch_size, config.order)
+        of_pairs, of_nodes = (*config.in_channels_by_tensor, 0)[:2]
+        cached = min(CACHE_BYTES, 4 * sum(n * n * of_pairs + n * of_nodes for n in sizes))
+        what, remedy = f"a training step on {_words(batch)}", f"Use fewer channels or {CHEAPER[config.order]}"
+        _check_bytes(call, what, training_bytes(config, batch) + cached, allowed, remedy)
+
+
+def check_prediction(call: str, config: NetConfig, sizes: Sequence[int], *, allowed: int) -> None:
+    """The same for predictions."""
+    if config.layout == "padded":
+        batch = largest_batch(sizes, PREDICTION_BATCH, config.order)
+        what, remedy = f"the prediction of {_words(batch)}", f"Fit a model with {CHEAPER[config.order]}"
+        _check_bytes(call, what, prediction_bytes(config, batch), allowed, remedy)
+
+
+def _check_bytes(call: str, what: str, needed: int, allowed: int, remedy: str) -> None:
+    if needed > allowed:
+        number = needed / 1e9  # rounded up, so that a limit of so many suffices
+        enough = (
+            str(math.ceil(number)) if number > 10 or number.is_integer() else f"{math.ceil(1000 * number) / 1000:g}"
+        )
+        raise SizesError(
+            f"{call}: {what} takes about {enough} GB of memory, but {allowed / 1e9:.3g} GB is allowed.\n"
+            f"{remedy}, or set max_gigabytes={enough}."
+        )
+
+
+def _words(batch: tuple[int, int]) -> str:
+    count, n = batch
+    return f"{count} graph{'s' if count > 1 else ''} of {n} node{'s' if n > 1 else ''}"

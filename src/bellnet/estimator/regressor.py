@@ -1,6 +1,7 @@
 """Numbers that belong to graphs, nodes or edges."""
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 from bellnet.errors import DataError
 from bellnet.estimator.base import GraphEstimator
 from bellnet.estimator.labels import Array, check_present, flat_weights, flatten, known_labels, only_known, split_up
-from bellnet.estimator.scaling import Scaling
+from bellnet.estimator.validation import Scaling
 
 LARGEST, SMALLEST = 1e150, 1e-150
 """Bounds of numbers whose squares, and sums of squares, can be computed."""
@@ -189,7 +190,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         return float((1 - (outputs - targets).square().sum(0) / varied).mean())
 
     def _labels_to_json(self) -> dict[str, Any]:
-        return {"scaling": self.target_scaling_.to_json(), "several": self.several_outputs_}
+        return {"scaling": asdict(self.target_scaling_), "several": self.several_outputs_}
 
     def _labels_from_json(self, stored: Any) -> None:
         self.target_scaling_ = Scaling.from_json(stored["scaling"])

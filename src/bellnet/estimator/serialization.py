@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -25,17 +26,15 @@ from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
 from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import Array
-from bellnet.estimator.memory_estimate import min_weights
 from bellnet.estimator.model import NetConfig
-from bellnet.estimator.options import check_options, mistake_in_device
-from bellnet.estimator.scaling import FeatureScaling
+from bellnet.estimator.options import LAYOUTS, check_options, mistake_in_device
+from bellnet.estimator.validation import FeatureScaling
 
 if TYPE_CHECKING:
     from bellnet.estimator.base import GraphEstimator
 
 FORMAT = "bellnet estimator"
 VERSION = 1
-LAYOUTS = ("padded", "sparse")
 HEADER = "bellnet"
 """The entry of the safetensors header with the JSON."""
 UNSOUND = (BellnetError, KeyError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -57,7 +56,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "options": options_to_json(estimator.get_params(deep=False)),
         "labels": estimator._labels_to_json(),
         "encoding": estimator.encoding_.to_json(),
-        "scaling": estimator.scaling_.to_json(),
+        "scaling": asdict(estimator.scaling_),
         "layout": estimator.layout_,
         "n_estimators": estimator.n_estimators_,
         "n_nodes": estimator.n_nodes_,
@@ -223,7 +222,7 @@ def _check_extent(config: NetConfig, weights: dict[str, Tensor]) -> None:
     layers = config.n_estimators * (len(config.widths) - 1)
     if len(weights) < layers:
         raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
-    needed, held = min_weights(config), sum(map(Tensor.numel, weights.values()))
+    needed, held = config.min_weights, sum(map(Tensor.numel, weights.values()))
     if held < needed:
         raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
 

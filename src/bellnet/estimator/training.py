@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bellnet.data import Encoding, Graph, Loader
+from bellnet.data import Graph, Loader
 from bellnet.errors import OptionError
 from bellnet.estimator.ensemble import Ensemble
-from bellnet.estimator.memory_estimate import CACHE_BYTES, MAX_ENTRIES, PREDICTION_BATCH
+from bellnet.estimator.options import CACHE_BYTES, PREDICTION_BATCH
 
 WARM_UP = 0.1
 """The share of all steps in which the learning rate rises."""
@@ -63,10 +63,7 @@ class TrainingData:
         weights: The weight of each label; the mean over the training set is one.
         known: Whether a label is known.
         in_validation: Whether a label is in the validation set.
-        encoding: How graphs become channels.
-        layout: The layout of batches, "padded" or "sparse".
-        node_channels: See `Loader`.
-        max_entries: The maximum number of pairs of nodes in a batch of several graphs.
+        loader: Returns a `Loader` of graphs with given options.
     """
 
     graphs: Sequence[Graph]
@@ -75,10 +72,7 @@ class TrainingData:
     weights: Tensor
     known: Tensor
     in_validation: Tensor
-    encoding: Encoding
-    layout: str
-    node_channels: str = "diagonal"
-    max_entries: int = MAX_ENTRIES
+    loader: Callable[..., Loader]
 
 
 @dataclass(frozen=True)
@@ -247,17 +241,12 @@ class _Batches:
         self.data, self.used = data, used
         before = np.concatenate([[0], np.cumsum(used.cpu().numpy())])
         self.indices = np.flatnonzero(np.diff(before[data.starts]))
-        self.loader = Loader(
+        self.loader = data.loader(
             [data.graphs[index] for index in self.indices.tolist()],
             batch_size=batch_size,
-            encoding=data.encoding,
-            layout=data.layout,
-            node_channels=data.node_channels,
             shuffle=seed is not None,
             seed=seed or 0,
-            max_entries=data.max_entries,
             cache_bytes=CACHE_BYTES,
-            device=data.targets.device,
         )
         self.n_batches = len(self.loader)
 
@@ -322,7 +311,7 @@ class ProgressBar:
         if self.progress is not None:
             status = f"loss {record['loss']:.3f}"
             if record["validation_loss"] is not None:
-                status += f", held out {record['validation_loss']:.3f}"
+                status += f", validation loss {record['validation_loss']:.3f}"
             if (accuracy := record.get("validation_accuracy")) is not None:
-                status += f", right {accuracy:.3f}"
+                status += f", accuracy {accuracy:.3f}"
             self.progress.update(self.task, completed=record["epoch"] + 1, status=status)
