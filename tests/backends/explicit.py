@@ -86,7 +86,7 @@ class ExplicitMoves:
         return torch.tensordot(matrix, rows, (list(range(rank)), list(range(1, rank + 1)))).movedim(-2, 0)
 
     def zeros(self, side, root, like, width):
-        return like.new_zeros(len(like), *[self.lengths[one] for one in self.trees[side].roots[root].axes], width)
+        return like.new_zeros(len(like), *[self.lengths[one] for one in self.trees[side].stacks[root].axis_sets], width)
 
     def clean(self, side, root, whole):
         return whole

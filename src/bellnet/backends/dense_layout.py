@@ -212,12 +212,12 @@ class DensePrimitives:
 
     def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
         """A whole tensor without values."""
-        axes = self.trees[side].roots[root].axes
+        axes = self.trees[side].stacks[root].axis_sets
         return like.new_zeros(len(like), *[self.nodes.lengths[one] for one in axes], width)
 
     def clean(self, side: int, root: int, whole: Tensor) -> Tensor:
         """A whole tensor with zeros where there is no node."""
-        return self.nodes.clean(whole, self.trees[side].roots[root].axes)
+        return self.nodes.clean(whole, self.trees[side].stacks[root].axis_sets)
 
 
 class DenseLayout:
@@ -247,7 +247,7 @@ class DenseLayout:
         nodes, like, found = self.nodes, values[0], program(left, channels, self.nodes.lengths)
         sources, targets = (
             [
-                (len(like), *[nodes.lengths[node_set] for node_set in root.axes], width)
+                (len(like), *[nodes.lengths[node_set] for node_set in root.axis_sets], width)
                 for root, width in zip(tree.roots, widths, strict=True)
             ]
             for tree, widths in zip((left.plan.source, left.plan.target), channels, strict=True)

@@ -67,8 +67,8 @@ class Executor:
         self._all = RestrictedPlan(plan, tuple(range(plan.n_maps)), tuple(range(plan.n_biases)), plan)
         self._last: tuple[object, Backend] | None = None
         # Axes are grouped by node set on the way.
-        self._source_orders = _unless_same([root.order for root in plan.source.roots])
-        self._target_orders = _unless_same([inverse(root.order) for root in plan.target.roots])
+        self._source_orders = _unless_same([root.kept for root in plan.source.roots])
+        self._target_orders = _unless_same([inverse(root.kept) for root in plan.target.roots])
 
     def __reduce__(self) -> tuple[object, ...]:
         # What is prepared can be prepared again; a copy or a pickle goes without it.

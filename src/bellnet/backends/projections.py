@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bellnet.backends.buffers import Share
 from bellnet.backends.incidence import Incidence
-from bellnet.plan import ContractionTree, Permutation, Root, StackStep
+from bellnet.plan import Contraction, ContractionTree, Permutation, StackStep
 from bellnet.tensors.support import Support, encode, find
 from bellnet.tensors.tracing import no_transforms
 
@@ -142,7 +142,7 @@ class Projections:
     def __init__(self, supports: Sequence[Support], tree: ContractionTree) -> None:
         self.tree, self._n_listed = tree, [support.nnz for support in supports]
         roots = list(zip(supports, tree.roots, strict=True))
-        self.stacks: list[Projection] = [_top(support, root.order) for support, root in roots]
+        self.stacks: list[Projection] = [_top(support, root.kept) for support, root in roots]
         by_sets: dict[tuple[int, ...], Projection] = {}
         self.moves: dict[tuple[int, int], Incidence] = {}
         for number, stack in enumerate(tree.stacks[len(roots) :], len(roots)):
@@ -235,7 +235,7 @@ def _top(support: Support, order: Permutation) -> Projection:
 
 
 def _shadow(
-    roots: Sequence[tuple[Support, Root]], sets: tuple[int, ...], moves: Iterable[tuple[Projection, Move]]
+    roots: Sequence[tuple[Support, Contraction]], sets: tuple[int, ...], moves: Iterable[tuple[Projection, Move]]
 ) -> Projection:
     """What these moves reach together; every node or graph where there is at most one axis."""
     slots = [

@@ -1,7 +1,7 @@
 """The plan of a map: contractions, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
-from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, Root, StackStep, Step
+from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, StackStep, Step
 from bellnet.plan.cost import MOST_MAPS, Cost, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.diagram import Diagram, Permutation
 from bellnet.plan.level import Level
@@ -23,7 +23,6 @@ __all__ = [
     "Plan",
     "ProductPlan",
     "RestrictedPlan",
-    "Root",
     "StackStep",
     "Step",
     "count_maps",

@@ -181,31 +181,17 @@ class ContractionStack:
         return sum(channels[tensor] for tensor in self.tensors[start:stop])
 
 
-class Root(NamedTuple):
-    """One of the tensors of a tree.
-
-    Attributes:
-        sets: The node set of every slot.
-        axes: The node set of every axis, axes being grouped by node set.
-        order: For every axis its slot.
-    """
-
-    sets: tuple[int, ...]
-    axes: tuple[int, ...]
-    order: tuple[int, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class ContractionTree:
     """The stacks of one tensor or of several, parents first; the first ones are the whole tensors.
 
     Attributes:
-        roots: The tensors.
+        roots: The identity of every tensor; it permutes the axes so that they are grouped by node set.
         stacks: All of them.
         levels: For every level of the plan the number of its stack.
     """
 
-    roots: tuple[Root, ...]
+    roots: tuple[Contraction, ...]
     stacks: tuple[ContractionStack, ...]
     levels: tuple[int, ...]
 
@@ -239,8 +225,9 @@ class ContractionTree:
             ContractionStack.of(contractions, () if number < len(wholes) else _steps(contractions, position))
             for number, contractions in enumerate(columns)
         )
-        roots = tuple(Root(whole.sets, whole.axis_sets, whole.kept) for (whole,) in wholes)
-        return cls(roots, stacks, tuple(columns.index(contractions) for contractions in levels))
+        return cls(
+            tuple(whole for (whole,) in wholes), stacks, tuple(columns.index(contractions) for contractions in levels)
+        )
 
 
 def _with_ancestors(contractions: Iterable[Contraction]) -> list[Contraction]:

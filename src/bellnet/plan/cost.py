@@ -228,7 +228,7 @@ def count_cost(
     read = [entries(stack.axis_sets) * stack.width(inputs) for stack in plan.source.stacks[len(inputs) :]]
     written = [entries(stack.axis_sets) * stack.width(outputs) for stack in plan.target.stacks[len(outputs) :]]
     # Axes that are not grouped by node set are copied into that order.
-    is_ordered = [root.order == tuple(range(len(root.sets))) for root in plan.source.roots]
+    is_ordered = [root.kept == tuple(range(len(root.sets))) for root in plan.source.roots]
     ordered = sum(0 if is_root_ordered else n for is_root_ordered, n in zip(is_ordered, n_source, strict=True))
     return Cost(
         multiplications=batch * multiplications,
