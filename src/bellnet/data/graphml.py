@@ -11,19 +11,19 @@ import io
 import os
 import re
 import xml.etree.ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from xml.etree.ElementTree import Element
 
 import torch
 
 from bellnet._utils.optional import require
-from bellnet.data.attributes import Given, Names
+from bellnet.data.attributes import DAMAGE, GivenNames, Names
 from bellnet.data.converters.conversion import read
 from bellnet.data.graph import GraphSet, number_classes
-from bellnet.data.text_numbers import INTEGER_FORM, REAL_FORM, integer, is_finite, shown
+from bellnet.data.text_numbers import INTEGER_FORM, REAL_FORM, integer, shown
 from bellnet.errors import DataError
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -73,13 +73,7 @@ class GraphMLSet(GraphSet):
 
 
 def load(
-    folder: str | os.PathLike[str],
-    labels: str | os.PathLike[str] | None = None,
-    *,
-    node_attrs: Given = None,
-    edge_attrs: Given = None,
-    node_labels: Given = None,
-    edge_labels: Given = None,
+    folder: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None, **names: Unpack[GivenNames]
 ) -> GraphMLSet:
     """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
 
@@ -93,49 +87,35 @@ def load(
     Args:
         folder: The folder.
         labels: The CSV; `labels.csv` in the folder if None. Without such a file the graphs have no labels.
-        node_attrs: The names of the attributes that are node features, see `as_graph`.
-        edge_attrs: The names of the attributes that are edge features.
-        node_labels: The names of the attributes that are node labels.
-        edge_labels: The names of the attributes that are edge labels.
+        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`.
     """
     require("networkx", extra="graphs", call="graphml.load")
     path = Path(folder)
     files = sorted(path.glob("*.graphml"))
     if not files:
         problem = "has no file *.graphml" if path.is_dir() else "is not a folder"
-        raise DataError(f"graphml.load(folder): {path} {problem}.\nGive a folder with one GraphML file for each graph.")
-    names_of = Names.of(node_attrs=node_attrs, edge_attrs=edge_attrs, node_labels=node_labels, edge_labels=edge_labels)
-    graphs = read("graphml.load(folder)", [_read(file) for file in files], names_of, [str(file) for file in files])
-    names = tuple(file.name for file in files)
+        raise DataError(f"graphml.load(folder): {path} {problem}.\nPass a folder with one GraphML file for each graph.")
+    graphs = read("graphml.load(folder)", [_read(file) for file in files], Names.of(**names), [*map(str, files)])
+    file_names = tuple(file.name for file in files)
     table = Path(labels) if labels is not None else path / "labels.csv"
     if labels is None and not table.is_file():
-        return GraphMLSet(path.name, graphs, None, files=names)
-    values = _labels(table, names)
+        return GraphMLSet(path.name, graphs, None, files=file_names)
+    values = _labels(table, file_names)
     numbers, classes = number_classes(_integers(table, values) or [*values.values()])
-    targets = _real(table, values)
-    return GraphMLSet(path.name, graphs, numbers, classes, targets, names)
+    return GraphMLSet(path.name, graphs, numbers, classes, _targets(table, values), file_names)
 
 
 def _read(file: Path) -> Any:
     """The networkx graph of a file."""
     import networkx
 
-    damage = (
-        xml.etree.ElementTree.ParseError,
-        networkx.NetworkXError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    )
     try:
         found = networkx.parse_graphml(_checked_text(file))
     except DataError:
         raise
     except RecursionError as reason:
-        raise DataError(f"{file}: its elements are nested too deeply to be read.\nTake them out.") from reason
-    except damage as reason:
+        raise DataError(f"{file}: its elements are nested too deeply to be read.\nRemove them.") from reason
+    except (xml.etree.ElementTree.ParseError, networkx.NetworkXError, OSError, *DAMAGE) as reason:
         raise DataError(
             f"{file} cannot be read as GraphML: {reason}.\nIt is cut off or damaged; write it again."
         ) from reason
@@ -149,66 +129,40 @@ def _read(file: Path) -> Any:
 
 def _labels(table: Path, names: tuple[str, ...]) -> dict[str, str]:
     """The label of each of these files, in their order."""
-    headings, rows = _rows(table)
-    _check_headings(table, headings)
-    known = _by_file(table, rows)
-    _check_files(table, known, names)
-    return {name: known[name] for name in names}
-
-
-def _rows(table: Path) -> tuple[Sequence[str], list[dict[str, str | None]]]:
-    """The header of a CSV and its rows, with None for missing cells."""
     try:
         content = table.read_bytes()
         # Names of files may be any bytes; everything else is text.
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig", "surrogateescape"), newline=""))
         rows: list[dict[str, str | None]] = list(reader)
-        headings = reader.fieldnames or []
+        headings = list(reader.fieldnames or [])
         if any(map(_NOT_UTF8.search, (*headings, *(row.get("label") or "" for row in rows)))):
             content.decode("utf-8-sig")  # raises, with the position
     except (OSError, UnicodeDecodeError, csv.Error) as reason:
-        raise DataError(f"{table} cannot be read: {reason}.\nGive a CSV with the headings file,label.") from reason
-    return headings, rows
-
-
-def _check_headings(table: Path, headings: Sequence[str]) -> None:
-    if not {"file", "label"} <= {*headings}:
+        raise DataError(f"{table} cannot be read: {reason}.\nPass a CSV with the headings file,label.") from reason
+    if headings.count("file") != 1 or headings.count("label") != 1:
         raise DataError(
-            f"{table}: expected the headings file and label, came {', '.join(headings) or 'nothing'}.\n"
+            f"{table}: expected one heading file and one heading label, got {', '.join(headings) or 'none'}.\n"
             "Write file,label into the first line."
         )
-    for heading in ("file", "label"):
-        if list(headings).count(heading) > 1:
-            raise DataError(f"{table}: the heading {heading!r} is there twice.\nTake one of the columns out.")
-
-
-def _by_file(table: Path, rows: list[dict[str, str | None]]) -> dict[str, str]:
-    """The label of each file; a `DataError` if a file has two."""
     known: dict[str, str] = {}
     for line, row in enumerate(rows, 2):
         file, value = row["file"], row["label"]
         if not file or value is None or not value.strip():
             raise DataError(
-                f"{table}, line {line}: expected a file and a label, came {file!r} and {value!r}.\nFill in the line."
+                f"{table}, line {line}: expected a file and a label, got {file!r} and {value!r}.\nFill in the line."
             )
         if file in known:
             raise DataError(f"{table}, line {line}: {file} has a label already.\nRemove one of the lines.")
         known[file] = value.strip()
-    return known
-
-
-def _check_files(table: Path, known: dict[str, str], names: tuple[str, ...]) -> None:
-    """Raises a `DataError` if a file has no label, or a label no file."""
-    if absent := [name for name in names if name not in known]:
+    missing, unknown = [name for name in names if name not in known], [file for file in known if file not in names]
+    if missing or unknown:
+        problem = "has no label for" if missing else "has labels for missing files:"
+        which = missing or unknown
         raise DataError(
-            f"{table} has no label for {', '.join(absent[:3])}{' and others' if len(absent) > 3 else ''}.\n"
-            "Every file *.graphml needs a line."
+            f"{table} {problem} {', '.join(which[:3])}{' and others' if len(which) > 3 else ''}.\n"
+            "It needs one line for each file *.graphml of the folder."
         )
-    if unknown := [file for file in known if file not in names]:
-        raise DataError(
-            f"{table} has labels for files that are not there: {', '.join(unknown[:3])}"
-            f"{' and others' if len(unknown) > 3 else ''}.\nRemove these lines, or add the files."
-        )
+    return {name: known[name] for name in names}
 
 
 def _integers(table: Path, values: dict[str, str]) -> list[int] | None:
@@ -220,29 +174,23 @@ def _integers(table: Path, values: dict[str, str]) -> list[int] | None:
         number = integer(value)
         if number is None:
             raise DataError(
-                f"{table}: expected a whole number of at most 64 bits for {file}, came {shown(value)}.\n"
-                "Number the classes anew, or write them as text."
+                f"{table}: expected an integer within int64 for {file}, got {shown(value)}.\n"
+                "Use smaller labels, or text."
             )
         found.append(number)
     return found
 
 
-def _real(table: Path, values: dict[str, str]) -> torch.Tensor | None:
+def _targets(table: Path, values: dict[str, str]) -> torch.Tensor | None:
     """The labels as targets; None if one is not a number."""
     if not all(REAL_FORM.fullmatch(value) or _NOT_FINITE.fullmatch(value) for value in values.values()):
         return None
-    for file, value in values.items():
-        if not is_finite(value):
-            raise DataError(
-                f"{table}: expected a finite number for {file}, came {shown(value)}, but all labels are numbers.\n"
-                "Remove the graph, or write the labels as text."
-            )
     targets = torch.tensor([[float(value)] for value in values.values()])
     for (file, value), target in zip(values.items(), targets, strict=True):
         if not target.isfinite():
             raise DataError(
-                f"{table}: expected a number for {file}, came {shown(value)}, which is infinite in {targets.dtype}, "
-                "the type of targets.\nScale the labels, or write them as text."
+                f"{table}: expected a finite number within {targets.dtype} for {file}, got {shown(value)}, but all "
+                "labels are numbers.\nScale the labels, remove the graph, or use text."
             )
     return targets
 
@@ -261,7 +209,7 @@ def _checked_text(file: Path) -> str:
     if begin and text.startswith("<!DOCTYPE", begin.end()):
         raise DataError(
             f"{file}: a document type (<!DOCTYPE ...>) is not read, since it can define text without end and name "
-            "other files.\nTake it out; GraphML needs none."
+            "other files.\nRemove it; GraphML needs none."
         )
     root = xml.etree.ElementTree.fromstring(text)
     if _name(root) == "graphml":
@@ -298,7 +246,7 @@ def _decode(file: Path, content: bytes) -> str:
         raise DataError(f"{file}: the encoding {encoding!r} is not known.\nWrite the file as UTF-8.") from reason
     except UnicodeDecodeError as reason:
         raise DataError(
-            f"{file} is not written in {encoding} as it says: {reason}.\nWrite the file as UTF-8."
+            f"{file} cannot be decoded as {encoding}, which it declares: {reason}.\nWrite the file as UTF-8."
         ) from reason
 
 
@@ -306,7 +254,7 @@ def _check(file: Path, root: Element) -> None:
     """Raises a `DataError` for content that networkx would ignore."""
     graphs = _children(file, root, "graph")
     if len(graphs) > 1:
-        raise DataError(f"{file}: expected one graph, came {len(graphs)}.\nWrite each graph into a file of its own.")
+        raise DataError(f"{file}: expected one graph, got {len(graphs)}.\nWrite each graph into a file of its own.")
     keys = _children(file, root, "key")
     _refuse_twice(file, "key", (key.get("id") for key in keys))
     for kind in ("node", "edge", "graph"):
@@ -317,7 +265,7 @@ def _check(file: Path, root: Element) -> None:
         defaults = _children(file, key, "default")
         if len(defaults) > 1:
             raise DataError(
-                f"{file}: the key {key.get('id')!r} has {len(defaults)} defaults.\nTake all but one of them out."
+                f"{file}: the key {key.get('id')!r} has {len(defaults)} defaults.\nRemove all but one of them."
             )
         for default in defaults:
             _children(file, default)
@@ -331,7 +279,7 @@ def _check_graph(file: Path, graph: Element, drawings: set[str | None]) -> None:
     nodes, edges = (_children(file, graph, name) for name in ("node", "edge"))
     names = [node.get("id") for node in nodes]
     if None in names:
-        raise DataError(f"{file}: there is a node without id, number {names.index(None)}.\nGive every node a name.")
+        raise DataError(f"{file}: there is a node without id, number {names.index(None)}.\nGive every node an id.")
     _refuse_twice(file, "node", names)
     _refuse_twice(file, "edge", (edge.get("id") for edge in edges if edge.get("id") is not None))
     known = set(names)
@@ -344,7 +292,7 @@ def _check_graph(file: Path, graph: Element, drawings: set[str | None]) -> None:
             )
         for port in ("sourceport", "targetport"):
             if edge.get(port) is not None:
-                raise DataError(f"{file}: {port} of an <edge> is not read: {_WHY['port']}.\nTake it out.")
+                raise DataError(f"{file}: {port} of an <edge> is not read: {_WHY['port']}.\nRemove it.")
         if edge.get("directed") is not None:
             _one_of(file, "directed of an <edge>", edge.get("directed"), ("true", "false"))
     for owner in (graph, *nodes, *edges):
@@ -359,39 +307,33 @@ def _children(file: Path, parent: Element, wanted: str | None = None) -> list[El
     """The children of that name; a `DataError` if there are others than those that are read."""
     above = _name(parent)
     found = []
-    if above not in _ONLY_TEXT:
-        _refuse_text(file, parent)
+    for text in () if above in _ONLY_TEXT else (parent.text, *(part.tail for part in parent)):
+        if text and (got := text.strip()):
+            raise DataError(
+                f"{file}: the text {shown(got)} within <{above}> is not read: values stand in <data>.\nRemove it."
+            )
     for part in parent:
         name = _name(part)
         if name not in _PARTS[above]:
             why = _WHY.get(name, "it is no part of GraphML there")
-            raise DataError(f"{file}: <{name}> within <{above}> is not read: {why}.\nTake it out.")
+            raise DataError(f"{file}: <{name}> within <{above}> is not read: {why}.\nRemove it.")
         if name == wanted:
             found.append(part)
     return found
-
-
-def _refuse_text(file: Path, parent: Element) -> None:
-    for text in (parent.text, *(part.tail for part in parent)):
-        if text and (came := text.strip()):
-            raise DataError(
-                f"{file}: the text {shown(came)} within <{_name(parent)}> is not read: values stand in <data>.\n"
-                "Take it out."
-            )
 
 
 def _refuse_twice(file: Path, part: str, names: Iterable[str | None], of: str = "") -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise DataError(f"{file}: the {part} {name!r}{of} is there twice.\nTake one of them out.")
+            raise DataError(f"{file}: the {part} {name!r}{of} occurs twice.\nRemove one of them.")
         seen.add(name)
 
 
-def _one_of(file: Path, what: str, came: str | None, known: tuple[str, ...]) -> None:
-    if came not in known:
+def _one_of(file: Path, what: str, got: str | None, known: tuple[str, ...]) -> None:
+    if got not in known:
         *most, last = map(repr, known)
-        raise DataError(f"{file}: {what} must be {', '.join(most)} or {last}, came {came!r}.\nWrite one of them.")
+        raise DataError(f"{file}: {what} must be {', '.join(most)} or {last}, got {got!r}.\nWrite one of them.")
 
 
 def _name(part: Element) -> str:
