@@ -1,7 +1,7 @@
-"""The first look at bellnet: `make demo`.
+"""Demonstration of bellnet, run by `make demo`.
 
-A layer and its plan; both checked live; a part of the paper's Table 1, trained, beside its figures; a classifier for
-graphs that colour refinement cannot tell apart; and one page with all of it.
+A layer and its plan; checks of both; a part of the paper's Table 1, trained and compared with its figures; graph
+classification beyond 1-WL; and a page with all of it.
 """
 
 import argparse
@@ -42,36 +42,36 @@ from experiments.tables import (
 
 RECORDED = ROOT / "results" / "table1"
 ABOUT = (
-    "bellnet builds linear layers for graphs, hypergraphs and tables that do not care how nodes are numbered. "
-    "You write the shape of input and output, say `n n -> n n`, and get every map that commutes with renumbering: "
-    "15 here, Bell(k + l) from order k to order l, a product of those for several node sets."
+    "bellnet has all permutation-equivariant linear layers for graphs, hypergraphs and tables. A spec names the node "
+    "axes of input and output: `n n -> n n` has 15 basis maps, a layer from order k to order l has Bell(k + l), and "
+    "with several node sets the numbers are multiplied."
 )
 PLAN = (
-    "The maps are not computed one by one: they share a few sums, diagonals and small matrix products. The plan says "
-    "which: what is read, mixed and written, rank by rank."
+    "The maps share a few contractions (sums and diagonals) and small matrix products. The plan shows the "
+    "contractions, permutations and broadcasts at each rank."
 )
-CHECKING = "How many maps there are, and that it does not matter how nodes are numbered or graphs are padded."
-LEARNING = (
-    "Networks of such layers are shown 40 x 40 matrices and learn their symmetric part, their diagonal, their first "
-    "singular vector and their trace, as in Table 1 of the paper. Beside ours, with all 15 maps in a layer: the same "
-    "network with the 4 maps of Hartford et al., and the mean of what was seen. The less the error, the better."
+CHECKING = "The number of maps, and invariance to permutations of the nodes and to padding."
+TRAINING = (
+    "Networks of such layers are trained to compute the symmetric part, the diagonal, the first singular vector and "
+    "the trace of 40 x 40 matrices, as in Table 1 of the paper. Ours has all 15 maps in a layer. The baselines are "
+    "the same network with the 4 maps of Hartford et al., and the mean of the training targets."
 )
 DEPTHS = (
-    "One depth of each task is trained here; all of them are in the recorded runs. The first singular vector needs "
-    "none of the further maps: scaled like ours, the network of Hartford et al. learns it as well, unlike in the "
-    "paper. `docs/reproduction.md` says why."
+    "One depth per task is trained here; the recorded runs have all of them. The first singular vector needs no more "
+    "than the 4 maps: with the scaling of ours, the network of Hartford et al. is as accurate, unlike in the paper "
+    "(`docs/reproduction.md`)."
 )
 CLASSIFYING = (
-    "In every graph the nodes stand in a circle, each linked with its neighbours and with those 2 steps away (class 0) "
-    "or 3 steps away (class 1). All nodes have four links, so colour refinement gives all of them one colour, and no "
-    "network over pairs of nodes, nor one that passes messages, tells the classes apart. One over triples does. It "
-    "learns from graphs of 10 to 13 nodes and is asked about graphs of 14 to 16, all numbered at random."
+    "In every graph the nodes form a circle and are connected to their neighbours and to the nodes 2 steps away "
+    "(class 0) or 3 steps away (class 1). All nodes have degree four, so that 1-WL (colour refinement), message "
+    "passing networks and networks over pairs of nodes do not distinguish the classes. Networks over triples do. "
+    "Training graphs have 10 to 13 nodes and test graphs 14 to 16, in random order."
 )
 TOLERANCE, WIDTH = 1e-10, 100
-# Layers, epochs and learning rate: what needs the least time to come well below the paper's figure.
+# Layers, epochs and learning rate: the fastest settings with errors well below the paper's.
 TRAINED = {"singular": (2, 5, 0.03), "diagonal": (1, 3, 0.01), "symmetric": (1, 3, 0.01), "trace": (1, 2, 0.01)}
 BRIEF = {"train": 60, "validation": 20, "test": 20, "epochs": 1}
-CIRCLES = {"learned": (10, 11, 12, 13), "asked": (14, 15, 16)}
+CIRCLES = {"train": (10, 11, 12, 13), "test": (14, 15, 16)}
 OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "size_feature": False}
 OPTIONS |= {"layout": "padded", "n_estimators": 1}
 EPOCHS = 15
@@ -79,36 +79,38 @@ NAMES = {"ours": "ours, 15 maps", "hartford": "Hartford et al., 4 maps", "trivia
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="A first look at bellnet.")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=ROOT / "demo-output", help="where everything goes")
-    parser.add_argument("--task", nargs="+", choices=TRAINED, default=list(TRAINED), help="learn only some")
-    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="networks trained at a time")
-    parser.add_argument("--brief", action="store_true", help="train for seconds only: the figures then mean nothing")
+    parser = argparse.ArgumentParser(description="Demonstration of bellnet.")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=ROOT / "demo-output", help="directory of the results"
+    )
+    parser.add_argument("--task", nargs="+", choices=TRAINED, default=list(TRAINED), help="tasks to train")
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="networks to train in parallel")
+    parser.add_argument("--brief", action="store_true", help="train for seconds only, without meaningful figures")
     arguments = parser.parse_args()
     sys.stdout.reconfigure(errors="replace")
     torch.manual_seed(0)
     began = time.monotonic()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    page = Page("bellnet: a first look", ABOUT)
+    page = Page("bellnet: demonstration", ABOUT)
     print(f"\n{paint('bellnet', bold=True)} {bn.__version__}\n\n{fill(ABOUT, WIDTH)}")
     show_layer(page, arguments.out)
     if not check(page):
-        print("\nSomething above is not as it should be.")
+        print("\nA check failed.")
         return 1
-    learn(page, arguments)
+    train(page, arguments)
     classify(page, epochs=1 if arguments.brief else EPOCHS)
     report = arguments.out / "report.html"
     report.write_text(page.html(), encoding="utf-8")
-    print(f"\nAll of this with pictures, on one page: {paint(str(report), bold=True)}")
+    print(f"\nReport with pictures: {paint(str(report), bold=True)}")
     print(f'Next: examples/first_layer.py, or {paint("bellnet plan", bold=True)} "n n -> n" --diagrams')
-    print(f"It took {time.monotonic() - began:.0f} s.")
+    print(f"Time: {time.monotonic() - began:.0f} s.")
     return 0
 
 
 def show_layer(page: Page, folder: Path) -> None:
     begin(page, "A layer and its plan", PLAN)
     layer = bn.EquivariantLinear("n n -> n n", 3, 8)
-    graphs = torch.randn(2, 9, 9, 3)  # two graphs of nine nodes, three numbers on every pair
+    graphs = torch.randn(2, 9, 9, 3)  # two graphs of nine nodes, three channels per pair
     lines = (
         '>>> layer = bn.EquivariantLinear("n n -> n n", 3, 8)',
         ">>> layer(graphs).shape",
@@ -121,16 +123,16 @@ def show_layer(page: Page, folder: Path) -> None:
     basis, diagrams = draw_basis("n n -> n n"), draw_diagrams("n n -> n n")
     page.words("The 15 maps and the 2 biases as matrices, for five nodes: Figure 1 of the paper.")
     page.picture(basis, "The maps of n n -> n n as matrices")
-    page.words("The same maps as diagrams. Dots that are joined hold the same node; lines that cross carry the rank.")
+    page.words(
+        "The same maps as diagrams. Joined dots carry the same node; the rank is the number of lines that cross."
+    )
     page.picture(diagrams, "The maps of n n -> n n as diagrams")
     save_figures({folder / "figure1.png": basis, folder / "diagrams.png": diagrams})
 
 
 def check(page: Page) -> bool:
-    begin(
-        page, "Checked live", "How many maps there are, and that renumbering nodes or padding graphs changes nothing."
-    )
-    tables = [bell_numbers(), renumberings()]
+    begin(page, "Checks", CHECKING)
+    tables = [bell_numbers(), permutations()]
     for table in tables:
         print_table(table)
         page.table(table, level=3)
@@ -140,13 +142,16 @@ def check(page: Page) -> bool:
 def bell_numbers() -> Table:
     rows = []
     for spec in ("n -> n", "n n ->", "n n -> n", "n n -> n n", "n n n -> n", "n n n -> n n", "n n n -> n n n"):
-        slots = spec.count("n")
-        rows.append((spec, f"Bell({slots})", bn.bell(slots), independent_maps(spec, slots)))
+        axes = spec.count("n")
+        rows.append((spec, f"Bell({axes})", bn.bell(axes), independent_maps(spec, axes)))
     rows.append(("u u i -> u i", "Bell(3) Bell(2)", bn.bell(3) * bn.bell(2), independent_maps("u u i -> u i", 3)))
     return Table(
-        "Bell numbers: the rank of the layer's own matrices",
+        "Bell numbers: the rank of the matrices of a layer",
         ("spec", "statement", "expected", "rank", ""),
-        tuple((spec, words, str(expected), str(rank), tick(expected == rank)) for spec, words, expected, rank in rows),
+        tuple(
+            (spec, statement, str(expected), str(rank), tick(expected == rank))
+            for spec, statement, expected, rank in rows
+        ),
         left=2,
     )
 
@@ -155,13 +160,13 @@ def independent_maps(spec: str, n: int) -> int:
     n_maps = bn.plan(spec).n_maps
     layer = bn.EquivariantLinear(spec, 1, n_maps, bias=False, dtype=torch.float64)
     with torch.no_grad():
-        layer.weight.copy_(torch.eye(n_maps).unsqueeze(1))  # output channel m is map m alone
+        layer.weight.copy_(torch.eye(n_maps).unsqueeze(1))  # output channel m is map m
         matrix = matrix_of(layer, spec, n)
     return int(torch.linalg.matrix_rank(matrix.reshape(-1, n_maps, matrix.shape[1]).transpose(0, 1).flatten(1)))
 
 
 @torch.no_grad()
-def renumberings() -> Table:
+def permutations() -> Table:
     rows, n = [], {"n": 9, "u": 5, "i": 7}
     for spec in ("n n -> n n", "n n n -> n", "u u i -> u i"):
         layer = bn.EquivariantLinear(spec, 3, 4, dtype=torch.float64)
@@ -175,10 +180,10 @@ def renumberings() -> Table:
         rows.append((spec, "a tensor", worst))
     rows.append(("n n -> n n", "graphs of 3, 9, 1 and 6 nodes, padded", worst_in_padded_batch()))
     return Table(
-        "Equivariance: nodes renumbered before the layer or after it, 20 times",
+        "Equivariance: 20 permutations of the nodes, before and after the layer",
         ("spec", "input", "largest difference", ""),
-        tuple((spec, given, f"{worst:.1e}", tick(worst < TOLERANCE)) for spec, given, worst in rows),
-        ("Padded graphs are compared with each graph alone.",),
+        tuple((spec, kind, f"{worst:.1e}", tick(worst < TOLERANCE)) for spec, kind, worst in rows),
+        ("Padded graphs are compared with single graphs.",),
         left=2,
     )
 
@@ -188,16 +193,16 @@ def worst_in_padded_batch() -> float:
     graphs = [torch.randn(size, size, 3, dtype=torch.float64) for size in (3, 9, 1, 6)]
     worst = 0.0
     for _ in range(20):
-        orders = [torch.randperm(len(graph)) for graph in graphs]  # every graph is renumbered in its own way
-        renumbered = [permute_nodes(graph, "n n", order) for graph, order in zip(graphs, orders, strict=True)]
-        together = layer(bn.Padded.pack(renumbered)).unpack()
+        orders = [torch.randperm(len(graph)) for graph in graphs]  # one permutation per graph
+        permuted = [permute_nodes(graph, "n n", order) for graph, order in zip(graphs, orders, strict=True)]
+        together = layer(bn.Padded.pack(permuted)).unpack()
         alone = [permute_nodes(layer(graph), "n n", order) for graph, order in zip(graphs, orders, strict=True)]
         worst = max(worst, *(float((one - other).abs().max()) for one, other in zip(together, alone, strict=True)))
     return worst
 
 
-def learn(page: Page, arguments: argparse.Namespace) -> None:
-    begin(page, "Learning: a part of Table 1", LEARNING)
+def train(page: Page, arguments: argparse.Namespace) -> None:
+    begin(page, "Training: a part of Table 1", TRAINING)
     folder = arguments.out / ("table1-brief" if arguments.brief else "table1")
     run_cells(cells(arguments.task, brief=arguments.brief), folder, jobs=arguments.jobs)
     table = beside_table(folder, RECORDED)
@@ -206,17 +211,17 @@ def learn(page: Page, arguments: argparse.Namespace) -> None:
     page.table(table, level=3)
     page.words(DEPTHS)
     for name, picture in pictures_of(folder).items():
-        page.picture(picture, {"curves.png": "Learning curves"}.get(name, "Inputs, targets and what the networks say"))
+        page.picture(picture, {"curves.png": "Learning curves"}.get(name, "Inputs, targets and predictions"))
     page.heading("The recorded runs")
     page.words(
-        "All cells of Table 1, trained for longer: `python -m experiments table1`. Records are in `results/table1`."
+        "All cells of Table 1 with more epochs: `python -m experiments table1`. Records are in `results/table1`."
     )
     for whole in tables_of(RECORDED):
         page.table(whole, level=3)
 
 
 def beside_table(directory: Path, recorded: Path) -> Table:
-    """A row for each cell of Table 1 that was run, with the paper's figure and that of a recorded run."""
+    """One row per cell of Table 1 in a directory, with the paper's figure and that of the recorded run."""
     now, before = (choose(results_of(Records(place)), "table1") for place in (directory, recorded))
     cells = [Cell.from_json(record["config"]) for records in now.values() for record in records]
     is_comparable = all(cell.n == PAPER_SETUP[0] for cell in cells)
@@ -225,36 +230,36 @@ def beside_table(directory: Path, recorded: Path) -> Table:
         found = mean_error(now[task, layers, method], None)
         paper = PAPER1[method][task][LAYERS[task].index(layers)]
         earlier = mean_error(before.get((task, layers, method), ()), None)
-        said = verdict(found, paper) if found is not None and is_comparable and method == "ours" else MISSING
-        rows.append((task, str(layers), NAMES[method], figure(found), figure(paper), figure(earlier), said))
+        compared = verdict(found, paper) if found is not None and is_comparable and method == "ours" else MISSING
+        rows.append((task, str(layers), NAMES[method], figure(found), figure(paper), figure(earlier), compared))
     head = ("task", "layers", "network", "now", "the paper", "recorded", "now is")
-    learned = [cell for cell in cells if cell.is_learned]
+    trained = [cell for cell in cells if cell.is_learned]
     earlier_cells = [Cell.from_json(record["config"]) for at in now for record in before.get(at, ())]
     n, train, test = PAPER_SETUP
     notes = [
-        f"now: {_setup(learned)}",
+        f"now: {_setup(trained)}",
         f"recorded: {_setup([cell for cell in earlier_cells if cell.is_learned])}",
-        f"the paper: {train} examples, tested on {test} others; it does not say how many epochs.",
-        *[f"The paper has n={n}: these figures cannot be compared with its own."] * (not is_comparable),
+        f"the paper: {train} examples, tested on {test} others; number of epochs not stated.",
+        *[f"Not comparable: the paper has n={n}."] * (not is_comparable),
     ]
-    if any(cell.task == "trace" and cell.readout == "mean" for cell in learned):
-        notes.append("The trace is read out by the mean over each orbit; the paper took the maximum.")
+    if any(cell.task == "trace" and cell.readout == "mean" for cell in trained):
+        notes.append("The readout of the trace is the mean over each orbit; the paper uses the maximum.")
     title = "A part of Table 1: mean square error on the test set"
     return Table(title, head, tuple(rows), tuple(notes), left=3)
 
 
 def _setup(cells: list[Cell]) -> str:
-    """What cells were trained on and for how long, in words."""
+    """The number of examples and of epochs of cells, in words."""
     if not cells:
         return "nothing."
 
     def span(numbers: list[int]) -> str:
         return str(min(numbers)) if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
 
-    train, kept, epochs, test = (
+    train, validation, epochs, test = (
         span([getattr(cell, name) for cell in cells]) for name in ("train", "validation", "epochs", "test")
     )
-    return f"{train} examples, {kept} of them to choose the epoch; epochs: {epochs}; tested on {test} others."
+    return f"{train} examples, {validation} of them for validation; epochs: {epochs}; tested on {test} others."
 
 
 def cells(tasks: Sequence[str], *, brief: bool) -> list[Cell]:
@@ -268,35 +273,35 @@ def cells(tasks: Sequence[str], *, brief: bool) -> list[Cell]:
 
 
 def classify(page: Page, *, epochs: int) -> None:
-    begin(page, "Graphs that colour refinement cannot tell apart", CLASSIFYING)
-    learned, asked = learned_circles(), asked_circles()
-    page.picture(draw_circles(), "A graph of either class")
+    begin(page, "Graph classification beyond 1-WL", CLASSIFYING)
+    train_set, test_set = train_circles(), test_circles()
+    page.picture(draw_circles(), "A graph of each class")
     rows, models = [], {}
-    for order, sees in ((2, "pairs of nodes"), (3, "triples of nodes")):
-        model = models[f"order {order}"] = classifier(order, epochs).fit(*learned)
-        rows.append((f"order {order}", sees, f"{model.score(*learned):.0%}", f"{model.score(*asked):.0%}"))
-    colours = max(refined_colours(graph) for graph in (*learned[0], *asked[0]))
+    for order, domain in ((2, "pairs of nodes"), (3, "triples of nodes")):
+        model = models[f"order {order}"] = classifier(order, epochs).fit(*train_set)
+        rows.append((f"order {order}", domain, f"{model.score(*train_set):.0%}", f"{model.score(*test_set):.0%}"))
+    colours = max(refined_colours(graph) for graph in (*train_set[0], *test_set[0]))
     notes = (
-        f"{len(learned[0])} graphs were learned, {len(asked[0])} asked about; half of them are of either class.",
-        f"Colour refinement gives every graph {colours} colour{'s' if colours > 1 else ''}.",
+        f"{len(train_set[0])} training graphs, {len(test_set[0])} test graphs; half of them in each class.",
+        f"1-WL assigns {colours} colour{'s' if colours > 1 else ''} to every graph.",
     )
-    head = ("GraphClassifier", "sees", "learned: 10 to 13 nodes", "asked: 14 to 16 nodes")
+    head = ("GraphClassifier", "over", "training: 10 to 13 nodes", "test: 14 to 16 nodes")
     table = Table("Accuracy", head, tuple(rows), notes, left=2)
     print_table(table)
     page.table(table, level=3)
-    page.picture(draw_accuracies(models), "The accuracy of both classifiers while they learn")
+    page.picture(draw_accuracies(models), "The accuracy of both classifiers during training")
 
 
 def classifier(order: int, epochs: int) -> GraphClassifier:
     return GraphClassifier(order=order, batch_size=4, max_epochs=epochs, patience=epochs, verbose=False, **OPTIONS)
 
 
-def learned_circles() -> tuple[list[Graph], list[int]]:
-    return circles(CIRCLES["learned"], 16, seed=0)
+def train_circles() -> tuple[list[Graph], list[int]]:
+    return circles(CIRCLES["train"], 16, seed=0)
 
 
-def asked_circles() -> tuple[list[Graph], list[int]]:
-    return circles(CIRCLES["asked"], 40, seed=1)
+def test_circles() -> tuple[list[Graph], list[int]]:
+    return circles(CIRCLES["test"], 40, seed=1)
 
 
 def circles(sizes: Sequence[int], count: int, *, seed: int) -> tuple[list[Graph], list[int]]:
@@ -305,15 +310,15 @@ def circles(sizes: Sequence[int], count: int, *, seed: int) -> tuple[list[Graph]
 
 
 def refined_colours(graph: Graph) -> int:
-    """How many colours there are when every node knows those of its neighbours, and of theirs, and so on."""
+    """The number of colours of 1-WL (colour refinement)."""
     colours: list[Any] = [0] * graph.n
     for _ in range(graph.n):
-        around: list[list[Any]] = [[] for _ in colours]
+        neighbours: list[list[Any]] = [[] for _ in colours]
         for node, other in graph.edge_index.T.tolist():
-            around[node].append(colours[other])
-        seen = [(colour, tuple(sorted(near))) for colour, near in zip(colours, around, strict=True)]
-        names = {colour: number for number, colour in enumerate(sorted(set(seen)))}
-        colours = [names[colour] for colour in seen]
+            neighbours[node].append(colours[other])
+        refined = [(colour, tuple(sorted(near))) for colour, near in zip(colours, neighbours, strict=True)]
+        numbers = {colour: number for number, colour in enumerate(sorted(set(refined)))}
+        colours = [numbers[colour] for colour in refined]
     return len(set(colours))
 
 
@@ -325,25 +330,25 @@ def draw_circles() -> Any:
         for step in (1, skip):
             axes.plot(torch.stack([x, x.roll(-step)]), torch.stack([y, y.roll(-step)]), color="0.6", linewidth=1)
         axes.plot(x, y, "o", color="0.15", markersize=6)
-        axes.set_title(f"class {skip - 2}: links 1 and {skip} steps away", fontsize=9)
+        axes.set_title(f"class {skip - 2}: edges to nodes 1 and {skip} steps away", fontsize=9)
         axes.set(aspect="equal")
         axes.set_axis_off()
     return figure
 
 
 def draw_accuracies(models: dict[str, GraphClassifier]) -> Any:
-    panels = Panels(["learned graphs", "graphs held out"], across="epoch", up="accuracy", scales=("linear", "linear"))
+    panels = Panels(["training set", "validation set"], across="epoch", up="accuracy", scales=("linear", "linear"))
     for name, model in models.items():
         epochs = [record["epoch"] + 1 for record in model.history_]
-        for panel, what in (("learned graphs", "accuracy"), ("graphs held out", "validation_accuracy")):
-            panels.curve(panel, (epochs, [record[what] for record in model.history_]), method=name, dots=True)
+        for panel, score in (("training set", "accuracy"), ("validation set", "validation_accuracy")):
+            panels.curve(panel, (epochs, [record[score] for record in model.history_]), method=name, dots=True)
     return panels.finish()
 
 
-def begin(page: Page, title: str, words: str) -> None:
-    print(f"\n{paint(title, bold=True, color=34)}\n\n{fill(words, WIDTH)}\n")
+def begin(page: Page, title: str, text: str) -> None:
+    print(f"\n{paint(title, bold=True, color=34)}\n\n{fill(text, WIDTH)}\n")
     page.heading(title)
-    page.words(words)
+    page.words(text)
 
 
 def tick(ok: bool) -> str:

@@ -1,4 +1,4 @@
-"""Graphs of different sizes in one batch: padded values, true sizes, and a network that does not see the padding."""
+"""Graph classification with graphs of different sizes in one padded batch; padding does not influence the output."""
 
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ batch = bn.Padded.pack(graphs)
 print(f"values {tuple(batch.values.shape)}, sizes {batch.sizes.tolist()}")
 
 
-# Two layers from edges to edges, the maximum over each orbit, and a linear layer on what is left.
+# Two layers from edges to edges, max pooling over each orbit, and a linear layer.
 net = nn.Sequential(
     bn.EquivariantLinear("n n -> n n", 4, 16),
     bn.Pointwise(nn.ReLU()),  # for tensors and for Padded
@@ -24,15 +24,15 @@ net = nn.Sequential(
 bn.testing.assert_invariant(net, "n n", in_channels=4)
 bn.testing.assert_padding_invariant(net, "n n ->", in_channels=4)
 
-together = net(batch)
-one_by_one = torch.cat([net(bn.Padded.pack([graph])) for graph in graphs])
-difference = (together - one_by_one).abs().max()
-print(f"together or one by one: largest difference {difference:.1e}")
+in_batch = net(batch)
+single = torch.cat([net(bn.Padded.pack([graph])) for graph in graphs])
+difference = (in_batch - single).abs().max()
+print(f"batch or single graphs: largest difference {difference:.1e}")
 assert difference < 1e-4
 
-# The padding may hold anything.
+# The padding may contain any values.
 garbage = batch.values.clone()
 garbage[0, 3:] = torch.nan
 garbage[0, :, 3:] = torch.nan
-assert torch.equal(net(bn.Padded(garbage, batch.sizes)), together)
-print("garbage in the padding changes nothing")
+assert torch.equal(net(bn.Padded(garbage, batch.sizes)), in_batch)
+print("NaN in the padding does not change the output")

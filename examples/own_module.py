@@ -1,4 +1,4 @@
-"""Your own module, checked: the checks that bellnet is tested with work on any torch module."""
+"""Checks of permutation equivariance for a custom torch module."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ import bellnet as bn
 
 
 class TwoHops(nn.Module):
-    """Edges that also see what lies two steps away: the matrix product of two layers, added to a third."""
+    """The sum of an equivariant layer and the matrix product of two others, which adds paths of two steps."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -21,19 +21,19 @@ class TwoHops(nn.Module):
 
 
 bn.testing.assert_equivariant(TwoHops(3, 4), "n n -> n n", in_channels=3)
-print("TwoHops commutes with renumbering the nodes")
+print("TwoHops is permutation-equivariant")
 
 
-class FirstNodeFirst(nn.Module):
-    """A mistake that is easily made: the first node is treated differently from the others."""
+class MinusFirstNode(nn.Module):
+    """Not equivariant: the first node is treated differently from the others."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x - x[..., :1, :, :]
 
 
 try:
-    bn.testing.assert_equivariant(FirstNodeFirst(), "n n -> n n", in_channels=3)
-except bn.errors.EquivarianceError as mistake:
-    print(f"\nFirstNodeFirst does not, and the check says how:\n\n{mistake}")
+    bn.testing.assert_equivariant(MinusFirstNode(), "n n -> n n", in_channels=3)
+except bn.errors.EquivarianceError as error:
+    print(f"\nMinusFirstNode is not:\n\n{error}")
 else:
-    raise SystemExit("the check has missed the mistake")
+    raise SystemExit("expected an EquivarianceError")

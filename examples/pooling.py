@@ -1,4 +1,4 @@
-"""From graphs to vectors: linear maps to no nodes at all, and the maximum, sum or mean over each orbit."""
+"""Permutation-invariant outputs: linear maps to a vector, and pooling (max, sum or mean) over each orbit."""
 
 import torch
 
@@ -7,12 +7,12 @@ import bellnet as bn
 torch.manual_seed(0)
 x = torch.randn(5, 10, 10, 3)  # five graphs, ten nodes, three channels
 
-# The target may be empty: all invariant linear maps are two, the mean of the diagonal and the mean of everything.
+# An empty target: there are two invariant linear maps, the mean of the diagonal and the mean of all entries.
 linear = bn.EquivariantLinear("n n ->", 3, 16)
 print(linear.plan)
 print(f"{tuple(x.shape)} -> {tuple(linear(x).shape)}\n")
 
-# Pooling keeps the orbits apart: here the diagonal and the off-diagonal, so the channels double.
+# Pooling returns a value per orbit, here the diagonal and the off-diagonal, so that the channels double.
 for reduce in ("max", "sum", "mean"):
     pool = bn.InvariantPool("n n", reduce=reduce)
     print(f"{reduce:<4} over {pool.n_orbits} orbits: {tuple(pool(x).shape)}")
@@ -24,4 +24,4 @@ print(f"triples: {tuple(triples(torch.randn(5, 4, 4, 4, 3)).shape)}")
 
 order = torch.randperm(10)
 assert torch.equal(bn.InvariantPool("n n")(x[:, order][:, :, order]), bn.InvariantPool("n n")(x))
-print("\nrenumbering the nodes changes nothing")
+print("\nthe output is invariant to permutations of the nodes")

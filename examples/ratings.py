@@ -1,6 +1,6 @@
-"""Completing a table of ratings with layers over users and items, the setting of Hartford et al. (ICML 2018).
+"""Completes a table of ratings with layers over users and items, the setting of Hartford et al. (ICML 2018).
 
-Generated ratings of low rank by default, and what is known of users and items besides; --file reads those of MovieLens.
+Generates ratings of low rank, with features of users and items; --file reads ratings of MovieLens.
 """
 
 import argparse
@@ -14,8 +14,8 @@ from bellnet.data import sparse_inputs
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--file", type=Path, help="user, item, rating, time; separated by tabs, '::' or commas")
-parser.add_argument("--steps", type=int, default=250, help="of training")
-options, side = parser.parse_args(), ()  # what is known of every user and of every item
+parser.add_argument("--steps", type=int, default=250, help="number of training steps")
+options, side = parser.parse_args(), ()  # features of users and of items
 torch.manual_seed(0)
 if options.file:
     lines = [re.split(r"::|\t|,", line) for line in options.file.read_text().splitlines()]
@@ -35,25 +35,25 @@ def show(name, predicted):
     print(f"{name:<23} RMSE {(predicted - truth)[~known].square().mean().sqrt():.4f}")
 
 
-print(f"{len(truth)} ratings of {table.sizes['i']} items by {table.sizes['u']} users, {int((~known).sum())} held out")
+print(f"{len(truth)} ratings of {table.sizes['i']} items by {table.sizes['u']} users, {int((~known).sum())} to test")
 show("mean", middle)
 filled = table.with_values((table.values - middle) * known[:, None]).to_dense()[..., 0]
-there = (filled != 0).float()  # begin with the means of users and of items
+there = (filled != 0).float()  # start with the means of users and of items
 filled = middle + sum(filled.sum(axis, True) / there.sum(axis, True).clamp(min=1) for axis in (0, 1))
-for _ in range(30):  # put in what is known, take the nearest table of rank 3, and again
+for _ in range(30):  # alternate known ratings and the best approximation of rank 3
     filled[user[known], item[known]] = truth[known]
     left, scale, right = torch.svd_lowrank(filled, q=3)
     filled = left * scale @ right.T
 show("SVD of rank 3", filled[user, item])
 train = bn.Sparse(table.index[:, known], (table.values[known] - middle) / spread, table.sizes)
-for spec, inside, more in [("u i -> u i", 2, ()), ("u i, u, i -> u i", (2, 2, 2), side)][: 1 + bool(side)]:
-    net = bn.EquivariantNet(spec, [inside, 32, 32, 32, 1], normalize="stored", residual=True)  # means as in that paper
+for spec, channels, features in [("u i -> u i", 2, ()), ("u i, u, i -> u i", (2, 2, 2), side)][: 1 + bool(side)]:
+    net = bn.EquivariantNet(spec, [channels, 32, 32, 32, 1], normalize="stored", residual=True)  # means as in the paper
     optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
-    for _ in range(options.steps):  # hide a fifth of the ratings and predict them from the others
-        visible = (torch.rand(train.nnz, 1) < 0.8).float()  # a channel of its own
+    for _ in range(options.steps):  # mask a fifth of the ratings and predict them from the others
+        visible = (torch.rand(train.nnz, 1) < 0.8).float()  # a second channel
         shown = train.with_values(torch.cat([train.values * visible, visible], 1))
         optimizer.zero_grad()
-        (net((shown, *more) if more else shown).values - train.values)[visible == 0].square().mean().backward()
+        (net((shown, *features) if features else shown).values - train.values)[visible == 0].square().mean().backward()
         optimizer.step()
     shown = table.with_values(known[:, None] * torch.cat([(table.values - middle) / spread, table.values**0], 1))
-    show(f"layers {spec}", middle + spread * net((shown, *more) if more else shown).values.detach()[:, 0])
+    show(f"layers {spec}", middle + spread * net((shown, *features) if features else shown).values.detach()[:, 0])

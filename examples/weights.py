@@ -1,6 +1,6 @@
-"""How good a small network is, told from its weights alone, however its hidden neurons are numbered.
+"""Predicts the accuracy of a small network from its weights, invariant to permutations of its hidden neurons.
 
-Networks 2-8-8-1 are trained here, two thousand at once, each with labels and a learning rate of its own.
+Two thousand networks 2-8-8-1 are trained at once, with individual labels and learning rates.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import bellnet as bn
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--networks", type=int, default=2000)
-parser.add_argument("--steps", type=int, default=400, help="of training those that read weights")
+parser.add_argument("--steps", type=int, default=400, help="training steps of the predictors")
 options = parser.parse_args()
 torch.manual_seed(0)
 n, width = options.networks, 8
@@ -23,35 +23,36 @@ def run(first, second, third, x):  # all networks at once: (networks, points, 2)
     return (hidden @ third[..., 1:])[..., 0]
 
 
-weights = [scale * torch.randn(n, width, several) for several, scale in ((3, 1), (width, 0.35), (2, 0.35))]
-weights = [one.requires_grad_() for one in weights]
-points, unseen = (torch.rand(n, several, 2) * 2 - 1 for several in (60, 300))
-signs, truth = (x.prod(-1).sign() for x in (points, unseen))
-signs = signs * (1 - 2 * (torch.rand(n, 60) < 0.5 * torch.rand(n, 1)).float())  # some are taught worse than others
+weights = [scale * torch.randn(n, width, size) for size, scale in ((3, 1), (width, 0.35), (2, 0.35))]
+weights = [weight.requires_grad_() for weight in weights]
+points, test_points = (torch.rand(n, count, 2) * 2 - 1 for count in (60, 300))
+signs, truth = (x.prod(-1).sign() for x in (points, test_points))
+signs = signs * (1 - 2 * (torch.rand(n, 60) < 0.5 * torch.rand(n, 1)).float())  # label noise of different strength
 rates = 10 ** (1.5 * torch.rand(n, 1, 1) - 1)
 for _ in range(50):
     loss = torch.nn.functional.softplus(-signs * run(*weights, points)).mean(1).sum()
     with torch.no_grad():
-        for one, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
-            one -= rates * gradient
-# b: weights and biases into the first hidden neurons; b c: weights between; c: biases and weights of the second ones.
-first, second, third = (one.detach() for one in weights)
-accuracy = (run(first, second, third, unseen).sign() == truth).float().mean(1)
+        for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+            weight -= rates * gradient
+# b: weights and biases of the first hidden layer; b c: weights between; c: biases and output weights of the second.
+first, second, third = (weight.detach() for weight in weights)
+accuracy = (run(first, second, third, test_points).sign() == truth).float().mean(1)
 print(f"{n} networks with accuracies from {accuracy.min():.2f} to {accuracy.max():.2f}")
-order, taught, goal = torch.randperm(width), int(0.8 * n), (accuracy - accuracy.mean()) / accuracy.std()
+order, n_train, target = torch.randperm(width), int(0.8 * n), (accuracy - accuracy.mean()) / accuracy.std()
 neurons = [first, second.unsqueeze(-1), third]
-renumbered = [first[:, order], second[:, order].unsqueeze(-1), third]
-in_a_row, moved = (torch.cat([one.flatten(1) for one in several], 1).split(104, 1) for several in (neurons, renumbered))
+permuted = [first[:, order], second[:, order].unsqueeze(-1), third]
+flat, flat_permuted = (torch.cat([x.flatten(1) for x in tensors], 1).split(104, 1) for tensors in (neurons, permuted))
 layers = bn.InvariantNet("b, b c, c", [(3, 1, 2), 16, 16], 1, hidden=[32], reduce="mean")
-flat = bn.InvariantNet("", [104, 64], 1, hidden=[32])  # no neurons, but a vector: a plain MLP
-for name, net, given, other in ("layers over neurons", layers, neurons, renumbered), ("MLP", flat, in_a_row, moved):
+mlp = bn.InvariantNet("", [104, 64], 1, hidden=[32])  # a spec without axes is a vector: an MLP
+for name, net, given, other in ("layers over neurons", layers, neurons, permuted), ("MLP", mlp, flat, flat_permuted):
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.003)
     for _ in range(options.steps):
-        some = torch.randint(taught, (64,))
-        x = [one[some] for one in given]
+        batch = torch.randint(n_train, (64,))
+        x = [tensor[batch] for tensor in given]
         optimizer.zero_grad()
-        (net(x if len(x) > 1 else x[0])[:, 0] - goal[some]).square().mean().backward()
+        (net(x if len(x) > 1 else x[0])[:, 0] - target[batch]).square().mean().backward()
         optimizer.step()
-    found, again = (net(x if len(x) > 1 else x[0])[:, 0].detach() for x in (given, other))
-    left, change = (found - goal)[taught:].square().mean() / goal[taught:].var(), (found - again).abs().max()
-    print(f"{name:<19} explains {1 - left:.2f} of the variance; renumbering moves it by {change:.0e}")
+    predicted, again = (net(x if len(x) > 1 else x[0])[:, 0].detach() for x in (given, other))
+    residual = (predicted - target)[n_train:].square().mean() / target[n_train:].var()
+    change = (predicted - again).abs().max()
+    print(f"{name:<19} explains {1 - residual:.2f} of the variance; a permutation changes the output by {change:.0e}")

@@ -31,10 +31,10 @@ def test_row_has_the_new_the_papers_and_the_recorded_error(tmp_path):
         ("trace", "1", "trivial: the mean", "5.0e-06", "333.3", "-", "-"),
     )
     assert table.notes == (
-        "now: 10000 examples, 1000 of them to choose the epoch; epochs: 3; tested on 1000 others.",
-        "recorded: 10000 examples, 1000 of them to choose the epoch; epochs: 20; tested on 1000 others.",
-        "the paper: 10000 examples, tested on 1000 others; it does not say how many epochs.",
-        "The trace is read out by the mean over each orbit; the paper took the maximum.",
+        "now: 10000 examples, 1000 of them for validation; epochs: 3; tested on 1000 others.",
+        "recorded: 10000 examples, 1000 of them for validation; epochs: 20; tested on 1000 others.",
+        "the paper: 10000 examples, tested on 1000 others; number of epochs not stated.",
+        "The readout of the trace is the mean over each orbit; the paper uses the maximum.",
     )
 
 
@@ -44,8 +44,8 @@ def test_worse_errors_are_marked_and_other_sizes_are_not_compared(tmp_path):
     assert table.rows[0][-1] == "-"
     assert table.notes[1:] == (
         "recorded: nothing.",
-        "the paper: 10000 examples, tested on 1000 others; it does not say how many epochs.",
-        "The paper has n=40: these figures cannot be compared with its own.",
+        "the paper: 10000 examples, tested on 1000 others; number of epochs not stated.",
+        "Not comparable: the paper has n=40.",
     )
 
 

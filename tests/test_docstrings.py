@@ -29,10 +29,10 @@ def _examples(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_of_a_module_pass(name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    said = []
+    report = []
     for test in _examples(name):
-        runner.run(test, out=said.append)
-    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+        runner.run(test, out=report.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
 
 
 def test_main_classes_and_functions_have_examples():
@@ -55,11 +55,11 @@ def test_only_python_blocks_are_found():
     assert python_blocks(page) == ["a = 1\n", "b = a\n"]
 
 
-@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # of Lightning, whatever it is given
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # raised inside Lightning
 @pytest.mark.parametrize("page", [README, *sorted((README.parent / "docs").glob("*.md"))], ids=lambda page: page.name)
 def test_python_blocks_of_a_page_run(page, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a page may save what it made
-    # Generated graphs in place of data sets that would be downloaded.
+    monkeypatch.chdir(tmp_path)  # a page may write files
+    # Generated graphs instead of downloaded data sets.
     stand_in = GraphSet("MUTAG", *generated.leaf_pairs(40), classes=(0, 1))
     monkeypatch.setattr("bellnet.data.tu.load", lambda name: stand_in)
     namespace: dict[str, object] = {}
@@ -75,4 +75,4 @@ def test_pages_have_python_blocks():
 def test_each_of_the_five_tasks_takes_at_most_ten_lines():
     blocks = python_blocks((README.parent / "docs" / "tasks.md").read_text())
     assert len(blocks) == 5
-    assert max(sum(bool(line) for line in block.splitlines()) for block in blocks) <= 10  # blank ones do not count
+    assert max(sum(bool(line) for line in block.splitlines()) for block in blocks) <= 10  # without blank lines

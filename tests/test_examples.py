@@ -21,19 +21,19 @@ EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path
 
 
 # PyTorch Geometric uses a deprecated function of torch; warnings are errors in these runs.
-OF_OTHERS = "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
-IN_A_PROCESS = {"first_layer.py", "million_nodes.py"}  # as users run it; keeps its freed memory
+DEPRECATION = "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
+IN_A_PROCESS = {"first_layer.py", "million_nodes.py"}  # run as a command; changes the allocator of its process
 
 
 def run(name, folder, *arguments):
-    """The finished process of an example; a warning is an error."""
+    """Runs an example in a process; a warning is an error."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-W", "error", "-W", OF_OTHERS, str(ROOT / "examples" / name), *arguments]
+    command = [sys.executable, "-W", "error", "-W", DEPRECATION, str(ROOT / "examples" / name), *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=600)
 
 
 def run_here(name, folder, *arguments):
-    """The lines that an example prints in this process, which has imported torch; a warning is an error."""
+    """Runs an example in this process and returns the printed lines; a warning is an error."""
     printed, errors = io.StringIO(), io.StringIO()
     script = str(ROOT / "examples" / name)
     with (
@@ -62,7 +62,7 @@ def test_all_examples_are_found():
 
 @cache
 def lines_of(name):
-    """The lines that an example prints in an empty folder, which stays empty."""
+    """Runs an example in an empty folder, which stays empty, and returns the printed lines; cached."""
     with TemporaryDirectory() as folder:
         if name in IN_A_PROCESS:
             finished = run(name, folder)
@@ -94,7 +94,7 @@ def test_side_information_lowers_the_error_of_ratings():
     assert errors["layers u i, u, i -> u i"] < errors["layers u i -> u i"] < errors["mean"]
 
 
-def test_layers_over_neurons_explain_weights_better_than_an_mlp():
+def test_layers_over_neurons_predict_accuracy_better_than_an_mlp():
     _, layers, flat = lines_of("weights.py")
     explained = [float(line.split("explains ")[1].split()[0]) for line in (layers, flat)]
     moved = [float(line.split()[-1]) for line in (layers, flat)]
@@ -114,7 +114,7 @@ def test_example_is_short(name):
 
 @cache
 def demonstration():
-    """The output and the page of the brief demonstration; cached."""
+    """Runs the brief demonstration and returns its output and its page; cached."""
     with TemporaryDirectory() as folder:
         out = str(Path(folder) / "out")
         finished = run("demo.py", folder, "--brief", "--task", "trace", "--jobs", "1", "--out", out)
@@ -125,21 +125,21 @@ def demonstration():
 
 
 def test_demonstration_shows_its_sections_in_order():
-    said, page = demonstration()
+    printed, page = demonstration()
     titles = (
         "A layer and its plan",
-        "Checked live",
-        "Learning: a part of Table 1",
-        "Graphs that colour refinement cannot tell apart",
+        "Checks",
+        "Training: a part of Table 1",
+        "Graph classification beyond 1-WL",
     )
-    for text in (said, page):
-        places = [text.find(title) for title in titles]
-        assert places[0] > -1
-        assert places == sorted(places)
-    assert "n n -> n n    15 maps, 2 biases" in said
-    assert "✓" in said
-    assert "✗" not in said
-    assert "\033" not in said  # no colors outside of a terminal
+    for text in (printed, page):
+        positions = [text.find(title) for title in titles]
+        assert positions[0] > -1
+        assert positions == sorted(positions)
+    assert "n n -> n n    15 maps, 2 biases" in printed
+    assert "✓" in printed
+    assert "✗" not in printed
+    assert "\033" not in printed  # no colors outside of a terminal
 
 
 def test_page_of_the_demonstration_is_self_contained():
@@ -150,33 +150,33 @@ def test_page_of_the_demonstration_is_self_contained():
 
 
 def test_demonstration_compares_with_the_paper_and_the_recorded_runs():
-    said, page = demonstration()
-    (row,) = [line.split("│")[1:-1] for line in said.splitlines() if "ours, 15 maps" in line]
+    printed, page = demonstration()
+    (row,) = [line.split("│")[1:-1] for line in printed.splitlines() if "ours, 15 maps" in line]
     task, layers, _, now, paper, recorded, verdict = (cell.strip() for cell in row)
-    assert (task, layers, paper, verdict) == ("trace", "1", "0.005", "worse")  # two steps are not enough
+    assert (task, layers, paper, verdict) == ("trace", "1", "0.005", "worse")  # two steps do not suffice
     assert float(now) > 1
     assert float(recorded) < 0.005
     assert f'<td class="{now}">{now}</td>' in page
 
 
 def test_1_wl_gives_the_graphs_of_the_demonstration_one_color():
-    said, _ = demonstration()
-    assert "Colour refinement gives every graph 1 colour." in said
-    (pairs,) = [line.split("│")[1:-1] for line in said.splitlines() if "pairs of nodes " in line]
+    printed, _ = demonstration()
+    assert "1-WL assigns 1 colour to every graph." in printed
+    (pairs,) = [line.split("│")[1:-1] for line in printed.splitlines() if "│ pairs of nodes " in line]
     assert [cell.strip() for cell in pairs] == ["order 2", "pairs of nodes", "50%", "50%"]
 
 
 def test_demonstration_classifies_circles_of_unseen_sizes():
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
-    learned, asked = demo["learned_circles"](), demo["asked_circles"]()
-    assert max(graph.n for graph in learned[0]) < min(graph.n for graph in asked[0])
-    model = demo["classifier"](3, demo["EPOCHS"]).fit(*learned)
-    assert (model.score(*learned), model.score(*asked)) == (1, 1)
+    train, test = demo["train_circles"](), demo["test_circles"]()
+    assert max(graph.n for graph in train[0]) < min(graph.n for graph in test[0])
+    model = demo["classifier"](3, demo["EPOCHS"]).fit(*train)
+    assert (model.score(*train), model.score(*test)) == (1, 1)
 
 
 def test_cells_of_the_demonstration_are_cells_of_table_1():
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
     cells = demo["cells"](list(demo["TRAINED"]), brief=False)
     assert {(cell.task, cell.method) for cell in cells} == {(task, method) for task in TASKS for method in METHODS}
-    assert len({(cell.task, cell.layers) for cell in cells}) == len(TASKS)  # one depth a task
+    assert len({(cell.task, cell.layers) for cell in cells}) == len(TASKS)  # one depth per task
     assert {(cell.n, cell.train, cell.test, cell.table) for cell in cells} == {(40, 10_000, 1_000, "table1")}

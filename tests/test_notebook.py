@@ -15,14 +15,14 @@ CELLS = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cell
 
 
 def run_cell(source, namespace):
-    """The printed text of a cell, and the value of its last line if that is an expression."""
-    body, said, value = ast.parse(source).body, io.StringIO(), None
+    """Runs a cell; returns the printed text, and the value of the last line if that is an expression."""
+    body, output, value = ast.parse(source).body, io.StringIO(), None
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(output):
         exec(compile(ast.Module(body, []), NOTEBOOK.name, "exec"), namespace)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), namespace)
-    return said.getvalue(), value
+    return output.getvalue(), value
 
 
 @cache
@@ -32,7 +32,7 @@ def run_all():
 
 
 def stored(cell):
-    """The stored printed text of a cell, and its stored value by MIME type."""
+    """The stored output of a cell: the printed text, and the value by MIME type."""
     printed = "".join("".join(out["text"]) for out in cell["outputs"] if out["output_type"] == "stream")
     shown = [out["data"] for out in cell["outputs"] if out["output_type"] == "execute_result"]
     return printed, shown[0] if shown else {}
@@ -42,10 +42,10 @@ def masked(text):
     return re.sub(r"\d+%", "...%", text)
 
 
-@pytest.mark.parametrize("number", range(len(CELLS)))
-def test_cell_prints_and_shows_its_stored_output(number):
-    (said, value), (printed, shown) = run_all()[number], stored(CELLS[number])
-    assert masked(said) == masked(printed)
+@pytest.mark.parametrize("index", range(len(CELLS)))
+def test_cell_prints_and_shows_its_stored_output(index):
+    (output, value), (stored_output, shown) = run_all()[index], stored(CELLS[index])
+    assert masked(output) == masked(stored_output)
     if value is None:  # of print
         assert shown == {}
     else:
@@ -54,9 +54,9 @@ def test_cell_prints_and_shows_its_stored_output(number):
             assert bool(getattr(value, method, lambda: None)()) == (kind in shown)
 
 
-def test_classifier_is_accurate_on_other_graphs():
-    (said,) = [said for said, _ in run_all() if "other graphs" in said]
-    assert int(re.search(r"(\d+)%", said)[1]) >= 90
+def test_classifier_is_accurate_on_test_graphs():
+    (output,) = [output for output, _ in run_all() if "accuracy" in output]
+    assert int(re.search(r"(\d+)%", output)[1]) >= 90
 
 
 def test_notebook_was_saved_after_a_run_from_top_to_bottom():
@@ -68,6 +68,6 @@ def test_notebook_is_short():
     assert sum(len(cell["source"]) for cell in CELLS) < 50
 
 
-def test_cell_without_a_last_expression_shows_nothing():
+def test_cell_without_a_last_expression_has_no_value():
     assert run_cell("x = 1\nprint(x)\ny = x", {}) == ("1\n", None)
     assert run_cell("x = 1\nx + 1", {}) == ("", 2)
