@@ -60,7 +60,7 @@ class OverTriples(nn.Module):
 
     def __init__(self, blocks: int) -> None:
         super().__init__()
-        self.first = EntryNorm("n n", 2, over="graph")
+        self.first = EntryNorm(2, "n n", over="graph")
         widths = [2, *[CHANNELS] * blocks]
         self.blocks = nn.ModuleList(_TripleBlock(before) for before in widths[:-1])
         self.pool = InvariantPool("n n", POOL)
@@ -80,7 +80,7 @@ class _TripleBlock(nn.Module):
         self.up = EquivariantLinear("n n -> n n n", before, CHANNELS)
         self.down = EquivariantLinear("n n n -> n n", CHANNELS, CHANNELS)
         self.across = EquivariantLinear("n n -> n n", before, CHANNELS)
-        self.norm = EntryNorm("n n", CHANNELS, over="graph")
+        self.norm = EntryNorm(CHANNELS, "n n", over="graph")
         _begin_with(self.up, "ab->acb", "ab->cba")
         _begin_with(self.down, "abc->ab")
         assert self.up.bias is not None

@@ -386,7 +386,7 @@ def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
         pass
 
     x, block = graphs_of(4), block_of(4)
-    block.dropout = Other(0.1, 2)
+    block.dropout = Other(0.1, "n n")
     block(x)
     block = block_of(4)
     block.norm.running_mean = block.norm.running_var = None

@@ -39,7 +39,7 @@ def _compare(pool, x, **options):
 
 
 def _tensor(pool, channels, batch=3, **options):
-    return torch.randn(batch, *[SIZES[name] for name in pool.axes], channels, **options).requires_grad_()
+    return torch.randn(batch, *[SIZES[name] for name in pool.shapes[0]], channels, **options).requires_grad_()
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -87,7 +87,7 @@ def test_any_number_of_channels_is_pooled_as_by_the_operations_of_torch(channels
 def test_nothing_at_all_is_pooled_to_zeros(shape, reduce):
     pool = bn.InvariantPool(shape, reduce)
     for batch, n, channels in ((0, 3, 2), (2, 0, 3), (0, 0, 1), (2, 0, 0), (1, 2, 0)):
-        x = torch.randn(batch, *[n] * len(pool.axes), channels, requires_grad=True)
+        x = torch.randn(batch, *[n] * len(pool.shapes[0]), channels, requires_grad=True)
         _compare(pool, x)
         if n == 0:
             assert not pool(x).count_nonzero()
@@ -116,10 +116,10 @@ def test_infinity_and_what_is_no_number_are_pooled_as_by_the_operations_of_torch
 def test_sizes_padding_ties_and_what_is_no_number_change_nothing(data):
     pool = bn.InvariantPool(data.draw(st.sampled_from(SHAPES)), data.draw(st.sampled_from(REDUCTIONS)))
     channels, batch = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 4))
-    most = 5 if len(pool.axes) > 2 else 20
-    lengths = {name: data.draw(st.integers(0, most)) for name in dict.fromkeys(pool.axes)}
+    most = 5 if len(pool.shapes[0]) > 2 else 20
+    lengths = {name: data.draw(st.integers(0, most)) for name in dict.fromkeys(pool.shapes[0])}
     dtype = data.draw(st.sampled_from([torch.float32, torch.float64]))
-    shape = (batch, *[lengths[name] for name in pool.axes], channels)
+    shape = (batch, *[lengths[name] for name in pool.shapes[0]], channels)
     x = torch.randint(-2, 3, shape).to(dtype)
     special = data.draw(st.lists(st.sampled_from([torch.nan, torch.inf, -torch.inf]), max_size=3))
     for value in special:
@@ -151,8 +151,8 @@ def test_what_is_outside_the_nodes_is_not_read_and_its_gradient_is_zero(reduce, 
         clean[graph, :size, :size] = torch.randn(size, size, 5)
     inside = nodes.inside((0, 0)).expand_as(clean)
     dirty = clean.masked_fill(~inside, torch.nan).requires_grad_()
-    pooled = pool_orbits(dirty, nodes, pool._orbits, reduce)
-    assert torch.equal(pooled, pool_orbits(clean, nodes, pool._orbits, reduce))
+    pooled = pool_orbits(dirty, nodes, pool._orbits[0], reduce)
+    assert torch.equal(pooled, pool_orbits(clean, nodes, pool._orbits[0], reduce))
     (gradient,) = torch.autograd.grad(pooled.sum(), dirty)
     assert gradient[inside].isfinite().all()
     assert not gradient[~inside].count_nonzero()

@@ -125,7 +125,7 @@ def test_a_target_with_new_nodes_takes_their_number_in_the_call():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_batch_normalisation_of_tensors_and_of_padded_ones_without_padding_agree(training, dtype):
     """Torch's own operation does the first, ours the second."""
-    norms = [bn.EntryNorm("n n", 3).to(dtype).train(training) for _ in range(2)]
+    norms = [bn.EntryNorm(3, "n n").to(dtype).train(training) for _ in range(2)]
     x = torch.randn(4, 5, 5, 3, dtype=dtype) * 2 + 1
     for norm in norms:
         norm.running_mean.fill_(0.5)
@@ -138,7 +138,7 @@ def test_batch_normalisation_of_tensors_and_of_padded_ones_without_padding_agree
 def test_batch_statistics_do_not_count_padding():
     torch.manual_seed(0)
     graphs = [torch.randn(n, n, 3) * 4 + 2 for n in (5, 2, 1)]
-    norm = bn.EntryNorm("n n", 3)
+    norm = bn.EntryNorm(3, "n n")
     padded = norm(bn.Padded.pack(graphs))
     entries = torch.cat([graph.reshape(-1, 3) for graph in graphs])
     reference = nn.BatchNorm1d(3)
@@ -153,9 +153,9 @@ def test_batch_statistics_do_not_count_padding():
 def test_channel_and_graph_statistics_are_those_of_torch():
     x = torch.randn(4, 5, 5, 3)
     layer_norm = nn.functional.layer_norm(x, [3])
-    torch.testing.assert_close(bn.EntryNorm("n n", 3, over="channels")(x), layer_norm)
+    torch.testing.assert_close(bn.EntryNorm(3, "n n", over="channels")(x), layer_norm)
     instance_norm = nn.functional.instance_norm(x.movedim(-1, 1)).movedim(1, -1)
-    torch.testing.assert_close(bn.EntryNorm("n n", 3, over="graph")(x), instance_norm)
+    torch.testing.assert_close(bn.EntryNorm(3, "n n", over="graph")(x), instance_norm)
 
 
 def test_dropped_channels_are_dropped_for_a_whole_graph_and_others_scaled():
@@ -178,7 +178,7 @@ def test_hidden_units_are_dropped_one_by_one_and_hold_no_weights():
 
 
 def test_dropout_draws_from_the_generator_that_it_is_given():
-    x, dropout = torch.ones(3, 5, 5, 8), bn.ChannelDropout(0.5, 2)
+    x, dropout = torch.ones(3, 5, 5, 8), bn.ChannelDropout(0.5, "n n")
     state, dropped = torch.get_rng_state(), []
     for seed in (1, 1, 2):
         dropout.generator = torch.Generator().manual_seed(seed)
@@ -207,7 +207,7 @@ def test_each_layer_gets_an_activation_of_its_own():
         (lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation=nn.ReLU()), "one module for all would not."),
         (lambda: bn.InvariantNet("n n", [1, 1], 1, hidden=[0]), "hidden[0] must be an integer from 1 up, not 0."),
         (lambda: bn.InvariantNet("n n", [1, 1], 1, reduce="min"), "reduce must be one of 'max', 'sum', 'mean'"),
-        (lambda: bn.EntryNorm("n", 3, over="all"), "over must be one of 'batch', 'graph', 'channels', not 'all'."),
+        (lambda: bn.EntryNorm(3, "n", over="all"), "over must be one of 'batch', 'graph', 'channels', not 'all'."),
     ],
 )
 def test_wrong_options_are_named(make, said):
@@ -314,7 +314,7 @@ def test_with_jumps_the_head_sees_what_every_layer_leaves():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_batch_normalisation_of_listed_tuples_is_that_of_the_tensor_they_list(training, dtype):
     x = torch.randn(3, 4, 4, 5, dtype=dtype) * 3 + 1
-    dense, listed = (bn.EntryNorm("n n", 5).to(dtype).train() for _ in range(2))
+    dense, listed = (bn.EntryNorm(5, "n n").to(dtype).train() for _ in range(2))
     for norm in (dense, listed):
         torch.nn.init.constant_(norm.bias, 0.3)
     sparse = bn.Sparse.from_dense(x, "n n", keep_zeros=True)
@@ -328,7 +328,7 @@ def test_batch_normalisation_of_listed_tuples_is_that_of_the_tensor_they_list(tr
 
 
 def test_a_norm_that_is_reset_has_forgotten_what_it_saw():
-    norm = bn.EntryNorm("n", 3)
+    norm = bn.EntryNorm(3, "n")
     fresh = {name: value.clone() for name, value in norm.state_dict().items()}
     norm(torch.randn(4, 5, 3) * 7)
     torch.nn.init.normal_(norm.weight)

@@ -43,11 +43,11 @@ def test_pooling_over_listed_tuples_sees_no_others(reduce):
 @pytest.mark.parametrize("over", ["batch", "graph", "channels"])
 @pytest.mark.parametrize("training", [True, False])
 def test_normalisation_of_all_tuples_is_that_of_the_dense_tensor(over, training):
-    norm = bn.EntryNorm("n n", 2, over=over).double().train(training)
+    norm = bn.EntryNorm(2, "n n", over=over).double().train(training)
     with torch.no_grad():
         norm.weight.copy_(torch.tensor([2.0, -1.0]))
         norm.bias.copy_(torch.tensor([0.5, 3.0]))
-    twin = bn.EntryNorm("n n", 2, over=over).double().train(training)
+    twin = bn.EntryNorm(2, "n n", over=over).double().train(training)
     twin.load_state_dict(norm.state_dict())
     x = _random("n n", "full")
     assert_close(norm(x).to_padded().values, twin(x.to_padded()).values)
@@ -56,7 +56,7 @@ def test_normalisation_of_all_tuples_is_that_of_the_dense_tensor(over, training)
 
 @pytest.mark.parametrize("over", ["batch", "graph"])
 def test_statistics_are_those_of_the_listed_tuples(over):
-    norm = bn.EntryNorm("n n", 2, over=over).double()
+    norm = bn.EntryNorm(2, "n n", over=over).double()
     x = _random("n n", "some", {"n": [5, 4]})
     y = norm(x)
     parts = [y.values] if over == "batch" else [one.values for one in y.unpack()]
@@ -67,13 +67,13 @@ def test_statistics_are_those_of_the_listed_tuples(over):
 
 def test_dropout_drops_whole_channels_of_a_graph():
     x = _random("n n", "full", {"n": [3, 2, 4]}, channels=50).map(torch.ones_like)
-    dropped = ChannelDropout(0.5, 2)(x)
+    dropped = ChannelDropout(0.5, "n n")(x)
     for graph in dropped.unpack():
         assert (graph.values == graph.values[:1]).all()
         assert 0 < (graph.values[0] == 0).sum() < 50
     assert not torch.equal(dropped.unpack()[0].values[0], dropped.unpack()[1].values[0])
     one = bn.Sparse(x.index[1:, :9], x.values[:9], 3)
-    assert (ChannelDropout(0.5, 2)(one).values[0] == 0).any()
+    assert (ChannelDropout(0.5, "n n")(one).values[0] == 0).any()
 
 
 OPTIONS = {
@@ -216,7 +216,7 @@ def test_pooling_in_half_precision_counts_tuples_exactly(dtype, reduce):
 @pytest.mark.parametrize("over", ["batch", "graph"])
 def test_normalisation_in_half_precision_does_not_overflow(over):
     n = 300
-    norm = bn.EntryNorm("n n", 1, over=over)
+    norm = bn.EntryNorm(1, "n n", over=over)
     x = bn.Sparse.from_dense(torch.randn(n, n, 1, generator=torch.Generator().manual_seed(0)) + 5, keep_zeros=True)
     wanted = norm(x).values
     norm, half = norm.half(), x.to(torch.float16)

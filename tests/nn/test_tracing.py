@@ -93,9 +93,9 @@ def test_torch_jit_trace_is_refused_because_it_would_fix_the_number_of_nodes(mak
 SCRIPTED = {
     "EquivariantLinear": lambda: bn.EquivariantLinear("n n -> n n", 2, 3),
     "InvariantPool": lambda: bn.InvariantPool("n n"),
-    "EntryNorm": lambda: bn.EntryNorm("n n", 2),
+    "EntryNorm": lambda: bn.EntryNorm(2, "n n"),
     "Pointwise": lambda: bn.Pointwise(torch.nn.ReLU()),
-    "ChannelDropout": lambda: bn.ChannelDropout(0.5, 2),
+    "ChannelDropout": lambda: bn.ChannelDropout(0.5, "n n"),
 }
 
 
@@ -151,7 +151,7 @@ LISTED = bn.Sparse(torch.tensor([[0, 1, 2, 3], [1, 0, 0, 3]]), torch.zeros(4, 2,
 MODULES = {
     "layer": lambda: bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64),
     "pool": lambda: bn.InvariantPool("n n"),
-    "norm": lambda: bn.EntryNorm("n n", 2, over="graph").double(),
+    "norm": lambda: bn.EntryNorm(2, "n n", over="graph").double(),
     "net": lambda: bn.InvariantNet("n n", [2, 3, 3], 2).double(),
 }
 LAYOUTS = {

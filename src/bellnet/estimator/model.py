@@ -247,7 +247,7 @@ class TripleNet(nn.Module):
             pooled = self.pool.growth * (sum(channels) if self.jumping_knowledge else channels[-1])
             layers = [RunningNorm(pooled), nn.Linear(pooled, widths[0])]
         for before, after in pairwise(widths):
-            layers += [Pointwise(nn.ReLU()), ChannelDropout(config.dropout, len(AXES[target].split()))]
+            layers += [Pointwise(nn.ReLU()), ChannelDropout(config.dropout, AXES[target])]
             layers.append(Pointwise(nn.Linear(before, after)))
         self.head = nn.Sequential(*layers)
 
@@ -274,7 +274,7 @@ class TripleBlock(nn.Module):
         self.up = EquivariantLinear(f"{source} -> n n n", in_channels, out_channels)
         self.activation = Pointwise(nn.ReLU())
         self.down = EquivariantLinear("n n n -> n n", out_channels, out_channels)
-        self.norm = None if norm is None else EntryNorm("n n", out_channels, over=norm, momentum=MOMENTUM)
+        self.norm = None if norm is None else EntryNorm(out_channels, "n n", over=norm, momentum=MOMENTUM)
         self.adds = residual and in_channels == out_channels
 
     def reset_to_matrix_product(self, generator: torch.Generator) -> None:

@@ -1,174 +1,136 @@
-"""What a layer was handed, checked against its spec and brought into one form."""
+"""Validation of inputs: dense and padded tensors, checked against a spec; a single tensor is the collection of one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from math import prod
-from typing import NamedTuple, NoReturn
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import torch
 from torch import Tensor
 
-from bellnet.backends import Nodes
-from bellnet.errors import ShapeError, SizesError, TensorError
-from bellnet.nn.given_sizes import GivenSizes, check_given, check_repeated
-from bellnet.spec import Spec
-from bellnet.tensors import Padded, is_concrete
-from bellnet.tensors.padded import cached_by_sizes, has_size_for_each, is_zero_padded
+from bellnet.backends import DenseLayout, Layout, Nodes
+from bellnet.errors import ShapeError, SizesError, TensorError, as_written, type_name
+from bellnet.spec import Shape, Spec, text_of
+from bellnet.tensors import Padded, Sparse, Support, is_concrete
+from bellnet.tensors.padded import cached_by_sizes, has_size_for_each, is_zero_padded, share_sizes, zero_padded
+
+OverNodes = Tensor | Padded | Sparse
+Collection = tuple[OverNodes, ...]
+Sizes = Mapping[str, int | Tensor] | None
+"""The sizes that a call passes for node sets that no input has."""
+AnyLayout = TypeVar("AnyLayout", bound=Layout)
+
+MAX_SIZE = 2**31
+"""Sizes that a call passes are below this: a target has an entry for each node."""
+TWO_SETS = '\nIf rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).'
 
 
-class Input(NamedTuple):
-    """A tensor with its batch axes made one, and the nodes it runs over.
+class Inputs(NamedTuple, Generic[AnyLayout]):
+    """Validated inputs in the form that a plan runs on.
 
     Attributes:
-        tensor: (batch, node axes, channels), zero outside the nodes.
-        nodes: The lengths and counts of all node sets of the spec.
-        batch: The batch axes as they were.
-        padded: The node sets of which graphs may have different numbers.
+        values: Of every source (batch, node axes, channels), zero outside the nodes, or (stored entries, channels).
+        layout: The nodes of dense tensors, or the supports of sparse ones.
+        batch: The batch axes of dense tensors.
+        wrap: From the results of all targets to what the module returns.
     """
 
-    tensor: Tensor
-    nodes: Nodes
+    values: Sequence[Tensor]
+    layout: AnyLayout
     batch: tuple[int, ...]
-    padded: tuple[str, ...]
+    wrap: Callable[[Sequence[Tensor]], Sequence[OverNodes]]
 
 
-class Reception:
-    """Checks what comes to one layer.
+class _Graphs(NamedTuple):
+    """The graphs of a batch: their nodes, padded node sets with their sizes, and an input with the sizes of results."""
+
+    nodes: Nodes
+    sizes: dict[str, Tensor]
+    padded: frozenset[str]
+    like: int | None
+
+
+class DenseSource:
+    """Checks one dense or padded tensor.
 
     Args:
-        call: How messages name the layer.
-        spec: Its spec.
-        channels: How many there must be; None for any number.
-        forgets: Whether sizes may be forgotten where graphs fill their axes.
+        call: How messages name the module, and the tensor among several.
+        shape: The node set of every slot.
+        channels: The expected number of channels; None for any number.
+        advice: What to do about two lengths of one node set.
     """
 
-    def __init__(self, call: str, spec: Spec, channels: int | None, *, forgets: bool = True) -> None:
-        self.call = call
-        self.spec = spec
-        self.channels = channels
-        self.node_sets = spec.node_sets
-        self.source_sets = spec.set_numbers[0]
-        self.target_only = spec.target_only
-        source = spec.source
-        self._first = [source.index(name) for name in dict.fromkeys(source)]
-        self._repeated = [(axis, source.index(name)) for axis, name in enumerate(source) if source.index(name) < axis]
-        self.names = tuple(dict.fromkeys(source))
-        # Where graphs fill their axes their sizes need not be known, if results have the same or none.
-        self._may_forget = forgets and (not spec.target or set(spec.target) == set(source))
+    def __init__(self, call: str, shape: Shape, channels: int | None, advice: str = "") -> None:
+        self.call, self.shape, self.channels, self._advice = call, shape, channels, advice
+        self.names = tuple(dict.fromkeys(shape))
+        self._order = len(shape)
+        self._repeated = [(axis, first) for axis, name in enumerate(shape) if (first := shape.index(name)) < axis]
 
-    def receive(self, given: Tensor | Padded, sizes: GivenSizes = None) -> Input:
-        """Check a tensor or a Padded and bring it into one form."""
-        padded, values = (given, given.values) if isinstance(given, Padded) else (None, given)
-        self.check(values)
-        shape = values.shape
-        n_batch = len(shape) - len(self.source_sets) - 1
-        batch = tuple(shape[:n_batch])
-        tensor = values if n_batch == 1 else values.reshape(prod(batch), *shape[n_batch:])
-        if sizes or self.target_only:
-            lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
-            counts = {} if padded is None else self._padded_counts(padded, lengths, batch)
-            device = values.device
-
-            def fit(given: Tensor, name: str) -> Tensor:
-                return self.fitting(given.to(device), name, batch, None)
-
-            add_given(self.call, self.spec, {} if sizes is None else sizes, lengths, counts, fit)
-            nodes, several = self._nodes(lengths, counts, batch, values.device), tuple(counts)
-        elif padded is None:
-            return Input(tensor, Nodes(tuple([shape[n_batch + axis] for axis in self._first])), batch, ())
-        else:
-            nodes, several = self._nodes_of(padded, shape, n_batch), self.names
-        if padded is None or not is_zero_padded(padded, self.spec.source):
-            tensor = nodes.clean(tensor, self.source_sets)
-        return Input(tensor, nodes, batch, several)
-
-    def _nodes_of(self, padded: Padded, shape: tuple[int, ...], n_batch: int) -> Nodes:
-        """The nodes of a Padded, found once for all that share its sizes."""
-        lengths = {name: shape[n_batch + axis] for name, axis in zip(self.names, self._first, strict=True)}
-        batch, device = tuple(shape[:n_batch]), padded.device
-
-        def find() -> Nodes:
-            counts = self._padded_counts(padded, lengths, batch)
-            if self._may_forget and has_size_for_each(padded, batch) and _fill(counts, lengths):
-                counts = {}
-            return self._nodes(lengths, counts, batch, device)
-
-        return cached_by_sizes(padded, (self.node_sets, self._may_forget, batch, *lengths.values()), find)
-
-    def _padded_counts(self, given: Padded, lengths: dict[str, int], batch: tuple[int, ...]) -> dict[str, Tensor]:
-        return {name: self.padded_sizes(given, name, batch, lengths[name]) for name in self.names}
-
-    def check(self, values: object) -> None:
-        """Refuse what is no dense tensor, or has the wrong axes."""
+    def check(self, x: object) -> tuple[Tensor, int]:
+        """The values of a tensor or a Padded and their number of batch axes; raises for anything else."""
+        values = x.values if isinstance(x, Padded) else x
         is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         if is_traced or not isinstance(values, Tensor) or values.layout != torch.strided:
-            self._refuse_kind(values, is_traced=is_traced)
+            self._refuse_type(values, is_traced=is_traced)
         shape = values.shape
-        n_batch = len(shape) - len(self.source_sets) - 1
+        n_batch = len(shape) - self._order - 1
         if n_batch < 0 or (self.channels is not None and shape[-1] != self.channels):
             self._refuse_axes(values)
         for axis, first in self._repeated:
             if shape[n_batch + axis] != shape[n_batch + first]:
                 self._refuse_axes(values)
+        return values, n_batch
 
-    def _refuse_kind(self, values: object, *, is_traced: bool) -> NoReturn:
+    def _refuse_type(self, values: object, *, is_traced: bool) -> NoReturn:
         if is_traced:
             raise TensorError(
                 f"{self.call} cannot be traced by torch.jit.trace, which would fix the number of nodes.\n"
                 "Use torch.export.export(module, (x,)), or torch.compile(module)."
             )
         if not isinstance(values, Tensor):
-            kind = f"{type(values).__module__}.{type(values).__qualname__}"
-            advice = _way_to_a_tensor(values)
-            raise TensorError(f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {kind}.{advice}")
+            raise TensorError(
+                f"{self.call} takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {type_name(values)}."
+                + _conversion_to_tensor(values)
+            )
         raise TensorError(
             f"{self.call} takes a dense tensor, but this one is {values.layout}.\n"
             "Pass x.to_dense(), or bellnet.data.sparse_inputs.from_torch(x)."
         )
 
     def _refuse_axes(self, values: Tensor) -> NoReturn:
-        source = self.spec.source
-        if values.ndim < len(source) + 1:
-            needed = f"{len(source)} node axes and the channels"
-            raise self._wrong_shape(
-                values,
-                (),
-                f"The tensor has {values.ndim} axes; {needed} need at least {len(source) + 1}."
-                + ("\nA tensor without channels gets them from x.unsqueeze(-1)." if values.ndim == len(source) else ""),
+        if values.ndim < self._order + 1:
+            reason = (
+                f"The tensor has {values.ndim} axes; {self._order} node axes and the channels need at least "
+                f"{self._order + 1}."
             )
-        n_batch = values.ndim - len(source) - 1
-        first: dict[str, int] = {}
-        for axis, name in enumerate(source, n_batch):
-            start = first.setdefault(name, axis)
-            if values.shape[axis] != values.shape[start]:
-                raise self._wrong_shape(values, (start, axis), self._unequal(values, start, axis, name))
-        text = f"The last axis holds the channels: {self.channels} were declared, {values.shape[-1]} came."
-        raise self._wrong_shape(values, (values.ndim - 1,), text + self._way_to_channels(values))
+            if values.ndim == self._order:
+                reason += "\nA tensor without channels gets them from x.unsqueeze(-1)."
+            raise self._wrong_shape(values, (), reason)
+        n_batch, misplaced = values.ndim - self._order - 1, self._channels_elsewhere(values)
+        for axis, first in ((axis + n_batch, first + n_batch) for axis, first in self._repeated):
+            if values.shape[axis] != values.shape[first]:
+                reason = (
+                    f"Axes {first} and {axis} both run over node set {self.shape[first - n_batch]!r}, so they must "
+                    f"have one length; here they have {values.shape[first]} and {values.shape[axis]}."
+                )
+                raise self._wrong_shape(values, (first, axis), reason + (misplaced or self._advice))
+        reason = f"The last axis holds the channels: expected {self.channels}, got {values.shape[-1]}."
+        raise self._wrong_shape(values, (values.ndim - 1,), reason + misplaced)
 
-    def _unequal(self, values: Tensor, start: int, axis: int, name: str) -> str:
-        text = (
-            f"Axes {start} and {axis} both run over node set {name!r}, so they must have one length; "
-            f"here they have {values.shape[start]} and {values.shape[axis]}."
-        )
-        if advice := self._way_to_channels(values):
-            text += advice
-        elif self.spec == Spec((name, name), (name, name)):
-            text += '\nIf rows and columns are different node sets, write "u i -> u i" (4 maps instead of 15).'
-        return text
-
-    def _way_to_channels(self, values: Tensor) -> str:
-        """What to do if channels seem to stand elsewhere than last, or not to be there."""
-        n_slots = len(self.spec.source)
-        if values.shape[-1] == self.channels or not n_slots:
+    def _channels_elsewhere(self, values: Tensor) -> str:
+        """What to do if channels seem to be on another axis than the last, or missing."""
+        if values.shape[-1] == self.channels or not self._order:
             return ""
-        if values.shape[-n_slots - 1] == self.channels:
+        if values.shape[-self._order - 1] == self.channels:
             return (
-                f"\nIf channels stand before the nodes, as in convolutions, move them: x.movedim({-n_slots - 1}, -1)."
+                f"\nIf channels stand before the nodes, as in convolutions, move them: x.movedim({-self._order - 1}, "
+                "-1)."
             )
         return "\nIf the tensor has no channels, x.unsqueeze(-1) gives it one." if self.channels == 1 else ""
 
     def _wrong_shape(self, values: Tensor, marked: tuple[int, ...], reason: str) -> ShapeError:
-        expected = [*self.spec.source, "channels" if self.channels is None else str(self.channels)]
+        expected = [*self.shape, "channels" if self.channels is None else str(self.channels)]
         got = [str(length) for length in values.shape]
         expected = ["batch"] * (len(got) - len(expected)) + expected
         columns = list(zip_longest(expected, got, fillvalue=""))
@@ -186,101 +148,331 @@ class Reception:
         ]
         return ShapeError("\n".join(lines))
 
-    def padded_sizes(self, given: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
-        """The sizes of a node set of a Padded, one for each graph."""
-        sizes = given.sizes_of(name)
+    def sizes(self, x: Padded, name: str, batch: tuple[int, ...], length: int) -> Tensor:
+        """(n_graphs,): the sizes of a node set of a Padded."""
+        sizes = x.sizes_of(name)
         if sizes is None:
-            there = ", ".join(map(repr, given.sizes))  # sizes that are no dict are those of all node sets
             raise SizesError(
-                f"{self.call}: the Padded input has no sizes for node set {name!r}, but for {there}.\n"
-                f"Pass Padded(values, {{{', '.join(f'{s!r}: ...' for s in dict.fromkeys(self.spec.source))}}})."
+                f"{self.call}: the Padded input has no sizes for node set {name!r}, but for "
+                f"{', '.join(map(repr, x.sizes))}.\n"
+                f"Pass Padded(values, {{{', '.join(f'{one!r}: ...' for one in self.names)}}})."
             )
-        return self.fitting(sizes, name, batch, length)
+        return self.size_per_graph(sizes, name, batch, length)
 
-    def fitting(self, sizes: Tensor, name: str, batch: tuple[int, ...], length: int | None) -> Tensor:
-        """Sizes of a node set, one for each graph, none of them above the length."""
+    def size_per_graph(self, sizes: Tensor, name: str, batch: tuple[int, ...], length: int | None) -> Tensor:
+        """(n_graphs,): sizes of a node set, none of them above the length."""
         if sizes.ndim > len(batch) or tuple(sizes.shape) != batch[: sizes.ndim]:
             raise SizesError(
                 f"{self.call}: the sizes of node set {name!r} have shape {tuple(sizes.shape)}, "
                 f"but the batch axes are {batch}.\nThere must be one size for each graph."
             )
-        if sizes.ndim < len(batch):
-            sizes = sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch)
         if length is not None and is_concrete(sizes) and sizes.numel() and int(sizes.max()) > length:
             raise SizesError(
                 f"{self.call}: the sizes of node set {name!r} go up to {int(sizes.max())}, "
                 f"but the values are padded to {length}.\nSizes count the nodes before padding."
             )
-        return sizes
-
-    def _nodes(
-        self, lengths: dict[str, int], counts: dict[str, Tensor], batch: tuple[int, ...], device: torch.device
-    ) -> Nodes:
-        in_order = tuple(lengths[name] for name in self.node_sets)
-        if not counts:
-            return Nodes(in_order)
-        rows = []
-        for name in self.node_sets:
-            row = counts.get(name)
-            rows.append(
-                torch.full((prod(batch),), lengths[name], device=device) if row is None else row.reshape(prod(batch))
-            )
-        return Nodes(in_order, torch.stack(rows))
+        return sizes.reshape(sizes.shape + (1,) * (len(batch) - sizes.ndim)).expand(batch).reshape(-1)
 
 
-def add_given(
-    call: str,
-    spec: Spec,
-    sizes: Mapping[str, int | Tensor],
-    lengths: dict[str, int],
-    counts: dict[str, Tensor],
-    fit: Callable[[Tensor, str], Tensor],
-) -> None:
-    """Add what was given for node sets that only targets have to the lengths, and to the numbers of nodes.
+class InputValidator:
+    """Checks the inputs of one module.
 
     Args:
-        call: How messages name the layer.
-        spec: Its spec.
-        sizes: What was given.
-        lengths: The lengths of the node sets of the sources.
-        counts: Numbers of nodes, one for each graph.
-        fit: Makes such numbers of sizes of a node set, if they fit the graphs.
+        call: How messages name the module.
+        spec: Its spec; without targets, where results are not wrapped.
+        channels: The number of channels of every source; None for any number.
+        names: How messages name the sources; by default x, or the entries of a tuple x.
+        called: How messages write a call, up to its options.
     """
-    for name, size in check_given(call, sizes, spec.node_sets, spec.target_only).items():
-        if name in lengths:
-            check_repeated(call, name, size, lengths[name])
-        elif isinstance(size, Tensor) and size.ndim:
-            counts[name] = fit(size, name)
-            lengths[name] = int(size.max()) if size.numel() else 0
+
+    def __init__(
+        self,
+        call: str,
+        spec: Spec,
+        channels: Sequence[int | None],
+        *,
+        names: Sequence[str] | None = None,
+        called: str = "layer(x",
+    ) -> None:
+        self.call, self.spec, self.called = call, spec, called
+        n_sources = len(spec.sources)
+        self.names = names or (["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)])
+        advice = TWO_SETS if str(spec.ordered) == "n n -> n n" else ""
+        self.sources = [
+            DenseSource(call if n_sources == 1 else f"{call} at {name}", shape, width, advice)
+            for name, shape, width in zip(self.names, spec.sources, channels, strict=True)
+        ]
+        self.set_numbers = spec.numbered[0]
+        self.node_sets, self.target_only = spec.node_sets, spec.target_only
+        self._key = spec.sources, spec.targets
+
+    def collection(self, x: object) -> Collection:
+        """A tuple with a tensor for each of several sources; their types are not checked."""
+        return check_collection(self.call, x, self.spec.sources)
+
+    def validate(self, x: Sequence[OverNodes], sizes: Sizes = None) -> Inputs[DenseLayout]:
+        """Check a tensor or a Padded for every source, and bring them into one form."""
+        values: list[Tensor] = []
+        lengths: dict[str, int] = {}
+        padded: list[tuple[int, Padded]] = []
+        batch: tuple[int, ...] = ()
+        for number, (source, one) in enumerate(zip(self.sources, x, strict=True)):
+            tensor, n_batch = source.check(one)
+            shape = tensor.shape
+            values.append(tensor if n_batch == 1 else tensor.reshape(prod(shape[:n_batch]), *shape[n_batch:]))
+            if number == 0:
+                batch = tuple(shape[:n_batch])
+            elif batch != tuple(shape[:n_batch]):
+                raise ShapeError(
+                    f"{self.call}: the batch axes of {self.names[0]} are {batch}, but those of {self.names[number]} "
+                    f"are {tuple(shape[:n_batch])}.\nAll tensors must be about the same graphs."
+                )
+            for name, length in zip(source.shape, shape[n_batch:], strict=False):
+                if lengths.setdefault(name, length) != length:
+                    raise ShapeError(
+                        f"{self.call}: node set {name!r} has length {lengths[name]} in {self._first_with(name)}, but "
+                        f"{length} in {self.names[number]}.\nAll tensors must be about the same nodes."
+                    )
+            if isinstance(one, Padded):
+                padded.append((number, one))
+        if not (padded or sizes or self.target_only):
+            wrap = list if len(batch) == 1 else partial(_with_batch, batch)
+            return Inputs(values, DenseLayout(Nodes(tuple(lengths.values()))), batch, wrap)
+        if sizes or self.target_only or not all(share_sizes(one, padded[0][1]) for _, one in padded):
+            graphs = self._graphs(x, batch, lengths, sizes)
         else:
-            lengths[name] = int(size)
-    if missing := [name for name in spec.target_only if name not in lengths]:
-        who = "the target has" if spec.is_single else "targets have"
+            key = self._key, batch, *lengths.values(), *[number for number, _ in padded]
+            graphs = cached_by_sizes(padded[0][1], key, lambda: self._graphs(x, batch, lengths, None))
+        for number, one in padded:
+            if not is_zero_padded(one, self.spec.sources[number]):
+                values[number] = graphs.nodes.clean(values[number], self.set_numbers[number])
+        return Inputs(values, DenseLayout(graphs.nodes), batch, partial(self._wrap, x, graphs, batch))
+
+    def _first_with(self, name: str) -> str:
+        return next(own for own, source in zip(self.names, self.sources, strict=True) if name in source.names)
+
+    def _graphs(self, x: Sequence[OverNodes], batch: tuple[int, ...], lengths: dict[str, int], sizes: Sizes) -> _Graphs:
+        counts: dict[str, Tensor] = {}
+        first: dict[str, int] = {}
+        for number, (source, one) in enumerate(zip(self.sources, x, strict=True)):
+            for name in source.names:
+                count = source.sizes(one, name, batch, lengths[name]) if isinstance(one, Padded) else None
+                before = first.setdefault(name, number)
+                if before != number:
+                    self._check_counts(name, (before, number), x, (counts.get(name), count))
+                elif count is not None:
+                    counts[name] = count
+        if sizes or self.target_only:
+            device = x[0].device
+            for name, size in self.checked_sizes(sizes, lengths).items():
+                if isinstance(size, Tensor) and size.ndim:
+                    counts[name] = self.sources[0].size_per_graph(size.to(device), name, batch, None)
+                    lengths[name] = int(size.max()) if size.numel() else 0
+                else:
+                    lengths[name] = int(size)
+        in_order = tuple([lengths[name] for name in self.node_sets])
+        if not counts:
+            return _Graphs(Nodes(in_order), counts, frozenset(), None)
+        like = next(iter(counts.values()))
+        every = {name: counts.get(name, torch.full_like(like, lengths[name])) for name in self.node_sets}
+        nodes = Nodes(in_order, None if _fill(counts, lengths) else torch.stack(list(every.values())))
+        padded = frozenset(counts)
+        needed = {name for shape in self.spec.targets if padded.intersection(shape) for name in shape}
+        with_sizes = [
+            number
+            for number, (source, one) in enumerate(zip(self.sources, x, strict=True))
+            if isinstance(one, Padded) and set(source.names) == needed and has_size_for_each(one, batch)
+        ]
+        wanted = {name: every[name].reshape(batch) for name in self.node_sets if name in needed}
+        return _Graphs(nodes, wanted, padded, with_sizes[0] if with_sizes else None)
+
+    def _check_counts(
+        self, name: str, pair: tuple[int, int], x: Sequence[OverNodes], counts: tuple[Tensor | None, Tensor | None]
+    ) -> None:
+        (one, other), names = counts, [self.names[number] for number in pair]
+        if one is None or other is None:
+            if one is not other:
+                plain, padded = names if one is None else names[::-1]
+                raise SizesError(
+                    f"{self.call}: {padded} is a Padded with sizes of node set {name!r}, but {plain} is a tensor "
+                    f"without.\nPass Padded({plain}, sizes) with the same sizes."
+                )
+            return
+        if share_sizes(x[pair[0]], x[pair[1]]) or not is_concrete(one) or torch.equal(one, other):
+            return
+        graph = int((one != other).nonzero()[0])
         raise SizesError(
-            f"{call}: only {who} node set {missing[0]!r}, so the input cannot tell its length.\n"
-            f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
+            f"{self.call}: of node set {name!r} graph {graph} has {int(one[graph])} nodes in {names[0]}, but "
+            f"{int(other[graph])} in {names[1]}.\nAll tensors must be about the same nodes."
         )
 
+    def checked_sizes(self, sizes: Sizes, lengths: Mapping[str, object]) -> Mapping[str, int | Tensor]:
+        """The sizes that a call passes for node sets without a length, if they are complete."""
+        checked = check_sizes(self.call, sizes, self.node_sets, self.target_only)
+        for name, size in checked.items():
+            if name in lengths and (isinstance(size, Tensor) or size != lengths[name]):
+                shown = "a tensor" if isinstance(size, Tensor) else as_written(size)
+                raise SizesError(
+                    f"{self.call}: sizes[{name!r}] is {shown}, but the input already has {lengths[name]} nodes of that "
+                    "set.\nPass sizes only for node sets that the input does not have; graphs of different sizes are a "
+                    "bellnet.Padded(values, sizes)."
+                )
+        if missing := [name for name in self.target_only if name not in checked]:
+            raise missing_sizes(self.call, missing)
+        return {name: size for name, size in checked.items() if name not in lengths}
 
-def _way_to_a_tensor(given: object) -> str:
-    """What to do with something that is no tensor, by where its kind comes from; nothing where that says little."""
-    homes = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}  # a Batch has a class made for it
-    if "torch_geometric" in homes:
+    def _wrap(
+        self, x: Sequence[OverNodes], graphs: _Graphs, batch: tuple[int, ...], results: Sequence[Tensor]
+    ) -> list[OverNodes]:
+        """A Padded for every target with a padded node set, else a tensor."""
+        if len(batch) != 1:
+            results = _with_batch(batch, results)
+        like: Any = None if graphs.like is None else x[graphs.like]
+        wrapped: list[OverNodes] = []
+        for shape, result in zip(self.spec.targets, results, strict=True):
+            if graphs.padded.isdisjoint(shape):
+                wrapped.append(result)
+                continue
+            if like is None:
+                like = next(iter(graphs.sizes.values())) if len(graphs.sizes) == 1 else graphs.sizes
+            like = zero_padded(result, like, shape)
+            wrapped.append(like)
+        return wrapped
+
+
+def _with_batch(batch: tuple[int, ...], results: Sequence[Tensor]) -> list[Tensor]:
+    return [one.reshape(*batch, *one.shape[1:]) for one in results]
+
+
+def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:
+    """Whether all graphs fill their axes, so that nothing is padded; False where that would need a synchronization."""
+    return all(
+        is_concrete(one) and one.device.type == "cpu" and one.numel() and int(one.min()) >= lengths[name]
+        for name, one in counts.items()
+    )
+
+
+def check_collection(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
+    """A tuple with a tensor for each of several shapes; their types are not checked."""
+    if len(shapes) == 1:
+        return (x,)  # type: ignore[return-value]
+    if isinstance(x, tuple | list) and len(x) == len(shapes):
+        return tuple(x)
+    got = f"one of {len(x)}" if isinstance(x, tuple | list) else type_name(x)
+    advice = ""
+    if not isinstance(x, tuple | list) and all(len(shape) <= 1 for shape in shapes):
+        slots = " ".join(name for shape in shapes for name in shape)
+        advice = f'\nIf they are the slots of one tensor, write "{slots}", without commas.'
+    raise TensorError(
+        f'{call}: expected a tuple of {len(shapes)} tensors, over "{text_of(tuple(shapes))}", got {got}.{advice}'
+    )
+
+
+def check_separate(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
+    """A tensor for every shape, for modules that act on each separately.
+
+    Node features of all graphs in a row, beside a batch that is a `Sparse`, become a `Sparse`; `as_given` reverts that.
+    """
+    collection = check_collection(call, x, shapes)
+    if len(shapes) == 1:
+        return collection
+    for number, one in enumerate(collection):
+        if not isinstance(one, Tensor | Padded | Sparse):
+            raise TensorError(
+                f"{call} at x[{number}] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {type_name(one)}."
+            )
+    pairs = list(zip(collection, shapes, strict=True))
+    batches = {
+        name: one.support
+        for one, shape in pairs
+        if isinstance(one, Sparse) and one.support.counts.is_batch
+        for name in shape
+    }
+    return tuple(_rows_as_sparse(one, shape, batches) if batches else one for one, shape in pairs)
+
+
+def _rows_as_sparse(x: OverNodes, shape: Shape, batches: Mapping[str, Support]) -> OverNodes:
+    if not isinstance(x, Tensor) or len(shape) != 1 or x.ndim != 2 or shape[0] not in batches:
+        return x
+    return Sparse.on(every_node(batches[shape[0]], shape[0]), x)
+
+
+def every_node(support: Support, name: str) -> Support:
+    """The support of all nodes of a node set, for the graphs of another support; cached there."""
+    return support.cached(("support of all nodes", (name,)), lambda: Support.every_node(support.counts, name))
+
+
+def as_given(results: Sequence[OverNodes], x: object) -> OverNodes | Collection:
+    """The results for what `check_separate` returned: one, or a tuple with nodes in a row where x has them."""
+    if len(results) == 1:
+        return results[0]
+    assert isinstance(x, tuple | list)
+    pairs = zip(results, x, strict=True)
+    return tuple(one.values if isinstance(one, Sparse) and isinstance(was, Tensor) else one for one, was in pairs)
+
+
+def check_sizes(call: str, sizes: object, node_sets: Shape, expected: Shape) -> Mapping[str, int | Tensor]:
+    """The sizes that a call passes, if they are valid for the node sets of a layer, which needs the expected ones."""
+    if sizes is None:
+        return {}
+    if not isinstance(sizes, Mapping):
+        example = f"{{{', '.join(f'{name!r}: 10' for name in expected)}}}"
+        raise SizesError(
+            f"{call}: sizes must be a dict from node sets to numbers of nodes, not {as_written(sizes)}.\n"
+            + (f"Pass for instance sizes={example}." if expected else "This layer needs none: leave sizes out.")
+        )
+    for name, size in sizes.items():
+        if name not in node_sets:
+            raise SizesError(
+                f"{call}: sizes has an entry for {name!r}, but the node sets are {', '.join(map(repr, node_sets))}."
+            )
+        if isinstance(size, Tensor):
+            is_integer = not (size.is_floating_point() or size.is_complex() or size.dtype == torch.bool)
+        else:
+            is_integer = isinstance(size, int | torch.SymInt) and not isinstance(size, bool)
+        if not is_integer:
+            shown = f"a tensor of {size.dtype}" if isinstance(size, Tensor) else as_written(size)
+            raise SizesError(
+                f"{call}: the size of node set {name!r} must be an integer, or a tensor with one for each graph, "
+                f"not {shown}."
+            )
+        smallest, largest = _bounds(size)
+        if smallest < 0:
+            raise SizesError(f"{call}: the size of node set {name!r} is negative: {as_written(smallest)}.")
+        if largest >= MAX_SIZE:
+            raise SizesError(
+                f"{call}: the size of node set {name!r} is {as_written(largest)}: a tensor over so many nodes does "
+                f"not fit into memory.\nSizes are numbers of nodes, below {MAX_SIZE:,}."
+            )
+    return sizes
+
+
+def _bounds(size: int | Tensor) -> tuple[int, int]:
+    """The smallest and the largest size; zero where they cannot be read while a graph is traced."""
+    if isinstance(size, Tensor):
+        return (int(size.min()), int(size.max())) if is_concrete(size) and size.numel() else (0, 0)
+    return (size, size) if type(size) is int else (0, 0)
+
+
+def missing_sizes(call: str, missing: Sequence[str]) -> SizesError:
+    """The error for node sets of targets alone, for which a call passes no sizes."""
+    return SizesError(
+        f"{call}: no input has node set {missing[0]!r}, so its length is not known.\n"
+        f"Pass it in the call: layer(x, sizes={{{', '.join(f'{name!r}: 10' for name in missing)}}})."
+    )
+
+
+def _conversion_to_tensor(x: object) -> str:
+    """How an object of a known package becomes a tensor; empty for others."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(x).__mro__}  # a PyG Batch has a class made for it
+    if "torch_geometric" in packages:
         return "\nbellnet.data.sparse_inputs.from_pyg(data) makes a Sparse of it."
-    if homes & {"networkx", "scipy"}:
+    if packages & {"networkx", "scipy"}:
         return "\nbellnet.data.to_sparse([graph]) makes a Sparse of it, and bellnet.data.to_padded([graph]) a Padded."
-    if "numpy" in homes:
+    if "numpy" in packages:
         return "\nPass torch.from_numpy(x), in floating point numbers such as those of the layer."
-    if isinstance(given, list | tuple) and given and isinstance(given[0], Tensor):
+    if isinstance(x, list | tuple) and x and isinstance(x[0], Tensor):
         return (
             "\nGraphs of one size become one tensor by torch.stack, of several sizes a bellnet.Padded by Padded.pack."
         )
     return ""
-
-
-def _fill(counts: dict[str, Tensor], lengths: dict[str, int]) -> bool:
-    """Whether all graphs have as many nodes as the axes are long, so that nothing is padded; no if nobody may look."""
-    several = counts.values()
-    if not all(is_concrete(sizes) and sizes.device.type == "cpu" and sizes.numel() for sizes in several):
-        return False
-    return all(int(sizes.min()) >= lengths[name] for name, sizes in counts.items())

@@ -6,20 +6,16 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
-from bellnet.backends import DenseLayout, Executor, Layout, SparseLayout, change_of_basis
+from bellnet.backends import Executor, Layout, SparseLayout, change_of_basis
 from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.nn.arguments import NotScripted, check_channels_of_all, check_choice, check_memory, refuse_more
-from bellnet.nn.given_sizes import GivenSizes
 from bellnet.nn.init import initial_weight, shares_of_sources
-from bellnet.nn.inputs import Input, Reception
-from bellnet.nn.listed import ListedReception
-from bellnet.nn.mixed import GivenSupports, MixedReception
-from bellnet.nn.several import Collection, OverNodes, Received, SeveralReception
+from bellnet.nn.inputs import Collection, Inputs, InputValidator, OverNodes, Sizes
+from bellnet.nn.sparse_validation import SparseInputValidator, Supports
 from bellnet.nn.symmetrization import Symmetrization, check_declared
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 from bellnet.tensors import Padded, Sparse, Support
-from bellnet.tensors.padded import has_size_for_each, zero_padded
 
 
 class EquivariantLinear(NotScripted, nn.Module):
@@ -98,16 +94,9 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._refuse_combinations(dtype)
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
         self._executor = Executor(self.plan, inside, outside, mean=self.normalize != "sum")
-        self._is_single = self.spec.is_single
-        if self._is_single:
-            self._reception = Reception(self._call, self.spec, self.in_channels)
-            self._listed_reception = ListedReception(self._reception)
-            self._keeps_sizes = set(self.spec.target) == set(self.spec.source)
-            sets = dict.fromkeys(self.spec.target)
-            self._target_sets = tuple((name, self.spec.node_sets.index(name)) for name in sets)
-        else:
-            self._several_reception = SeveralReception(self._call, self.spec, inside)
-            self._mixed_reception = MixedReception(self._several_reception)
+        self._n_sources = len(self.spec.sources)
+        self._dense_validator = InputValidator(self._call, self.spec, inside)
+        self._sparse_validator = SparseInputValidator(self._dense_validator)
         # Each pair of a source and a target has a weight, each target a bias.
         self._pairs = [self.plan.pair(pair.source, pair.target) for pair in self.plan.pairs]
         self._bias_plans = [
@@ -168,178 +157,110 @@ class EquivariantLinear(NotScripted, nn.Module):
         return None if biases[0] is None else biases
 
     @overload
-    def forward(self, x: Tensor, *, sizes: GivenSizes = None, support: None = None, check: bool = False) -> Tensor: ...
+    def forward(self, x: Tensor, *, sizes: Sizes = None, support: None = None, check: bool = False) -> Tensor: ...
     @overload
     def forward(
-        self, x: Padded, *, sizes: GivenSizes = None, support: None = None, check: bool = False
+        self, x: Padded, *, sizes: Sizes = None, support: None = None, check: bool = False
     ) -> Tensor | Padded: ...
     @overload
     def forward(
-        self, x: Sparse, *, sizes: GivenSizes = None, support: Sparse | Support | None = None, check: bool = False
+        self, x: Sparse, *, sizes: Sizes = None, support: Sparse | Support | None = None, check: bool = False
     ) -> Tensor | Sparse: ...
     @overload
     def forward(
-        self, x: Tensor | Padded, *, sizes: GivenSizes = None, support: Sparse | Support, check: bool = False
+        self, x: Tensor | Padded, *, sizes: Sizes = None, support: Sparse | Support, check: bool = False
     ) -> Tensor | Sparse: ...
     @overload
-    def forward(
-        self, x: Collection, *, sizes: GivenSizes = None, support: GivenSupports = None, check: bool = False
-    ) -> Any: ...
+    def forward(self, x: Collection, *, sizes: Sizes = None, support: Supports = None, check: bool = False) -> Any: ...
     def forward(
         self,
         x: OverNodes | Collection,
         *more: object,
-        sizes: GivenSizes = None,
-        support: GivenSupports = None,
+        sizes: Sizes = None,
+        support: Supports = None,
         check: bool = False,
     ) -> OverNodes | Collection:
         """Apply the layer.
 
         Args:
-            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`. Of several,
-                a tuple of these, over the same nodes. Beside a `Sparse` that is a batch of graphs, nodes may also be
-                (nodes of all graphs one after the other, in_channels).
-            more: Nothing; several tensors are one tuple, and options have names.
-            sizes: The lengths of the node sets that only the target has, for instance {"i": 7}; a tensor gives every
-                graph its own.
-            support: A `Sparse`, or the support of one, whose tuples the result is to list. Without it, the result of
-                a `Sparse` lists the same tuples where the target has the slots of the source, and every node where
-                it has one slot. For several targets a tuple with one for each, or None; one alone is for all targets
+            x: (*batch, one axis for each source slot, in_channels), as a tensor or `Padded`; or a `Sparse`. For several
+                sources a tuple of these, over the same nodes. Beside a `Sparse` that is a batch of graphs, nodes may
+                also be (nodes of all graphs in a row, in_channels).
+            more: Raises an error: several tensors are one tuple, and options have names.
+            sizes: The lengths of the node sets that only targets have, for instance {"i": 7}; a tensor has one for
+                every graph.
+            support: A `Sparse`, or its support, whose stored entries the result has. Without it, the result of a
+                `Sparse` has the same stored entries where the target has the slots of the source, and all nodes where
+                it has one slot. For several targets a tuple with one for each, or None; a single one is for all targets
                 over its slots.
-            check: Whether to refuse an input that is not symmetric or hollow although that was declared.
+            check: Whether to check that the input is symmetric or hollow, where that was declared.
 
         Returns:
-            (*batch, one axis for each target slot, out_channels): `Sparse` if x is, or a support was given, and the
-            target has slots; `Padded` if the graphs differ in the size of some node set of the target; else a tensor.
-            Several targets are a tuple. There, each is what an input over the same slots is, a `Sparse` before others,
-            unless it has a support of its own.
+            (*batch, one axis for each target slot, out_channels): a `Sparse` if x is one, or a support was passed, and
+            the target has slots; a `Padded` if the graphs differ in the size of a node set of the target; else a
+            tensor. Several targets are a tuple. Each has the form of an input over the same slots, of a `Sparse` before
+            others, unless it has a support of its own.
         """
         if more:
             refuse_more(self._call, (x, *more), len(self.spec.sources))
-        if not self._is_single:
-            return self._forward_several(x, sizes, support, check=check)
-        if isinstance(x, Sparse) or support is not None:
-            return self._forward_listed(x, sizes, support, check=check)  # type: ignore[arg-type]
-        given, weight = self._reception.receive(x, sizes), self.weight  # type: ignore[arg-type]
-        self._check_values(given.tensor, weight)
-        if check:
-            check_declared(self._call, self.plan, given.tensor, None)
-        result = self._run(DenseLayout(given.nodes), given.tensor, weight)
-        if len(given.batch) != 1:
-            result = result.reshape(*given.batch, *result.shape[1:])
-        if isinstance(x, Padded) and self._keeps_sizes and has_size_for_each(x, given.batch):
-            return zero_padded(result, x, self.spec.target)
-        sizes_of_target = self._sizes_of_target(given)
-        return result if sizes_of_target is None else zero_padded(result, sizes_of_target, self.spec.target)
-
-    def _forward_several(
-        self, x: object, sizes: GivenSizes, support: GivenSupports, *, check: bool
-    ) -> OverNodes | Collection:
-        given = self._several_reception.collection(x)
-        if support is not None or any(isinstance(one, Sparse) for one in given):
-            received = self._mixed_reception.receive(given, support, sizes, listed=self.normalize == "stored")
+        collection = (x,) if self._n_sources == 1 else self._dense_validator.collection(x)
+        inputs: Inputs[Any]
+        if support is not None or any(isinstance(one, Sparse) for one in collection):
+            stored = self.normalize == "stored"
+            inputs = self._sparse_validator.validate(collection, sizes, support, stored=stored)  # type: ignore[arg-type]
         else:
-            received = self._several_reception.receive(given, sizes)  # type: ignore[arg-type]
-        weights, biases = self._weights(), self._biases()
-        for number, tensor in enumerate(received.values):
-            self._check_values(tensor, weights[0], self._several_reception.names[number])
+            inputs = self._dense_validator.validate(collection, sizes)  # type: ignore[arg-type]
+        values, layout, weights, biases = inputs.values, inputs.layout, self._weights(), self._biases()
+        dtype = autocast_dtype(values[0])
+        for number, tensor in enumerate(values):
+            if tensor.dtype != weights[0].dtype or tensor.device != weights[0].device:
+                self._check_values(tensor, weights[0], self._dense_validator.names[number], dtype)
             if check:
-                self._check_declared(number, tensor, received.layout)
-        casts = _autocast_type(received.values[0])
-        if casts is None:
-            results = self._run_several(received, received.values, weights, biases)
+                support_of = layout.sources[number] if isinstance(layout, SparseLayout) else None
+                check_declared(
+                    self._dense_validator.sources[number].call, self.plan.pair(number, 0), tensor, support_of
+                )
+        if dtype is None:
+            results = self._run(layout, values, weights, biases)
         else:
-            with torch.autocast(received.values[0].device.type, enabled=False):
-                several = ([one.to(casts) for one in many] for many in (received.values, weights, biases or ()))
-                values, weights, cast = several
-                results = self._run_several(received, values, weights, None if biases is None else cast)
-        wrapped = tuple(received.wrap(results))
-        return wrapped if len(wrapped) > 1 else wrapped[0]
+            with torch.autocast(values[0].device.type, enabled=False):
+                values, weights = [one.to(dtype) for one in values], [one.to(dtype) for one in weights]
+                biases = None if biases is None else [one.to(dtype) for one in biases]
+                results = self._run(layout, values, weights, biases)
+        wrapped = inputs.wrap(results)
+        return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
 
-    def _run_several(
-        self,
-        received: Received,
-        values: Sequence[Tensor],
-        weights: Sequence[Tensor],
-        biases: Sequence[Tensor] | None,
+    def _run(
+        self, layout: Layout, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None
     ) -> Sequence[Tensor]:
         if self.basis == "orbit":
             n_pairs = len(self._pairs)
-            weights = self._in_diagrams(self._pairs, self._entries[:n_pairs], weights)
+            weights = _in_diagram_basis(self._pairs, self._entries[:n_pairs], weights)
             if biases is not None:
-                biases = self._in_diagrams(self._bias_plans, self._entries[n_pairs:], biases)
+                biases = _in_diagram_basis(self._bias_plans, self._entries[n_pairs:], biases)
         if self._symmetrization is not None:
             shares = self._symmetrization.shares
             weights = [one * shares[pair.target] for one, pair in zip(weights, self.plan.pairs, strict=True)]
             biases = None if biases is None else [one * share for one, share in zip(biases, shares, strict=True)]
-        results = self._executor(received.layout, values, weights, biases)
-        return results if self._symmetrization is None else self._symmetrization(results, received.layout)
+        results = self._executor(layout, values, weights, biases)
+        return results if self._symmetrization is None else self._symmetrization(results, layout)
 
-    def _in_diagrams(self, plans: Sequence[Plan], entries: Sequence[Entries], given: Sequence[Tensor]) -> list[Tensor]:
-        several = zip(plans, entries, given, strict=True)
-        return [change_of_basis(("diagram", one), matrix, weight) for one, matrix, weight in several]
-
-    def _check_declared(self, number: int, tensor: Tensor, layout: Layout) -> None:
-        call, of_source = self._several_reception.parts[number].call, self.plan.pair(number, 0)
-        check_declared(call, of_source, tensor, layout.sources[number] if isinstance(layout, SparseLayout) else None)
-
-    def _forward_listed(
-        self, x: Tensor | Padded | Sparse, sizes: GivenSizes, support: Sparse | Support | None, *, check: bool
-    ) -> Tensor | Sparse:
-        values, supports = self._listed_reception.receive(x, support, sizes, listed=self.normalize == "stored")
-        self._check_values(values, weight := self.weight)
-        if check:
-            check_declared(self._call, self.plan, values, supports.sources[0])
-        result = self._run(supports, values, weight)
-        if self.spec.target:
-            return Sparse.on(supports.targets[0], result)
-        return result if supports.sources[0].counts.is_batch else result.squeeze(0)
-
-    def _run(self, layout: Layout, tensor: Tensor, weight: Tensor) -> Tensor:
-        bias, dtype = self.bias, _autocast_type(tensor)
-        if dtype is not None:
-            with torch.autocast(tensor.device.type, enabled=False):
-                return self._run_as(
-                    layout, tensor.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
-                )
-        return self._run_as(layout, tensor, weight, bias)
-
-    def _run_as(self, layout: Layout, tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if self.basis == "orbit":
-            (weight,) = self._in_diagrams(self._pairs, self._entries[:1], (weight,))
-            if bias is not None:
-                (bias,) = self._in_diagrams(self._bias_plans, self._entries[1:], (bias,))
-        if self._symmetrization is not None:
-            (share,) = self._symmetrization.shares
-            weight, bias = weight * share, None if bias is None else bias * share
-        (result,) = self._executor(layout, (tensor,), (weight,), None if bias is None else (bias,))
-        return result if self._symmetrization is None else self._symmetrization((result,), layout)[0]
-
-    def _check_values(self, tensor: Tensor, weight: Tensor, name: str = "x") -> None:
-        if tensor.device == weight.device and tensor.dtype == weight.dtype:
-            return
-        what = "the input" if name == "x" else name
+    def _check_values(self, tensor: Tensor, weight: Tensor, name: str, dtype: torch.dtype | None) -> None:
+        """Refuse an input on another device or of another dtype than the parameters, unless autocast converts it."""
+        what, pronoun = ("the input", "the input") if name == "x" else (name, "it")
         if tensor.device != weight.device:
             raise TensorError(
                 f"{self._call} has its parameters on {weight.device}, but {what} is on {tensor.device}.\n"
                 f'Move one of them: layer.to("{tensor.device}") or {name}.to("{weight.device}").'
             )
-        if _autocast_type(tensor) is not None and tensor.is_floating_point():
+        if dtype is not None and tensor.is_floating_point():
             return
-        remedy = f"Convert {'the input' if name == 'x' else 'it'}: {name}.to({weight.dtype})"
+        remedy = f"Convert {pronoun}: {name}.to({weight.dtype})"
         if tensor.is_floating_point():
             remedy += f", or the layer: layer.to({tensor.dtype})"
         raise TensorError(
             f"{self._call} has parameters of type {weight.dtype}, but {what} is {tensor.dtype}.\n{remedy}."
         )
-
-    def _sizes_of_target(self, given: Input) -> Tensor | dict[str, Tensor] | None:
-        """The sizes for a `Padded`; None if there is nothing in the output that could be padded."""
-        counts = given.nodes.counts
-        if counts is None or not any(name in given.padded for name in self.spec.target):
-            return None
-        sizes = {name: counts[number].reshape(given.batch) for name, number in self._target_sets}
-        return next(iter(sizes.values())) if len(sizes) == 1 else sizes
 
     def extra_repr(self) -> str:
         """The options, as they would be written in a call, and the number of maps."""
@@ -366,8 +287,13 @@ def names_of_parameters(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return weights, tuple(f"bias_{target}" for target in range(len(plan.spec.targets)))
 
 
-def _autocast_type(tensor: Tensor) -> torch.dtype | None:
-    """What autocast would compute in, where it is on."""
+def _in_diagram_basis(plans: Sequence[Plan], entries: Sequence[Entries], weights: Sequence[Tensor]) -> list[Tensor]:
+    triples = zip(plans, entries, weights, strict=True)
+    return [change_of_basis(("diagram", one), matrix, weight) for one, matrix, weight in triples]
+
+
+def autocast_dtype(tensor: Tensor) -> torch.dtype | None:
+    """The dtype that autocast computes in, None where it is off."""
     device_type = tensor.device.type
     if not torch.amp.is_autocast_available(device_type) or not torch.is_autocast_enabled(device_type):
         return None

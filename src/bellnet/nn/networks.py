@@ -11,13 +11,12 @@ from torch import Tensor, nn
 from bellnet.backends import can_fuse_norm, fused_norm_relu
 from bellnet.errors import OptionError, as_written
 from bellnet.nn.arguments import check_channels, check_channels_of_all, check_choice, refuse_more
-from bellnet.nn.given_sizes import GivenSizes
+from bellnet.nn.inputs import Collection, OverNodes, Sizes
 from bellnet.nn.linear import EquivariantLinear
-from bellnet.nn.mixed import GivenSupports
 from bellnet.nn.norm import OVER, EntryNorm
 from bellnet.nn.pointwise import ChannelDropout, is_rectifying, is_untouched, make_activation, nobody_looks
 from bellnet.nn.pool import InvariantPool
-from bellnet.nn.several import Collection, OverNodes
+from bellnet.nn.sparse_validation import Supports
 from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_source, parse_spec, text_of
 from bellnet.tensors import Sparse
@@ -92,7 +91,7 @@ class EquivariantNet(nn.Module):
         self.last = options.layer(self.spec, channels[-2], channels[-1], first=len(channels) == 2)
 
     def forward(
-        self, x: OverNodes | Collection, *more: object, sizes: GivenSizes = None, support: GivenSupports = None
+        self, x: OverNodes | Collection, *more: object, sizes: Sizes = None, support: Supports = None
     ) -> OverNodes | Collection:
         """From (*batch, one axis for each source slot, channels[0]) to (*batch, target slots, channels[-1]).
 
@@ -261,7 +260,7 @@ class StackOptions:
             nn.init.zeros_(dense.bias)
             modules += [dense, make_activation(self.call, self.activation)]
             if self.dropout:
-                modules.append(ChannelDropout(self.dropout, 0))
+                modules.append(ChannelDropout(self.dropout, ""))
         return nn.Sequential(*modules[: -2 if self.dropout else -1])
 
 
@@ -272,9 +271,9 @@ class Block(nn.Module):
         super().__init__()
         shape, channels = text_of(layer.spec.targets), layer.out_channels
         self.layer = layer
-        self.norm = nn.Identity() if options.norm is None else EntryNorm(shape, channels, over=options.norm)
+        self.norm = nn.Identity() if options.norm is None else EntryNorm(channels, shape, over=options.norm)
         self.activation: nn.Module = make_activation(options.call, options.activation)
-        self.dropout = ChannelDropout(options.dropout, layer.spec.targets)
+        self.dropout = ChannelDropout(options.dropout, shape)
         self.residual = options.residual and layer.in_channels == channels
 
     @property
@@ -310,7 +309,7 @@ class Block(nn.Module):
                 return None
             residual = x.values
         norm = cast(EntryNorm, self.norm)
-        moments = norm.moments(of_layer)
+        moments = norm.update_moments(of_layer)
         if moments is None:
             return None
         drops = self.dropout.training and self.dropout.p > 0
@@ -321,7 +320,7 @@ class Block(nn.Module):
                 moments,
                 eps=norm.eps,
                 training=norm.training,
-                dropout=self.dropout.of_listed(of_layer) if drops else None,
+                dropout=self.dropout.draw_mask(of_layer) if drops else None,
                 residual=residual,
             )
         )

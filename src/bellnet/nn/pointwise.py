@@ -13,11 +13,10 @@ from torch.nn.modules.module import (
 )
 
 from bellnet.backends import DropoutMask
-from bellnet.errors import OptionError
+from bellnet.errors import OptionError, as_written
 from bellnet.nn.arguments import NotScripted, refuse_more
-from bellnet.nn.each import as_they_were, check_several
-from bellnet.nn.several import Collection, OverNodes
-from bellnet.spec import Shape, parse_shapes, text_of
+from bellnet.nn.inputs import Collection, OverNodes, as_given, check_separate
+from bellnet.spec import parse_shapes, text_of
 from bellnet.tensors import Padded, Sparse
 from bellnet.tensors.padded import map_zeros_to_zeros
 
@@ -119,55 +118,53 @@ def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Poi
 
 
 class ChannelDropout(NotScripted, nn.Module):
-    """Dropout of whole channels of a graph: which are dropped does not depend on how its nodes are numbered.
+    """Zeroes whole channels of a graph with probability p: equivariant, since all nodes lose the same channels.
 
     Args:
-        p: The probability to drop a channel.
-        n_axes: The number of node axes; with none, every entry is dropped by itself, as hidden units are. For several
-            tensors their shapes, such as "n n, n", or `spec.sources`.
+        p: The probability of a channel to be zeroed; the others are divided by 1 - p.
+        shape: The node set of every slot, for instance "n n", or "n n, n" for two tensors. Without slots, "", every
+            entry is dropped separately, as in `torch.nn.Dropout`.
 
     Attributes:
-        generator: Where the random numbers come from, on the device of the input; torch's own if None.
+        generator: The source of random numbers, on the device of the input; torch's own if None.
+
+    >>> ChannelDropout(0.5, "n n")(torch.ones(8, 30, 30, 16)).shape
+    torch.Size([8, 30, 30, 16])
     """
 
     generator: torch.Generator | None = None
 
-    def __init__(self, p: float, n_axes: int | str | tuple[Shape, ...]) -> None:
+    def __init__(self, p: float, shape: str) -> None:
         super().__init__()
+        self.shapes = parse_shapes(shape)
         self.p = p
-        self.n_axes = n_axes
-        self.shapes = None if isinstance(n_axes, int) else parse_shapes(n_axes) if isinstance(n_axes, str) else n_axes
+        self._call = f'ChannelDropout({as_written(p)}, "{text_of(self.shapes)}")'
 
     def forward(self, x: OverNodes | Collection) -> OverNodes | Collection:
-        """Drop channels in training mode; do nothing in evaluation mode."""
+        """Drop channels in training mode; return the input in evaluation mode."""
         if not self.training or self.p == 0:
             return x
-        if self.shapes is None:
-            return self._dropped(x, self.n_axes)  # type: ignore[arg-type]
-        if len(self.shapes) == 1:
-            return self._dropped(x, len(self.shapes[0]))  # type: ignore[arg-type]
-        given = check_several(f'ChannelDropout({self.p}, "{text_of(self.shapes)}")', x, self.shapes)
-        pairs = zip(given, self.shapes, strict=True)
-        return as_they_were([self._dropped(one, len(shape)) for one, shape in pairs], x)  # type: ignore[arg-type]
+        pairs = zip(check_separate(self._call, x, self.shapes), self.shapes, strict=True)
+        return as_given([self._dropped(one, len(shape)) for one, shape in pairs], x)
 
     def _dropped(self, x: OverNodes, n_axes: int) -> OverNodes:
         if isinstance(x, Sparse):
-            kept, graphs = self.of_listed(x)
-            return x.with_values(x.values * (kept if graphs is None else kept.index_select(0, graphs)))
+            factors, graphs = self.draw_mask(x)
+            return x.with_values(x.values * (factors if graphs is None else factors.index_select(0, graphs)))
         values = x.values if isinstance(x, Padded) else x
         batch = values.shape[: values.ndim - n_axes - 1]
-        kept = self._kept(values, (*batch, *[1] * n_axes, values.shape[-1]))
-        return x.with_values(values * kept) if isinstance(x, Padded) else values * kept
+        factors = self._draw(values, (*batch, *[1] * n_axes, values.shape[-1]))
+        return x.with_values(values * factors) if isinstance(x, Padded) else values * factors
 
-    def of_listed(self, x: Sparse) -> DropoutMask:
-        """What channels of every graph of a Sparse are multiplied by, drawn now."""
-        kept = self._kept(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
-        return DropoutMask(kept, x.support.graphs if len(kept) > 1 else None)
+    def draw_mask(self, x: Sparse) -> DropoutMask:
+        """New factors for the channels of every graph of a Sparse."""
+        factors = self._draw(x.values, (x.support.counts.n_graphs, x.values.shape[1]))
+        return DropoutMask(factors, x.support.graphs if len(factors) > 1 else None)
 
-    def _kept(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """What channels are multiplied by: zero, or what makes up for those."""
+    def _draw(self, like: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Factors for channels: zero, or 1 / (1 - p)."""
         return like.new_empty(shape).bernoulli_(1 - self.p, generator=self.generator).div_(1 - self.p)
 
     def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
+        """The options, as they would be written in a call."""
+        return f'{self.p}, "{text_of(self.shapes)}"'

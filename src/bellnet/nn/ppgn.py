@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from bellnet.errors import as_written
 from bellnet.nn.arguments import check_channels
+from bellnet.nn.inputs import OverNodes
 from bellnet.nn.networks import MakesActivation, StackOptions, check_stack
 from bellnet.nn.norm import EntryNorm
 from bellnet.nn.pointwise import ChannelDropout, Pointwise, make_activation
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.product import Product
-from bellnet.nn.several import OverNodes
 from bellnet.plan import MOST_MAPS
 from bellnet.spec import Spec, parse_shape
 
@@ -126,7 +126,7 @@ class ProductBlock(nn.Module):
         self.of_input, self.of_product = Pointwise(nn.Linear(before, after)), Pointwise(nn.Linear(after, after))
         for part in (self.of_input, self.of_product):
             _draw(cast(nn.Linear, part.module), 0.5)  # both together keep the second moment
-        self.dropout = ChannelDropout(options.dropout, len(product.spec.target))
+        self.dropout = ChannelDropout(options.dropout, shape)
 
     def forward(self, x: OverNodes) -> OverNodes:
         """From (*batch, node axes, channels) to the same with other channels."""
@@ -137,7 +137,7 @@ class ProductBlock(nn.Module):
 
 
 def _norm(shape: str, channels: int, over: str | None) -> nn.Module:
-    return nn.Identity() if over is None else EntryNorm(shape, channels, over=over)
+    return nn.Identity() if over is None else EntryNorm(channels, shape, over=over)
 
 
 def _pointwise_network(before: int, after: int, depth: int, options: StackOptions) -> nn.Sequential:

@@ -1,14 +1,14 @@
 """The product: a layer without weights that multiplies two tensors over nodes, channel by channel."""
 
-from typing import Any, NoReturn, cast, overload
+from typing import Any, NoReturn, overload
 
 from torch import Tensor, nn
 
-from bellnet.backends import DenseLayout, SparseLayout, multiply_dense, multiply_sparse
+from bellnet.backends import SparseLayout, multiply_dense, multiply_sparse
 from bellnet.errors import ShapeError, TensorError
 from bellnet.nn.arguments import NotScripted, check_choice
-from bellnet.nn.mixed import MixedReception
-from bellnet.nn.several import OverNodes, SeveralReception
+from bellnet.nn.inputs import Inputs, InputValidator, OverNodes
+from bellnet.nn.sparse_validation import SparseInputValidator
 from bellnet.plan import ProductPlan, plan_product
 from bellnet.spec import Spec
 from bellnet.tensors import Padded, Sparse, Support
@@ -51,8 +51,8 @@ class Product(NotScripted, nn.Module):
         self.spec = self.plan.spec
         self._call = f'Product("{self.spec}")'
         self.normalize = check_choice(self._call, "normalize", normalize, tuple(POWERS))
-        self._reception = SeveralReception(self._call, self.spec, (None, None), names=("x", "y"), called="product(x, y")
-        self._mixed_reception = MixedReception(self._reception)
+        self._validator = InputValidator(self._call, self.spec, (None, None), names=("x", "y"), called="product(x, y")
+        self._sparse_validator = SparseInputValidator(self._validator)
 
     @overload
     def forward(self, x: Tensor, y: Tensor, *, support: None = None) -> Tensor: ...
@@ -80,22 +80,22 @@ class Product(NotScripted, nn.Module):
         """
         if y is None or more:
             _refuse_arguments(self._call, (x, y, *more) if more else (x,))
-        given = x, y
+        inputs: Inputs[Any]
         if support is not None or isinstance(x, Sparse) or isinstance(y, Sparse):
-            received = self._mixed_reception.receive(given, support, None, listed=self.normalize == "stored")
+            inputs = self._sparse_validator.validate((x, y), None, support, stored=self.normalize == "stored")
         else:
-            received = self._reception.receive(given, None)  # type: ignore[arg-type]
-        first, second = received.values
+            inputs = self._validator.validate((x, y))
+        first, second = inputs.values
         self._check_factors(first, second)
-        layout, power = received.layout, POWERS[self.normalize]
+        layout, power = inputs.layout, POWERS[self.normalize]
         if isinstance(layout, SparseLayout):
             (target,) = layout.targets
             result = multiply_sparse(
                 self.plan, first, second, sources=layout.sources, target=target, power=power, stored=layout.stored
             )
         else:
-            result = multiply_dense(self.plan, first, second, cast(DenseLayout, layout).nodes, power)
-        return received.wrap([result])[0]
+            result = multiply_dense(self.plan, first, second, layout.nodes, power)
+        return inputs.wrap([result])[0]
 
     def _check_factors(self, x: Tensor, y: Tensor) -> None:
         if x.shape[-1] != y.shape[-1]:

@@ -264,9 +264,8 @@ def share_sizes(one: object, other: object) -> bool:
 
 
 def has_size_for_each(x: Padded, batch: Sequence[int]) -> bool:
-    """Whether there is one size, for all node sets, for every graph of a batch."""
-    sizes = x._counts.by_set.get(ANY_SET)
-    return sizes is not None and sizes.shape == tuple(batch)
+    """Whether there is a size for every graph of a batch."""
+    return all(sizes.shape == tuple(batch) for sizes in x._counts.by_set.values())
 
 
 def _checked_sizes(name: str, given: object, values: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ CASES = {
     "a network of more channels than Python writes digits": lambda: InvariantNet("n n", [4, HUGE], HUGE),
     "a basis that is a number of 5000 digits": lambda: EquivariantLinear("n -> n", 1, 1, basis=HUGE),
     "a data type that is a number of 5000 digits": lambda: EquivariantLinear("n -> n", 1, 1, dtype=HUGE),
-    "a normalisation of 5000 digits of channels": lambda: EntryNorm("n n", HUGE),
+    "a normalisation of 5000 digits of channels": lambda: EntryNorm(HUGE, "n n"),
     "no channels": lambda: EquivariantLinear("n -> n", 0, 3),
     "half a channel": lambda: EquivariantLinear("n -> n", 3, 0.5),
     "integer parameters": lambda: _edges(dtype=torch.int64),

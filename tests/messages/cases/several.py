@@ -61,14 +61,14 @@ CASES = {
         torch.zeros(3, 3, 1), torch.zeros(3, 1)
     ),
     "several tensors one by one to pool": lambda: InvariantPool("n n, n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
-    "several tensors one by one to normalise": lambda: EntryNorm("n n, n", 1)(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
+    "several tensors one by one to normalise": lambda: EntryNorm(1, "n n, n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
     "several tensors one by one for an activation": lambda: Pointwise(torch.nn.ReLU())(
         torch.zeros(3, 3, 1), torch.zeros(3, 1)
     ),
     "several tensors for a spec of one": lambda: _layer("n n -> n")(torch.zeros(3, 3, 1), torch.zeros(3, 1)),
     "sizes without their name": lambda: _layer("n -> n m")(torch.zeros(3, 1), {"m": 4}),
     "a layer called as a convolution": lambda: _layer()(torch.zeros(3, 1), PAIR, torch.zeros(2, 1)),
-    "None for one of several tensors that are normalised": lambda: EntryNorm("n n, n", 1)((torch.zeros(3, 3, 1), None)),
+    "None for one of several tensors that are normalised": lambda: EntryNorm(1, "n n, n")((torch.zeros(3, 3, 1), None)),
     "tensors of other graphs for a pool": lambda: InvariantPool("n n, n")(
         (torch.zeros(5, 3, 3, 1), torch.zeros(4, 3, 1))
     ),
@@ -109,7 +109,7 @@ CASES = {
         (_edges(), torch.zeros(3, 1)), sizes={"m": torch.tensor([2, 3])}
     ),
     "one tensor to pool for several": lambda: InvariantPool("u i, u")(torch.zeros(3, 2, 1)),
-    "tensors to normalise that are too few": lambda: EntryNorm("u i, u", 1)((torch.zeros(3, 2, 1),)),
+    "tensors to normalise that are too few": lambda: EntryNorm(1, "u i, u")((torch.zeros(3, 2, 1),)),
     "which tuples": lambda: _layer("n n, n -> n n n, n")((_edges(), torch.zeros(3, 1))),
     "no sizes beside a Sparse": lambda: _layer("n n, n -> m, n")((_edges(), torch.zeros(3, 1))),
     # products

@@ -53,7 +53,7 @@ CASES = {
         nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2)), "n -> n", in_channels=2
     ),
     "channel dropout of each entry in training mode": lambda: _equivariance(
-        nn.Sequential(ChannelDropout(0.5, 0), nn.Linear(2, 2)), "n -> n", in_channels=2
+        nn.Sequential(ChannelDropout(0.5, ""), nn.Linear(2, 2)), "n -> n", in_channels=2
     ),
     "a mean over padding": lambda: _padding(faults.MeanCountsPadding(), "n ->", seed=2),
     "values in the padding of the output": lambda: _padding(faults.LeavesGarbageOutside(), "n n -> n"),

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from bellnet.errors import DeclarationError, OptionError
 from bellnet.nn.arguments import check_channels, check_choice
-from bellnet.nn.inputs import Reception
+from bellnet.nn.inputs import InputValidator
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions
 from bellnet.nn.message_passing.layer import (
@@ -84,7 +84,7 @@ class MessagePassingNet(nn.Module):
         self.out_channels = _width(f"{CALL}(head)", self.head, channels.node, like)
         self.on: CompactSet | None = None
         self.error_bound = torch.zeros(self.out_channels, dtype=torch.float64)
-        self._reception = Reception(CALL, Spec(("n", "n"), ()), self.in_channels)
+        self._validator = InputValidator(CALL, Spec(("n", "n"), ()), (self.in_channels,))
 
     def _layer(
         self, where: str, step: MessageFunctions | nn.Module, channels: Channels, like: Tensor
@@ -165,16 +165,15 @@ class MessagePassingNet(nn.Module):
 
     def compact_set(self, x: Tensor | Padded) -> CompactSet:
         """The smallest compact set that contains these graphs, given as `prepare` returns them."""
-        given = self._reception.receive(x)
-        state, fixed = given.tensor.detach(), self.channels.fixed
+        inputs = self._validator.validate((x,))
+        state, nodes, fixed = inputs.values[0].detach(), inputs.layout.nodes, self.channels.fixed
         adjacency, edge = state[..., : self.channels.adjacency], state[..., self.channels.adjacency : fixed]
         received = [
             matrix.mT if known.to_source else matrix
             for known, matrix in zip(self.adjacencies, adjacency.unbind(-1), strict=True)
         ]
-        counts = given.nodes.counts
         return CompactSet(
-            size=given.nodes.lengths[0] if counts is None else int(counts.max()),
+            size=nodes.lengths[0] if nodes.counts is None else int(nodes.counts.max()),
             neighbours=max(int(_largest(matrix.count_nonzero(-1))) for matrix in received),
             adjacency=_largest(adjacency),
             node=_largest(state[..., fixed:].diagonal(0, 1, 2)),
