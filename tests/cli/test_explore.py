@@ -49,7 +49,7 @@ def test_without_a_screen_it_says_where_the_page_is(monkeypatch, capsys):
     monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: pytest.fail(f"opened {address}"))
     assert main(["explore", "-> n"]) == 0
     said, path = capsys.readouterr().out.strip().rsplit(maxsplit=1)
-    assert said == "There is no browser to open here. The page is"
+    assert said == "there is no browser here that can open"
     assert _initial_spec(Path(path)) == "-> n"
 
 
@@ -57,7 +57,7 @@ def test_a_browser_that_does_not_open_is_not_said_to_have_opened(monkeypatch, ca
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: False)
     assert main(["explore"]) == 0
-    assert capsys.readouterr().out.startswith("There is no browser to open here. The page is ")
+    assert capsys.readouterr().out.startswith("there is no browser here that can open ")
 
 
 def test_an_empty_spec_is_refused(capsys):

@@ -73,8 +73,7 @@ def test_where_nothing_can_be_said_at_all_the_exit_code_still_is():
 def test_a_closed_standard_output_is_said_before_anything_is_done(words):
     assert shell(words, redirect=">&-") == (
         2,
-        "bellnet: standard output is closed, so that nothing can be said.\n"
-        "Send it somewhere; /dev/null takes what nobody wants.\n",
+        "bellnet: standard output is closed.\nRedirect it, for instance to /dev/null.\n",
     )
 
 

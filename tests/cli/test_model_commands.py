@@ -19,7 +19,7 @@ from bellnet.estimator import load
 from tests.data.tu.site import serving
 from tests.estimator.small import stars_and_paths
 
-QUICK = ["--n-estimators", "1", "--epochs", "2", "--batch", "20", "--silent"]
+QUICK = ["--n-estimators", "1", "--max-epochs", "2", "--batch-size", "20", "--silent"]
 
 
 def outcome(capsys, *arguments):
@@ -149,7 +149,7 @@ def test_fit_takes_the_number_of_networks(folder, tmp_path, capsys):
 
 
 def test_fit_says_it_as_json(folder, tmp_path, capsys):
-    options = ["--balanced", "--seed", "3", "--rate", "0.01", "--json"]
+    options = ["--balanced", "--seed", "3", "--learning-rate", "0.01", "--json"]
     code, printed, _ = outcome(capsys, "fit", folder, "--out", tmp_path / "model", *QUICK, *options)
     said = json.loads(printed)
     assert code == 0
@@ -164,12 +164,12 @@ def test_evaluate_measures(model, folder, capsys):
     said = json.loads(printed)
     assert (code, complaint) == (0, "")
     assert [row["class"] for row in said["classes"]] == ["path", "star"]
-    assert said["accuracy"] == sum(row["hits"] for row in said["classes"]) / 12
-    assert said["balanced_accuracy"] == sum(row["hits"] for row in said["classes"]) / 12
+    assert said["accuracy"] == sum(row["correct"] for row in said["classes"]) / 12
+    assert said["balanced_accuracy"] == sum(row["correct"] for row in said["classes"]) / 12
     code, printed, _ = outcome(capsys, "evaluate", model, folder)
     assert code == 0
     assert printed.startswith(f"accuracy             {said['accuracy']:.4f}\n")
-    assert "class  graphs  predicted  hits  recall  precision\npath        6" in printed
+    assert "  class  graphs  predicted  correct  recall  precision\n  path        6" in printed
 
 
 def test_predict_writes_a_table(model, folder, tmp_path, capsys):
@@ -369,7 +369,7 @@ def test_what_is_printed_of_classes_and_paths_is_nothing_that_a_terminal_obeys(
     code, printed, _ = outcome(capsys, "evaluate", strange_model, strange)
     assert code == 0
     assert "\x1b" not in printed
-    assert "\n=path\\x1b[31m       2" in printed
+    assert "\n  =path\\x1b[31m       2" in printed
     _, printed, _ = outcome(capsys, "predict", strange_model, strange, "--out", tmp_path / "a\x1b[2J")
     assert printed == f"wrote {tmp_path}/a\\x1b[2J: 4 graphs\n"
     _, printed, _ = outcome(capsys, "fit", strange, *QUICK, "--out", tmp_path / "b\x1b[2J")

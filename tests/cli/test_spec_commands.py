@@ -50,7 +50,7 @@ def test_plan_says_between_which_of_several_tensors_a_map_is(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n, n -> n, ", "--diagrams", "--cost", "10", "--channels", "2", "3")
     assert code == 0
     assert printed.startswith(f"{bn.plan('n n, n -> n, ')}\n")
-    (line,) = [line for line in printed.splitlines() if line.startswith("     7  ")]
+    (line,) = [line for line in printed.splitlines() if line.startswith("    7  ")]
     assert re.split(" {2,}", line.strip()) == ["7", "[1] to [0]", "a->a", "the input, unchanged", "copy"]
 
 

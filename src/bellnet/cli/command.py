@@ -1,7 +1,8 @@
 """The class of commands, types of arguments, and the files that `--out` names."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,56 +29,47 @@ class Command:
     uses_torch: bool = True
 
 
-def count(text: str) -> int:
+def count(text: str, least: int = 1) -> int:
     """A positive integer."""
-    if text.isdecimal() and (number := _bounded(text)) > 0:
-        return number
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    digits = text.lstrip("0") or "0"
+    if text.isdecimal() and (len(digits) > len(str(MOST)) or int(digits) > MOST):  # Python reads at most 4300 digits
+        raise argparse.ArgumentTypeError(f"a number of {len(digits)} digits is too large; the maximum is {MOST:,}")
+    if not text.isdecimal() or int(digits) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} up")
+    return int(digits)
 
 
 def from_zero(text: str) -> int:
     """A non-negative integer."""
-    if text.isdecimal():
-        return _bounded(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
+    return count(text, least=0)
 
 
 def positive(text: str) -> float:
-    """A positive finite number."""
+    """A positive number."""
     try:
         number = float(text)
     except ValueError:
         number = 0.0
-    if MOST < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{number:g} is too large; the most is {MOST:,}")
-    if 0 < number < float("inf"):
-        return number
-    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-
-
-def _bounded(digits: str) -> int:
-    """The integer of some digits, if it is at most `MOST`; Python reads at most 4300 digits."""
-    digits = digits.lstrip("0") or "0"
-    if len(digits) > len(str(MOST)) or int(digits) > MOST:
-        raise argparse.ArgumentTypeError(f"a number of {len(digits)} digits is too large; the most is {MOST:,}")
-    return int(digits)
+    if not 0 < number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of at most {MOST:,}")
+    return number
 
 
 def check_file(path: Path) -> None:
     """Raise an error if the file of `--out` cannot be written, before its content is computed."""
-    try:
+    with _errors_of_out(path):
         files.check(path)
-    except OSError as reason:
-        raise _refusal(path, reason) from reason
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Write the file of `--out` atomically."""
-    try:
+    with _errors_of_out(path):
         files.write_files({path: content})
+
+
+@contextmanager
+def _errors_of_out(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as reason:
-        raise _refusal(path, reason) from reason
-
-
-def _refusal(path: Path, reason: OSError) -> OptionError:
-    return OptionError(f"--out {path} cannot be written: {files.words(reason)}")
+        raise OptionError(f"--out {path} cannot be written: {files.words(reason)}") from reason

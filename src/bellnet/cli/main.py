@@ -33,10 +33,7 @@ def main(arguments: Sequence[str] | None = None, *, before_command: Callable[[],
     given = sys.argv[1:] if arguments is None else arguments
     with command_streams() as output:
         if output is None:
-            print_error(
-                "bellnet: standard output is closed, so that nothing can be said.\n"
-                f"Send it somewhere; {os.devnull} takes what nobody wants."
-            )
+            print_error(f"bellnet: standard output is closed.\nRedirect it, for instance to {os.devnull}.")
             return BAD_INPUT
         return _run(given, output, before_command)
 

@@ -7,7 +7,7 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -134,11 +134,18 @@ def cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     # In countries with decimal commas, spreadsheets end cells at semicolons.
-    return printable(";".join(f"'{part}" if _is_formula(part) else part for part in value.split(";")))
+    parts = value.split(";")
+    return printable(";".join(f"'{x}" if _FORMULA.match(x) and not _NUMBER.fullmatch(x) else x for x in parts))
 
 
-def _is_formula(text: str) -> bool:
-    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+def table(rows: Sequence[Sequence[str]], align: str) -> str:
+    """Rows of cells as indented lines, each column aligned to the left (<) or to the right (>)."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = list(zip(align, widths, strict=True))
+    return "\n".join(
+        "  ".join(["", *(f"{text:{side}{width}}" for text, (side, width) in zip(row, columns, strict=True))]).rstrip()
+        for row in rows
+    )
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bellnet import Plan, plan
 from bellnet.cli.command import OK, Command, count, write_file
-from bellnet.cli.output import printable
+from bellnet.cli.output import printable, table
 from bellnet.errors import BellnetError, OptionError
 from bellnet.spec import parse_spec
 
@@ -62,21 +62,11 @@ def _run_plan(arguments: argparse.Namespace) -> int:
 
 
 def _diagram_table(the_plan: Plan) -> str:
-    is_single = the_plan.spec.is_single
-    names = [
-        diagram.name if is_single else f"[{diagram.source}] to [{diagram.target}]  {diagram.name}"
-        for diagram in the_plan.diagrams
-    ]
-    words = [diagram.words() for diagram in the_plan.diagrams]
-    steps = [diagram.describe() for diagram in the_plan.diagrams]
-    rows = [
-        ("map", "name", "in words", "step by step"),
-        *zip(map(str, range(len(names))), names, words, steps, strict=True),
-    ]
-    _, of_name, of_words, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    return "\n".join(
-        f"  {number:>4}  {name:<{of_name}}  {word:<{of_words}}  {step}" for number, name, word, step in rows
-    )
+    rows = [("map", "name", "in words", "step by step")]
+    for number, diagram in enumerate(the_plan.diagrams):
+        pair = "" if the_plan.spec.is_single else f"[{diagram.source}] to [{diagram.target}]  "
+        rows.append((str(number), f"{pair}{diagram.name}", diagram.words(), diagram.describe()))
+    return table(rows, "><<<")
 
 
 def _cost_table(the_plan: Plan, sizes: int | dict[str, int], channels: Sequence[int], batch: int) -> str:
@@ -89,8 +79,7 @@ def _cost_table(the_plan: Plan, sizes: int | dict[str, int], channels: Sequence[
         ("bytes of the output", f"{cost.output_bytes:,}", ""),
         ("bytes in between", f"{cost.extra_bytes:,}", ""),
     )
-    width = max(len(number) for _, number, _ in rows)
-    return "\n".join(f"  {name:<21}  {number:>{width}}  {note}".rstrip() for name, number, note in rows)
+    return table(rows, "<><")
 
 
 def _declare_basis(parser: argparse.ArgumentParser) -> None:
@@ -147,10 +136,7 @@ def _run_explore(arguments: argparse.Namespace) -> int:
         return OK
     path = Path(tempfile.mkdtemp(prefix="bellnet-")) / "explorer.html"
     path.write_bytes(content)
-    if _opened(path):
-        print(f"opened {printable(path)}")
-    else:
-        print(f"There is no browser to open here. The page is {printable(path)}")
+    print(f"{'opened' if _opened(path) else 'there is no browser here that can open'} {printable(path)}")
     return OK
 
 

@@ -154,9 +154,9 @@ CASES = {
     "a limit of maps of 64 bits": _command("plan", "n -> n", "--max-maps", str(2**63)),
     "a seed of 23 digits": _command(*FIT, "--seed", "9" * 23),
     "a bound of memory beyond 64 bits": _command(*FIT, "--max-gigabytes", "1e300"),
-    "a learning rate beyond 64 bits": _command(*FIT, "--rate", "1e300"),
-    "an infinite learning rate": _command(*FIT, "--rate", "inf"),
-    "no epochs": _command(*FIT, "--epochs", "0"),
+    "a learning rate beyond 64 bits": _command(*FIT, "--learning-rate", "1e300"),
+    "an infinite learning rate": _command(*FIT, "--learning-rate", "inf"),
+    "no epochs": _command(*FIT, "--max-epochs", "0"),
     # pictures and pages
     "a picture of another format": _command(*BASIS, "a.gif"),
     "a picture in a missing directory": _command(*BASIS, "nowhere/a.png"),
