@@ -21,10 +21,11 @@ sys.path.insert(0, str(ROOT))  # where the experiments are, which are not instal
 
 import bellnet as bn
 from bellnet.data import Graph, generated
-from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure, save_figures
+from bellnet.draw import draw_basis, draw_diagrams, new_figure, save_figures
 from bellnet.estimator import GraphClassifier
 from bellnet.testing import matrix_of, permute_nodes
 from experiments.config import LAYERS, METHODS, TASKS, Cell, cells_of_table1
+from experiments.method_panels import MethodPanels
 from experiments.records import Records
 from experiments.report import Page, pictures_of, print_table, tables_of
 from experiments.results import results_of
@@ -337,11 +338,13 @@ def draw_circles() -> Any:
 
 
 def draw_accuracies(models: dict[str, GraphClassifier]) -> Any:
-    panels = Panels(["training set", "validation set"], across="epoch", up="accuracy", scales=("linear", "linear"))
+    panels = MethodPanels(
+        ["training set", "validation set"], across="epoch", up="accuracy", scales=("linear", "linear")
+    )
     for name, model in models.items():
         epochs = [record["epoch"] + 1 for record in model.history_]
         for panel, score in (("training set", "accuracy"), ("validation set", "validation_accuracy")):
-            panels.curve(panel, (epochs, [record[score] for record in model.history_]), method=name, dots=True)
+            panels.method(panel, (epochs, [record[score] for record in model.history_]), name, dots=True)
     return panels.finish()
 
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from bellnet import Padded, plan
-from bellnet.draw import Panels
 from bellnet.nn.message_passing import CompactSet, MessagePassingNet, ReluProduct, from_message_passing
 from experiments.machine import require
+from experiments.method_panels import MethodPanels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,9 +186,9 @@ def _table(product: ErrorCurve, network: ErrorCurve) -> Sequence[str]:
 def draw(outcome: Outcome) -> "Figure":
     """Measured errors and their bounds, of the product and of the network side by side."""
     curves = (outcome.product, outcome.network)
-    panels = Panels([curve.title for curve in curves], across="depth of the product network", up="largest error")
+    panels = MethodPanels([curve.title for curve in curves], across="depth of the product network", up="largest error")
     for curve in curves:
-        panels.curve(curve.title, (curve.depths, curve.bound), method="proven bound")
+        panels.method(curve.title, (curve.depths, curve.bound), "proven bound")
         panels.crosses(curve.title, (curve.depths, curve.measured), "measured")
         panels.note(curve.title, curve.about)
     return panels.finish()

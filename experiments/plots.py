@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bellnet.draw import Panels, colour_of, new_figure
+from bellnet.draw import new_figure
 from experiments.config import LAYERS, METHODS, TABLES, TASKS, Cell
 from experiments.data import synthetic
 from experiments.graph_cells import AUTHORS, SETS, SPLITS
+from experiments.method_panels import MethodPanels, colour_of
 from experiments.nets import seed_of_unseen
 from experiments.results import shown_of
 from experiments.table3 import PAPER3, TITLES, Chosen, Epochs, choose_setups, rows_here
@@ -38,14 +39,14 @@ def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[st
     tasks = [task for task in TASKS if any(cell.task == task for cell in shown)]
     if not tasks:
         return None
-    panels = Panels(tasks, across="epoch", up="validation error")
+    panels = MethodPanels(tasks, across="epoch", up="validation error")
     for cell in sorted(shown, key=lambda cell: (METHODS.index(cell.method), cell.layers)):
         line = epochs[cell.key]
         across = [epoch["epoch"] + 1 for epoch in line]
         up = [epoch["validation"] for epoch in line]
         kind = cell.subject.removeprefix(cell.task).strip()
-        panels.curve(
-            cell.task, (across, up), method=NAMES[cell.method], layers=cell.layers, kind=kind, dots=cell.epochs <= FEW
+        panels.method(
+            cell.task, (across, up), NAMES[cell.method], layers=cell.layers, kind=kind, dots=cell.epochs <= FEW
         )
         if cell.n == PAPER_SETUP[0] and cell.method == "ours" and cell.layers in LAYERS[cell.task]:
             paper = PAPER1["ours"][cell.task][LAYERS[cell.task].index(cell.layers)]
@@ -63,18 +64,18 @@ def error_against_size(finished: Finished) -> "Figure | None":
     tasks = [task for task in TASKS if any(subject.startswith(task) for subject, _, _ in shown)]
     if not tasks:
         return None
-    panels = Panels(tasks, across="nodes", up="test error")
+    panels = MethodPanels(tasks, across="nodes", up="test error")
     for subject, layers, method in sorted(shown, key=lambda place: (METHODS.index(place[2]), place[1], place[0])):
         task, _, kind = subject.partition(" ")
         for record in shown[subject, layers, method]:
             sizes = sorted(map(int, record["errors"]))
             errors = [record["errors"][str(n)] for n in sizes]
-            panels.curve(task, (sizes, errors), method=NAMES[method], layers=layers, kind=kind, dots=True)
+            panels.method(task, (sizes, errors), NAMES[method], layers=layers, kind=kind, dots=True)
     for task in tasks:
         if task in PAPER2:
             panels.crosses(task, (list(PAPER2[task]), list(PAPER2[task].values())), "the paper, Table 2")
         for n in {record["config"]["n"] for records in shown.values() for record in records}:
-            panels.place(task, n, "learned with so many nodes")
+            panels.vertical(task, n, "learned with so many nodes")
     return panels.finish()
 
 
@@ -145,7 +146,7 @@ def accuracy_curves(finished: Finished, epochs: Epochs) -> "Figure | None":
     if not names:
         return None
     titles = {name: TITLES[SETS.index(name)] for name in names}
-    panels = Panels(list(titles.values()), across="epoch", up="test accuracy, %", scales=("log", "linear"))
+    panels = MethodPanels(list(titles.values()), across="epoch", up="test accuracy, %", scales=("log", "linear"))
     rows = rows_here()
     chosen = {place: chosen[place] for place in sorted(chosen, key=lambda place: (rows.index(place[1]), place))}
     for name, found in ((place[0], found) for place, found in chosen.items()):
@@ -174,7 +175,7 @@ def _curves(found: Chosen, epochs: Epochs) -> list[Sequence[Mapping[str, Any]]]:
 
 
 def _draw(
-    panels: Panels, panel: str, found: Chosen, curves: list[Sequence[Mapping[str, Any]]], *, has_band: bool
+    panels: MethodPanels, panel: str, found: Chosen, curves: list[Sequence[Mapping[str, Any]]], *, has_band: bool
 ) -> None:
     what, method = shown_of(found.cell), found.cell.row
     figures = [{epoch["epoch"]: 100 * epoch[what] for epoch in curve} for curve in curves]
@@ -183,6 +184,6 @@ def _draw(
     across = [number + 1 for number in common]
     means, spreads = [fmean(same) for same in together], [pstdev(same) for same in together]
     low, high = ([m + sign * s for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
-    panels.curve(panel, (across, means), method=method, kind="" if what == "test" else what)
+    panels.method(panel, (across, means), method, kind="" if what == "test" else what)
     if what == "test" and has_band:
         panels.band(panel, across, (low, high), method=method)

@@ -23,7 +23,9 @@ PUBLIC = (
     "bellnet.testing",
     "bellnet.testing.strategies",
 )
-NOT_FOR_USERS = {f"bellnet.errors.{name}" for name in ("as_written", "type_name", "did_you_mean")}  # for messages
+NOT_FOR_USERS = {
+    f"bellnet.errors.{name}" for name in ("as_written", "count_of", "type_name", "did_you_mean")
+}  # for messages
 
 
 def public_names() -> dict[str, object]:

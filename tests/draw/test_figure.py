@@ -10,7 +10,7 @@ from bellnet.draw import Panels, draw_basis, draw_diagrams, new_figure
 
 def some_panels():
     panels = Panels(["one"], across="epoch", up="error")
-    panels.curve("one", ([1, 2], [2.0, 1.0]), method="ours")
+    panels.curve("one", ([1, 2], [2.0, 1.0]), "error")
     return panels.finish()
 
 

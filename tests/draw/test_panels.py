@@ -1,74 +1,28 @@
-"""Panels of curves: a colour is a method, a line style a number of layers, and nothing covers a curve."""
+"""Scales of panels of curves, and their legend."""
 
-import pytest
-
-from bellnet.draw import Panels, colour_of
-from tests.draw.layouts import boxes, outside
-
-LINE = ([1, 2, 3], [1.0, 0.1, 0.01])
-
-
-def filled(titles=("one", "two", "three")):
-    panels = Panels(titles, across="epoch", up="error")
-    for title in titles:
-        for layers in (1, 2, 3, 4):
-            panels.curve(title, LINE, method="ours", layers=layers)
-            panels.curve(title, LINE, method="Hartford et al.", layers=layers, kind="per node")
-        panels.level(title, 0.5, "trivial")
-        panels.crosses(title, ([3], [0.02]), "the paper")
-        panels.place(title, 2, "the epoch that was kept")
-    return panels.finish()
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_legend_is_one_and_covers_no_panel(count):
-    figure = filled(tuple("abcde"[:count]))
-    places = boxes(figure)
-    (legend,) = figure.legends
-    box = legend.get_window_extent()
-    assert [axes.get_legend() for axes in figure.axes] == [None] * count
-    for name, panel in places.items():
-        if name.startswith("panel"):
-            assert not box.overlaps(panel)
-    assert outside(figure) == []
-
-
-def test_a_colour_is_a_method_and_a_line_style_is_a_depth_in_all_panels():
-    looks = [
-        [(line.get_color(), str(line._unscaled_dash_pattern)) for line in axes.lines[:8]] for axes in filled().axes
-    ]
-    assert looks[0] == looks[1] == looks[2]
-    colours, strokes = ({look[part] for look in looks[0]} for part in (0, 1))
-    assert (len(set(looks[0])), len(colours), len(strokes)) == (8, 2, 4)
-
-
-def test_everything_that_is_drawn_is_explained_once_and_methods_come_first():
-    (legend,) = filled().legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        *("ours", "Hartford et al.", "1 layer", "2 layers", "3 layers", "4 layers", "per node"),
-        *("trivial", "the paper", "the epoch that was kept"),
-    ]
-
-
-IN_TABLE_3 = ("IGN (authors' set-up), dense", "IGN (authors' set-up), sparse", "GraphClassifier", "GIN", "DGCNN", "ECC")
-
-
-def test_methods_of_one_picture_have_different_colours():
-    for together in (("ours", "Hartford et al."), IN_TABLE_3):
-        assert len({colour_of(method) for method in together}) == len(together)
-    assert colour_of("ours") == colour_of(IN_TABLE_3[0])
+from bellnet.draw import Panels
 
 
 def test_zeros_alone_are_drawn_on_a_linear_scale():
     panels = Panels(["none", "some"], across="epoch", up="error")
-    panels.curve("none", ([1, 2], [0.0, 0.0]), method="ours")
-    panels.curve("some", ([1, 2], [0.0, 1.0]), method="ours")
+    panels.curve("none", ([1, 2], [0.0, 0.0]), "error")
+    panels.curve("some", ([1, 2], [0.0, 1.0]), "error")
     assert [axes.get_yscale() for axes in panels.finish().axes] == ["linear", "log"]
 
 
-def test_a_single_epoch_has_a_whole_number():
+def test_the_axis_of_a_single_epoch_shows_an_integer():
     panels = Panels(["one"], across="epoch", up="error")
-    panels.curve("one", ([1], [2.0]), method="ours")
+    panels.curve("one", ([1], [2.0]), "error")
     (axes,) = panels.finish().axes
     left, right = axes.get_xlim()
     assert [tick for tick in axes.get_xticks() if left <= tick <= right] == [1]
+
+
+def test_the_legend_has_curves_once_and_vertical_lines_last():
+    panels = Panels(["one", "two"], across="epoch", up="error")
+    for title in ("one", "two"):
+        panels.vertical(title, 1, "best epoch")
+        for label in ("training", "validation set"):
+            panels.curve(title, ([1, 2], [2.0, 1.0]), label)
+    (legend,) = panels.finish().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["training", "validation set", "best epoch"]

@@ -1,7 +1,4 @@
-"""Curves side by side, alike on all pages: a colour is a method, a line style a number of layers.
-
-What colours, lines and marks mean stands below the panels, once for all of them, where it covers no curve.
-"""
+"""Panels of curves side by side, with one legend below all of them, where it covers no curve."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,50 +11,19 @@ if TYPE_CHECKING:
 
     from bellnet.draw.figure import Drawing
 
-COLOURS = {
-    "ours": style.PALETTE[0],
-    "Hartford et al.": style.PALETTE[1],
-    "IGN (authors' set-up), dense": style.PALETTE[0],
-    "IGN (authors' set-up), sparse": style.PALETTE[5],
-    "GraphClassifier": style.PALETTE[2],
-    "GIN": style.PALETTE[3],
-    "DGCNN": style.PALETTE[4],
-    "DiffPool": "#8c564b",
-    "ECC": "#a0a000",
-    "order 2": style.PALETTE[5],
-    "order 3": style.PALETTE[0],
-    "target": style.RULE,
-}
-OTHERS = "#7f7f7f"
-"""The colour of methods that have none of their own."""
-STROKES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (6, 1.6, 1.2, 1.6)), (0, (1.2, 1.3)))
-"""The line styles of one, two, three and four layers; five begin again."""
-KINDS: dict[str, dict[str, Any]] = {
-    "": {"linewidth": 1.4},
-    "training": {"linewidth": 1.1, "alpha": 0.45},
-    "validation set": {"linewidth": 1.5, "marker": "o", "markersize": 3.5},
-    "validation": {"linewidth": 0.9, "marker": "o", "markersize": 2.6, "markevery": 0.08, "markerfacecolor": "white"},
-    "per node": {"linewidth": 1.5, "marker": "s", "markersize": 3.5},
-}
-"""What else a curve can be, apart from method and layers."""
 WIDTH, HEIGHT, NARROWEST, LINE = 3.6, 2.6, 4.2, 0.24
-"""Inches of a panel, of the narrowest picture, and of a line below the panels."""
-
-METHOD, LAYERS, KIND, BESIDE = range(4)
-"""In which order things are explained."""
-
-Numbers = Sequence[float]
+"""Inches of a panel, of the narrowest figure, and of a line of the legend."""
 
 
 class Panels:
-    """Panels for curves, filled one curve at a time; `finish` makes the figure.
+    """Panels for curves, filled one curve at a time; `finish` returns the figure.
 
     Args:
         titles: One for each panel.
-        across: What the horizontal axis is.
-        up: What the vertical axes are: one word for all panels, or one for each.
+        across: The label of the horizontal axes.
+        up: The label of all vertical axes, or one for each.
         scales: The scales of the two axes, "linear" or "log".
-        in_a_row: The most panels side by side.
+        in_a_row: The largest number of panels side by side.
     """
 
     def __init__(
@@ -78,75 +44,36 @@ class Panels:
             empty.remove()
         self.axes = dict(zip(titles, grid, strict=False))
         self.scales = scales
-        self._entries: dict[tuple[int, str], dict[str, Any]] = {}
-        words = [up] * len(titles) if isinstance(up, str) else up
-        for (title, axes), name in zip(self.axes.items(), words, strict=True):
-            _dress(axes, title, across, name)
+        self._entries: dict[str, tuple[int, dict[str, Any]]] = {}
+        labels = [up] * len(titles) if isinstance(up, str) else up
+        for (title, axes), label in zip(self.axes.items(), labels, strict=True):
+            _set_up(axes, title, across, label)
 
-    def curve(
-        self,
-        panel: str,
-        points: tuple[Numbers, Numbers],
-        *,
-        method: str | None = None,
-        layers: int | None = None,
-        kind: str = "",
-        dots: bool = False,
-    ) -> None:
-        """A line.
+    def curve(self, panel: str, points: tuple[Sequence[float], Sequence[float]], label: str, **look: Any) -> None:
+        """A curve.
 
         Args:
             panel: The title of the panel.
-            points: Where it goes, across and up.
-            method: What its colour says; None where all are of one.
-            layers: What its line style says; None where all are alike.
-            kind: What else it is, one of `KINDS`.
-            dots: Whether every point is marked, since there are few.
+            points: The coordinates, across and up.
+            label: Its entry of the legend, which curves that look alike share.
+            look: Properties of a line of matplotlib; the colour is blue by default.
         """
-        colour = colour_of(method or "ours")
-        look = {"marker": "o", "markersize": 3.5, **KINDS[kind]} if dots else KINDS[kind]
-        stroke = "solid" if layers is None else STROKES[(layers - 1) % len(STROKES)]
-        above = 3 if method is None or method.startswith(("ours", "IGN")) else 2
-        self.axes[panel].plot(*map(list, points), color=colour, linestyle=stroke, zorder=above, **look)
-        if method is not None:
-            self._explain(METHOD, method, color=colour, linewidth=2.5)
-        if layers is not None:
-            words = f"{layers} layer{'s' if layers > 1 else ''}"
-            self._explain(LAYERS, words, color=style.INK, linestyle=stroke, linewidth=1.5)
-        if kind:
-            plain = style.INK if method is not None else colour
-            self._explain(KIND, kind, color=plain, **{**KINDS[kind], "markevery": 1})
+        look = {"color": style.PALETTE[0], **look}
+        self.axes[panel].plot(*map(list, points), **look)
+        self.explain(label, **look)
 
-    def band(self, panel: str, across: Numbers, edges: tuple[Numbers, Numbers], *, method: str) -> None:
-        """The room around a curve, from the lower to the upper edge."""
-        self.axes[panel].fill_between(across, *edges, color=colour_of(method), alpha=0.1, linewidth=0)
-
-    def crosses(self, panel: str, points: tuple[Numbers, Numbers], words: str) -> None:
-        """Figures to compare with."""
-        look: dict[str, Any] = {"color": style.INK, "marker": "x", "linestyle": "none", "markersize": 6}
-        self.axes[panel].plot(*map(list, points), zorder=4, **look)
-        self._explain(BESIDE, words, **look)
-
-    def level(self, panel: str, height: float, words: str) -> None:
-        """One figure to compare with, whatever is across."""
-        look: dict[str, Any] = {"color": style.SOFT, "linewidth": 0.9, "linestyle": ":", "zorder": 1}
-        self.axes[panel].axhline(height, **look)
-        self._explain(BESIDE, words, **look)
-
-    def place(self, panel: str, across: float, words: str) -> None:
-        """A place on the horizontal axis that is not like others."""
+    def vertical(self, panel: str, across: float, label: str) -> None:
+        """A vertical line at a position of the horizontal axis."""
         look: dict[str, Any] = {"color": style.RULE, "linewidth": 1.2, "zorder": 1}
         self.axes[panel].axvline(across, **look)
-        upright = {"marker": "|", "markersize": 9, "markeredgewidth": 1.2, "linestyle": "none"}
-        self._explain(BESIDE, words, **look, **upright)
+        self.explain(label, 1, **look, marker="|", markersize=9, markeredgewidth=1.2, linestyle="none")
 
-    def note(self, panel: str, words: str) -> None:
-        """Words below a panel that hold for it alone."""
-        axes = self.axes[panel]
-        axes.set_xlabel(f"{axes.get_xlabel()}\n{words}")
+    def explain(self, label: str, position: int = 0, **look: Any) -> None:
+        """An entry of the legend, behind those of lower positions."""
+        self._entries.setdefault(label, (position, look))
 
     def finish(self) -> "Drawing":
-        """The figure, with what everything means below the panels."""
+        """The figure with its legend."""
         from matplotlib.lines import Line2D
 
         for axes in self.axes.values():
@@ -156,17 +83,17 @@ class Panels:
             axes.set_yscale(self.scales[1] if positive else "linear")  # zeros alone have no logarithm to show
             if self.scales[0] == "linear":
                 left, right = axes.get_xlim()
-                room = max(0.0, 1 - (right - left)) / 2  # a single point has no width to put whole numbers on
-                axes.set_xlim(left - room, right + room)
+                missing = max(0.0, 1 - (right - left)) / 2  # a single point has no width to put integers on
+                axes.set_xlim(left - missing, right + missing)
                 axes.locator_params(axis="x", integer=True, min_n_ticks=1)
             else:
                 axes.xaxis.set_major_formatter("{x:g}")
-        entries = {words: self._entries[place, words] for place, words in sorted(self._entries, key=lambda key: key[0])}
-        widest = max(style.width_of_name(words) for words in entries) + 0.6
+        entries = sorted(self._entries.items(), key=lambda entry: entry[1][0])
+        widest = max(style.width_of_name(label) for label in self._entries) + 0.6
         lines_below = -(-len(entries) // max(1, int(self.size[0] / widest)))
         self.figure.set_size_inches(self.size[0], self.size[1] + LINE * lines_below)
         self.figure.legend(
-            handles=[Line2D([], [], label=words, **look) for words, look in entries.items()],
+            handles=[Line2D([], [], label=label, **look) for label, (_, look) in entries],
             loc="outside lower center",
             ncols=-(-len(entries) // lines_below),
             fontsize=style.SMALL,
@@ -175,14 +102,6 @@ class Panels:
             handlelength=2.8,
         )
         return self.figure
-
-    def _explain(self, place: int, words: str, **look: Any) -> None:
-        self._entries.setdefault((place, words), look)
-
-
-def colour_of(method: str) -> str:
-    """The colour of a method, the same in all pictures."""
-    return COLOURS.get(method, OTHERS)
 
 
 def new_figure(width: float, height: float) -> "Drawing":
@@ -196,7 +115,7 @@ def new_figure(width: float, height: float) -> "Drawing":
     return Drawing(figsize=(width, height), layout=layout, facecolor=style.PAPER)
 
 
-def _dress(axes: "Axes", title: str, across: str, up: str) -> None:
+def _set_up(axes: "Axes", title: str, across: str, up: str) -> None:
     axes.set_title(title, loc="left", fontsize=style.TEXT + 1, color=style.INK)
     axes.set_xlabel(across, fontsize=style.SMALL + 0.5, color=style.INK)
     axes.set_ylabel(up, fontsize=style.SMALL + 0.5, color=style.INK)

@@ -313,12 +313,16 @@ class GraphEstimator(ABC, BaseEstimator):
         titles = {"loss": "loss", **({self._score_name: score} if has_score else {})}
         panels = Panels(list(titles.values()), across="epoch", up="", scales=("linear", "linear"))
         for name, title in titles.items():
-            for kind, key in (("training", name), ("validation set", f"validation_{name}")):
+            curves = (
+                ("training", name, {"linewidth": 1.1, "alpha": 0.45}),
+                ("validation set", f"validation_{name}", {"linewidth": 1.5, "marker": "o", "markersize": 3.5}),
+            )
+            for label, key, look in curves:
                 points = [(record["epoch"], record[key]) for record in self.history_ if record[key] is not None]
                 if points:
                     epochs, values = zip(*points, strict=True)
-                    panels.curve(title, (list(epochs), list(values)), kind=kind)
-            panels.place(title, self.best_epoch_, "best epoch")
+                    panels.curve(title, (epochs, values), label, **look)
+            panels.vertical(title, self.best_epoch_, "best epoch")
         return panels.finish()
 
     def save(self, path: str | PathLike[str]) -> None:
