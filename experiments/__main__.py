@@ -22,11 +22,11 @@ from experiments.expressive.report import run_expressive
 from experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
 from experiments.machine import require
 from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.parallel import this_worker
 from experiments.records import Records
 from experiments.report import check_report, print_table, print_tables, write_report
 from experiments.run import check_extra, merge_records, run_cells
 from experiments.search import SearchPlan, run_search, search_table
-from experiments.workers import is_leading_process
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
@@ -286,7 +286,7 @@ def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
-    if not is_leading_process():
+    if not this_worker().is_leader:
         run_cells(cells, out, **ways)
         return OK
     make_directory(out)

@@ -63,12 +63,9 @@ class Runnable(ABC):
         digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:10]
         return "-".join(map(str, (*self.key_parts, digest)))
 
-    def compute(self, record: Record) -> dict[str, Any] | None:
-        """The result of a cell that Lightning does not train; None if it does.
-
-        Such a cell that was stopped starts again.
-        """
-        return None
+    def compute(self, record: Record) -> dict[str, Any]:
+        """The result of a cell that Lightning does not train. Such a cell that was stopped starts again."""
+        raise NotImplementedError(f"{self.title} is trained by Lightning")
 
     def learner(self) -> "Learner":
         """The network, its data and its optimiser, new. This imports lightning."""

@@ -51,6 +51,7 @@ class MethodCell(FromDataSet):
     max_unpacked: float | None = field(default=None, compare=False)
     max_ratio: float | None = field(default=None, compare=False)
     epochs: int = field(default=1, init=False, compare=False)
+    is_learned = False
 
     def __post_init__(self) -> None:
         given: Any = self.options

@@ -1,17 +1,18 @@
 """Cells as tasks of a Ray cluster. The driver alone has records and checkpoints; workers send what they make.
 
-A worker runs a cell in a folder that lasts as long as the task, and streams back every epoch's record and, now and
-then, the checkpoints. So whatever happens to it, the driver can send the cell to another one, which goes on from there.
-The package comes with the job and a data set by its digest, so workers need no folder that the driver has.
+A worker runs a cell in a temporary folder, and streams back the record of every epoch and, from time to time, the
+checkpoint. If it dies, the driver sends the cell to another worker, which goes on from there. The package comes with
+the job and a data set by its digest, so workers need no folder that the driver has.
 """
 
 import logging
 import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,53 +30,32 @@ from experiments.cell import Runnable
 from experiments.display import Display
 from experiments.machine import circumstances, require
 from experiments.records import Records, not_written
-from experiments.train import checkpoints, run_cell
 
 LOCAL = "local"
-BEGUN, EPOCH, KEPT, NOTE, DONE, FAILED = "begun", "epoch", "kept", "note", "done", "failed"
+BEGIN, EPOCH, CHECKPOINT, NOTE, END, FAILED = "begin", "epoch", "checkpoint", "note", "end", "failed"
 Message = tuple[str, Any]
-TRIES = 3
+MAX_DEATHS = 3
 """So many workers may die of a cell, one after the other, before an epoch is over."""
-KEEP_EVERY = 20.0
-"""Seconds between the checkpoints that a worker sends; what a death costs is at most what was done since."""
-# What Ray prints of its workers would stand between the tables; whatever counts is said here.
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+"""A worker that dies costs at most what was done since it sent the last one."""
 # Ray gives 127.0.0.1 the address of the machine, except where it is told that there is no cluster beyond it.
-_LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-
-
-@dataclass
-class _Task:
-    """A cell that was sent.
-
-    Attributes:
-        cell: What runs.
-        deaths: How many workers have died of it since its last epoch.
-    """
-
-    cell: Runnable
-    deaths: int = 0
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 @dataclass(frozen=True)
 class Payload:
-    """What a worker needs to run a cell as if it were where the records are.
+    """What a worker needs to run a cell.
 
     Attributes:
-        cell: What to run, without the folder of its data set.
-        lines: The records of its epochs so far.
-        kept: Its checkpoints, by the names of their files.
-        name: The name of its data set.
-        digest: Of its data set; nothing if it has none.
-        fetch: Gets the data set.
+        cell: The cell, without the folder of its data set.
+        checkpoint: The content of its checkpoint, if there is one.
+        parcel: The name and the digest of its data set, and a function that fetches it, if it has one.
     """
 
     cell: Runnable
-    lines: tuple[dict[str, Any], ...] = ()
-    kept: dict[str, bytes] = field(default_factory=dict)
-    name: str = ""
-    digest: str = ""
-    fetch: Callable[[], data.tu.Parcel] | None = None
+    checkpoint: bytes | None = None
+    parcel: tuple[str, str, Callable[[], data.tu.Parcel]] | None = None
 
 
 @contextmanager
@@ -86,14 +66,14 @@ def connected(address: str) -> Iterator[None]:
             f"--ray {address}: a Ray client cannot stream records back.\n"
             "Run the command on a machine of the cluster, with --ray auto or with the address HOST:PORT of its head."
         )
-    os.environ.update({**_ENVIRONMENT, **(_LOCAL_ENVIRONMENT if address == LOCAL else {}), **os.environ})
+    os.environ.update({**ENVIRONMENT, **(LOCAL_ENVIRONMENT if address == LOCAL else {}), **os.environ})
     require("ray", extra="ray", call=f"--ray {address}")
     import ray
 
     if ray.is_initialized():
         yield
         return
-    logging.getLogger("ray").setLevel(logging.ERROR)  # how a cluster is started is not about the experiment
+    logging.getLogger("ray").setLevel(logging.ERROR)
     here: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
         ray.init(
@@ -105,7 +85,7 @@ def connected(address: str) -> Iterator[None]:
         )
     except (ConnectionError, ValueError, RuntimeError) as reason:
         raise OptionError(
-            f"--ray {address}: there is no Ray cluster: {_first_line(reason)}\n"
+            f"--ray {address}: there is no Ray cluster: {_lines(reason)[0]}\n"
             "Start one with `ray start --head` on this machine and `ray start --address=HOST:PORT` on others, or use "
             "--ray local."
         ) from reason
@@ -116,7 +96,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *, jobs: int | None = None) -> None:
-    """Run cells on the cluster that this process is connected to, and record what they give."""
+    """Run cells on the cluster that this process is connected to, and record their results."""
     import ray
 
     resources: Callable[[], dict[str, float]] = ray.cluster_resources
@@ -124,43 +104,45 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
         display.note("The cluster has no processor. Cells wait until a machine with one joins it.")
     work: Any = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_work)
     parcels: dict[str, Any] = {}
-    waiting = [_Task(cell) for cell in reversed(cells)]
-    running: dict[Any, _Task] = {}
+    waiting, deaths = list(reversed(cells)), Counter[Runnable]()
+    running: dict[Any, Runnable] = {}
     lost: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and (jobs is None or len(running) < jobs):
-                task = waiting.pop()
-                running[work.remote(_packed(task.cell, records, parcels))] = task
+                cell = waiting.pop()
+                running[work.remote(_packed(cell, records, parcels))] = cell
             ready, _ = ray.wait(list(running), num_returns=1)
             stream: Any = ready[0]
-            task = running[stream]
+            cell = running[stream]
             try:
                 message: Any = ray.get(next(stream))
-                _take(message, task, records, display)
+                _receive(message, cell, records, display)
+                if message[0] == EPOCH:
+                    deaths[cell] = 0
             except StopIteration:
                 del running[stream]
             except (ray.exceptions.RayTaskError, ray.exceptions.RuntimeEnvSetupError) as reason:
                 raise DataError(
-                    f"{task.cell.title} cannot begin on the cluster: {_last_line(reason)}\n"
+                    f"{cell.title} cannot begin on the cluster: {_lines(reason)[-1]}\n"
                     f"Its machines need Python {platform.python_version()} and the packages of "
                     "'bellnet[experiments,graphs,ray]'; bellnet itself and the experiments are sent to them."
                 ) from reason
             except ray.exceptions.RayError as reason:
                 del running[stream]
-                task.deaths += 1
-                if task.deaths < TRIES:
-                    display.note_of(task.cell, "the worker that ran it has died; it is sent to another one.")
-                    waiting.append(task)
+                deaths[cell] += 1
+                if deaths[cell] < MAX_DEATHS:
+                    display.note_of(cell, "its worker has died; it is sent to another one.")
+                    waiting.append(cell)
                 else:
-                    lost[task.cell.title] = _first_line(reason)
+                    lost[cell.title] = _lines(reason)[0]
     finally:
         for stream in running:
-            with suppress(Exception):  # what cannot be stopped goes with the connection
+            with suppress(Exception):  # what cannot be stopped ends with the connection
                 ray.cancel(stream, force=True)
     if lost:
         raise DataError(
-            f"{TRIES} workers have died, one after the other, while they ran\n"
+            f"{MAX_DEATHS} workers have died, one after the other, while they ran\n"
             + "".join(f"  - {title}: {reason}\n" for title, reason in lost.items())
             + "Everything else is done, and what these had recorded is kept. Mostly such a cell needs more memory than "
             "a machine has: run the same command again where there is more."
@@ -168,102 +150,91 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
 
 
 def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Payload:
-    """A cell, ready to be sent, as far as it has come. A data set is handed to the cluster once."""
+    """A cell with its checkpoint and its data set, which is sent to the cluster once."""
     import ray
 
-    place = checkpoints(records.directory, cell)
-    kept = _read(place)
-    lines = tuple(records.epochs().get(cell.key, ()))
+    path = records.checkpoint(cell.key)
+    checkpoint = path.read_bytes() if path.exists() else None
     parcel = cell.parcel()
     if parcel is None:
-        return Payload(cell, lines, kept)
+        return Payload(cell, checkpoint)
     if parcel.digest not in parcels:
         parcels[parcel.digest] = ray.put(parcel)
     get: Callable[..., Any] = ray.get
-    return Payload(cell.sent(None), lines, kept, parcel.name, parcel.digest, partial(get, parcels[parcel.digest]))
+    return Payload(cell.sent(None), checkpoint, (parcel.name, parcel.digest, partial(get, parcels[parcel.digest])))
 
 
-def _take(message: Message, task: _Task, records: Records, display: Display) -> None:
+def _receive(message: Message, cell: Runnable, records: Records, display: Display) -> None:
     """Record and show what a worker has sent."""
     what, value = message
-    if what == BEGUN:
-        display.begin(task.cell)
+    if what == BEGIN:
+        display.begin(cell)
     elif what == EPOCH:
         records.append(value)
-        display.epoch(task.cell, value)
-        task.deaths = 0
-    elif what == KEPT:
-        _keep(checkpoints(records.directory, task.cell), value)
+        display.epoch(cell, value)
+    elif what == CHECKPOINT:
+        _write(records.checkpoint(cell.key), value)
     elif what == NOTE:
-        display.note_of(task.cell, value)
+        display.note_of(cell, value)
     elif what == FAILED:
         raise value
     else:
-        # The code that ran came from here, so that commit and version are those of this machine.
+        # The code came from here, so commit and version are those of this machine.
         ours = circumstances()
-        value = {**value, "commit": ours["commit"]}
-        value["versions"] = {**value["versions"], "bellnet": ours["versions"]["bellnet"]}
+        versions = {**value["versions"], "bellnet": ours["versions"]["bellnet"]}
+        value = {**value, "commit": ours["commit"], "versions": versions}
         records.append(value)
-        display.end(task.cell, value)
+        display.end(cell, value)
 
 
-def _keep(place: Path, files: dict[str, bytes]) -> None:
-    """Write the checkpoints of a cell, the last one after the best one, as they were made."""
+def _write(path: Path, content: bytes) -> None:
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        write_files({place / name: files[name] for name in sorted(files)})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_files({path: content})
     except OSError as reason:
-        raise not_written(place, reason) from reason
+        raise not_written(path, reason) from reason
 
 
 def _work(payload: Payload) -> Iterator[Message]:
-    """Runs on a worker: a cell, and everything that the driver should know of it, as it happens."""
-    yield BEGUN, None
+    """Runs on a worker: a cell, and everything that the driver records of it, as it happens."""
+    yield BEGIN, None
     messages: SimpleQueue[Message] = SimpleQueue()
     Thread(target=_run, args=(payload, messages.put), daemon=True).start()
     while True:
         message = messages.get()
         yield message
-        if message[0] in (DONE, FAILED):
+        if message[0] in (END, FAILED):
             return
 
 
 def _run(payload: Payload, send: Callable[[Message], None]) -> None:
-    torch.set_num_threads(1)  # which counts for the thread that says so
-    cell = payload.cell
+    from experiments.run import run_cell
+
+    torch.set_num_threads(1)  # of this thread
+    cell, sent = payload.cell, time.monotonic()
     try:
-        if payload.fetch is not None:
-            cell = cell.sent(data.tu.receive(payload.name, payload.digest, payload.fetch))
+        if payload.parcel is not None:
+            cell = cell.sent(data.tu.receive(*payload.parcel))
         with TemporaryDirectory(prefix="bellnet-") as directory:
             records = Records(Path(directory))
-            place = checkpoints(records.directory, cell)
-            for line in payload.lines:
-                records.append(line)
-            _keep(place, payload.kept)
-            sent = time.monotonic()
+            path = records.checkpoint(cell.key)
+            if payload.checkpoint is not None:
+                _write(path, payload.checkpoint)
 
-            def report(cell: Runnable, epoch: dict[str, Any]) -> None:
+            def report(epoch: dict[str, Any]) -> None:
                 nonlocal sent
                 send((EPOCH, epoch))
-                if time.monotonic() - sent >= KEEP_EVERY:
+                if time.monotonic() - sent >= SECONDS_BETWEEN_CHECKPOINTS and path.exists():
                     sent = time.monotonic()
-                    send((KEPT, _read(place)))
+                    send((CHECKPOINT, path.read_bytes()))
 
-            done = run_cell(cell, records.directory, report, note=lambda cell, words: send((NOTE, words)))
-            send((KEPT, _read(place)))
-            send((DONE, done))
+            done = run_cell(cell, records.directory, report, note=lambda words: send((NOTE, words)))
+            if path.exists():
+                send((CHECKPOINT, path.read_bytes()))
+            send((END, done))
     except Exception as reason:
         send((FAILED, reason))
 
 
-def _read(place: Path) -> dict[str, bytes]:
-    """The checkpoints of a cell that there are."""
-    return {path.name: path.read_bytes() for path in sorted(place.glob("*.ckpt"))}
-
-
-def _first_line(reason: BaseException) -> str:
-    return next(iter(str(reason).strip().splitlines()), type(reason).__name__)
-
-
-def _last_line(reason: BaseException) -> str:
-    return next(reversed(str(reason).strip().splitlines()), type(reason).__name__)
+def _lines(reason: BaseException) -> list[str]:
+    return str(reason).strip().splitlines() or [type(reason).__name__]

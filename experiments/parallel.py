@@ -1,204 +1,251 @@
-"""Cells in parallel, each in a process of its own, or one after the other by several workers that train together."""
+"""Several processes: for one cell each, or for training one network together by torch.distributed.
+
+Processes that train together are those of torchrun, or are started here with the same environment. All of them run
+`run_cells`; the one of rank 0 leads: it alone has records, display and checkpoints.
+"""
 
 import multiprocessing
 import os
 import signal
+import socket
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import torch
 
 from bellnet.errors import DataError
 from experiments.cell import Runnable
 from experiments.display import Display
-from experiments.train import follow, run_cell
-from experiments.workers import process_group, worker_environment
 
-EPOCH, NOTE, DONE, FAILED = "epoch", "note", "done", "failed"
-"""What a process says: a record, words for whoever looks on, the result of a cell, and why there is none."""
+T = TypeVar("T")
+MARK = "TORCHELASTIC_RUN_ID"
+DAY = timedelta(days=1)
 
 
-def work(line: Connection, directory: Path, devices: int, store: Path) -> None:
-    """Runs in a process of its own: takes cells from the line until it is closed."""
-    _begin(0, devices)
-    with process_group(store) as worker:
-        while True:
-            try:
-                cell = line.recv()
-            except EOFError:
-                worker.broadcast()
-                return
+@dataclass(frozen=True)
+class Worker:
+    """One of the processes that train a network together.
+
+    Attributes:
+        rank: Its number; the first one, 0, leads.
+        size: How many there are.
+        local_size: How many there are on this machine.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_size: int = 1
+
+    @property
+    def is_leader(self) -> bool:
+        return self.rank == 0
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether each process has a GPU of its own. A single process never uses any."""
+        return self.size > 1 and torch.cuda.device_count() >= self.local_size
+
+    def share(self, batch: Sequence[T]) -> list[T]:
+        """The share of a batch that this process takes: every example goes to exactly one of them."""
+        return list(batch[self.rank :: self.size])
+
+    def broadcast(self, value: Any = None) -> Any:
+        """The value of the leader."""
+        if self.size == 1:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
+
+    def total(self, number: int) -> int:
+        """The sum of a number over all processes."""
+        if self.size == 1:
+            return number
+        numbers = torch.tensor(number, device="cuda" if self.on_gpus else "cpu")
+        torch.distributed.all_reduce(numbers)
+        return int(numbers)
+
+    def trainer_options(self) -> dict[str, Any]:
+        """Arguments of Lightning's Trainer."""
+        if self.size == 1:
+            return {"accelerator": "cpu", "devices": 1}
+        from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+        from lightning.pytorch.strategies import DDPStrategy
+
+        return {
+            "accelerator": "gpu" if self.on_gpus else "cpu",
+            "devices": self.local_size,
+            "num_nodes": self.size // self.local_size,
+            "strategy": DDPStrategy(cluster_environment=TorchElasticEnvironment()),
+            "use_distributed_sampler": False,  # `share` distributes every batch
+        }
+
+
+def this_worker() -> Worker:
+    """This process, from the environment variables of torchrun."""
+    if MARK not in os.environ:
+        return Worker()
+    return Worker(*(int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")))
+
+
+def worker_environment(rank: int, size: int) -> dict[str, str]:
+    """The environment of one of several processes on this machine, which are connected by the loopback interface."""
+    loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
+    ranks = {"RANK": rank, "LOCAL_RANK": rank, "GROUP_RANK": 0, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
+    named = {name: str(number) for name, number in ranks.items()}
+    return {MARK: "bellnet", **named, **({"GLOO_SOCKET_IFNAME": loopback[0]} if loopback else {})}
+
+
+@contextmanager
+def process_group(store: Path | None = None) -> Iterator[Worker]:
+    """This process, connected with the others for as long as the context lasts."""
+    worker = this_worker()
+    if worker.size == 1 or torch.distributed.is_initialized():
+        yield worker
+        return
+    if worker.on_gpus:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    # Imported later, by DDP, its functions would hold the group as a default argument: threads of gloo would outlive
+    # the group, and one that is late kills a process that is about to end.
+    import_module("torch.distributed.nn.functional")
+    torch.distributed.init_process_group(
+        "cpu:gloo,cuda:nccl" if worker.on_gpus else "gloo",
+        init_method="env://" if store is None else store.as_uri(),
+        rank=worker.rank,
+        world_size=worker.size,
+        timeout=DAY,  # the others wait while the leader evaluates
+    )
+    try:
+        yield worker
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+GRACE = 5
+"""Seconds that a process has to end."""
+FAILED = "failed"
+
+
+def run_parallel(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
+    """Run cells, so many at a time, each in so many processes that train together."""
+    waiting = list(reversed(cells))
+    with TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True) as folder:
+        store = Path(folder) / "store"
+        teams = [[_start(rank, devices, directory, store) for rank in range(devices)] for _ in range(jobs)]
+        running: dict[Connection, tuple[int, Runnable]] = {}
+
+        def send_cell(team: int) -> None:
+            cell = waiting.pop() if waiting else None
+            if cell is not None:
+                display.begin(cell)
+            for line, _ in teams[team]:
+                running.pop(line, None)
+                if cell is not None:
+                    running[line] = (team, cell)
+                with suppress(BrokenPipeError):  # a process that is gone is noticed by its silence
+                    line.send(cell)
+
+        try:
+            for team in range(jobs):
+                send_cell(team)
+            while running:
+                for line in wait(list(running)):
+                    if line in running:
+                        team, cell = running[line]
+                        if _receive(line, cell, teams[team], display):
+                            send_cell(team)
+            for line, process in (each for team in teams for each in team):
+                line.close()
+                process.join()
+        finally:
+            _end([process for team in teams for _, process in team])
+
+
+def _receive(
+    line: Connection, cell: Runnable, team: Sequence[tuple[Connection, BaseProcess]], display: Display
+) -> bool:
+    """Show what a process reports, and return whether its cell has ended; raise its error."""
+    try:
+        what, value = line.recv()
+    except (EOFError, OSError):
+        what, value = FAILED, RuntimeError("lost")
+    if what != FAILED:
+        getattr(display, what)(cell, value)
+        return bool(what == "end")
+    if isinstance(value, RuntimeError):  # torch raises one where another process of the team is gone
+        dead = wait([process.sentinel for _, process in team], GRACE if str(value) == "lost" or len(team) > 1 else 0)
+        gone = [process for _, process in team if process.sentinel in dead]
+        for process in gone:
+            process.join()
+        if gone:
+            code = min(process.exitcode or 0 for process in gone)
+            raise DataError(
+                f"The process that ran {cell.title} ended with code {code} before it was done.\n"
+                "What it had recorded is kept. Run the same command again to go on from there."
+            )
+    raise value
+
+
+def _start(rank: int, size: int, directory: Path, store: Path) -> tuple[Connection, BaseProcess]:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, rank, size, directory, store), daemon=True)
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _work(line: Connection, rank: int, size: int, directory: Path, store: Path) -> None:
+    """Runs in a process of its own: cells from the line, until it is closed."""
+    from experiments.run import run_cell
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main process ends the others
+    torch.set_num_threads(1)
+    if size > 1:
+        os.environ.update(worker_environment(rank, size))
+    with process_group(store):
+        while (cell := line.recv()) is not None:
             try:
                 done = run_cell(
                     cell,
                     directory,
-                    lambda cell, epoch: line.send((EPOCH, epoch)),
-                    note=lambda cell, words: line.send((NOTE, words)),
+                    lambda epoch: line.send(("epoch", epoch)),
+                    note=lambda words: line.send(("note_of", words)),
                 )
             except BrokenPipeError:
-                return  # whoever wanted this is gone; the records and the last checkpoint are there
+                return  # the main process is gone
             except Exception as reason:
                 line.send((FAILED, reason))
-                if worker.size > 1:
-                    _stay(line)
+                with suppress(EOFError):
+                    line.recv()  # until the main process ends all workers, so that none fails because of another
                 return
-            line.send((DONE, done))
-
-
-def follow_cells(line: Connection, rank: int, size: int, store: Path) -> None:
-    """Runs in a process of its own: trains what the first process of its workers names."""
-    _begin(rank, size)
-    with process_group(store) as worker:
-        try:
-            follow(worker)
-        except (Exception, SystemExit) as reason:
-            if isinstance(reason, Exception):  # otherwise the first process is gone, which tells for itself
-                line.send((FAILED, reason))
-            _stay(line)
-
-
-def _begin(rank: int, size: int) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that was asked ends the others
-    torch.set_num_threads(1)
-    if size > 1:
-        os.environ.update(worker_environment(rank, size))
-
-
-def _stay(line: Connection) -> None:
-    """Wait until the main process ends all workers at once, so that none fails because another one has failed."""
-    with suppress(EOFError):
-        line.recv()
+            if rank == 0:
+                line.send(("end", done))
 
 
 def _end_with_parent() -> None:
-    """Leave when the process that asked is gone, however it went: a new run may begin the same cell at once."""
+    """End with the main process, however that ends: a new run may begin the same cell at once."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-GRACE = 5
-"""Seconds that a process has to end by itself."""
-
-
-def run_parallel(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
-    """Run cells in so many processes; with several devices in one, which leads others that train with it."""
-    with TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True) as meeting:
-        processes = _Processes(cells, display)
-        try:
-            processes.begin(directory, Path(meeting) / "store", jobs=jobs, devices=devices)
-            processes.listen()
-            processes.dismiss()
-        finally:
-            processes.end()
-
-
-class _Processes:
-    """Processes, those that have a cell and those that train with them, each at the end of a line."""
-
-    def __init__(self, cells: Sequence[Runnable], display: Display) -> None:
-        self._waiting = list(reversed(cells))
-        self._display = display
-        self._workers: dict[Connection, tuple[BaseProcess, Runnable]] = {}
-        self._others: dict[Connection, BaseProcess] = {}
-
-    def begin(self, directory: Path, store: Path, *, jobs: int, devices: int) -> None:
-        """Start all processes and give each worker a cell."""
-        for rank in range(1, devices if self._waiting else 1):
-            line, process = _start(follow_cells, rank, devices, store)
-            self._others[line] = process
-        for _ in range(jobs):
-            self._hand_out(*_start(work, directory, devices, store))
-
-    def listen(self) -> None:
-        """Hear what is said, and hand out cells, until no worker has one."""
-        while self._workers:
-            for line in cast(list[Connection], wait([*self._workers, *self._others])):
-                if line in self._others and not self._workers:
-                    break
-                self._hear(line)
-
-    def dismiss(self) -> None:
-        """Wait for the followers, after the first worker has broadcast that this was all."""
-        for line, other in self._others.items():
-            line.close()
-            other.join()
-
-    def end(self) -> None:
-        """End whoever is left."""
-        left = [*self._others.values(), *(process for process, _ in self._workers.values())]
-        for process in left:
-            process.terminate()
-        for process in left:
-            process.join(GRACE)
-            if process.is_alive():  # Lightning takes that signal for itself, and what waits does not see it
-                process.kill()
-                process.join()
-
-    def _hand_out(self, line: Connection, process: BaseProcess) -> None:
-        if self._waiting:
-            cell = self._waiting.pop()
-            self._workers[line] = (process, cell)
-            self._display.begin(cell)
-            with suppress(BrokenPipeError):  # if the process is gone already, the answer that never comes will tell
-                line.send(cell)
-        else:
-            self._workers.pop(line, None)
-            line.close()
-
-    def _hear(self, line: Connection) -> None:
-        # Several workers have one cell at a time.
-        process, cell = self._workers[line] if line in self._workers else next(iter(self._workers.values()))
-        workers = [process, *self._others.values()] if self._others else []
-        try:
-            what, value = line.recv()
-        except (EOFError, OSError):
-            gone = self._others.get(line, process)
-            gone.join()
-            raise _died(cell, _gone(workers, 0) or gone) from None
-        if what == EPOCH:
-            self._display.epoch(cell, value)
-        elif what == NOTE:
-            self._display.note_of(cell, value)
-        elif what == FAILED:
-            # What torch says of a connection that has ended is said for want of a process that is gone.
-            lost = _gone(workers, GRACE) if workers and isinstance(value, RuntimeError) else None
-            raise value if lost is None else _died(cell, lost)
-        else:
-            self._display.end(cell, value)
-            self._hand_out(line, process)
-
-
-def _start(target: Callable[..., None], *given: Any) -> tuple[Connection, BaseProcess]:
-    """A process that runs this, and the line to it, which is the first thing that it is given."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=target, args=(theirs, *given), daemon=True)
-    process.start()
-    theirs.close()
-    return ours, process
-
-
-def _gone(workers: Sequence[BaseProcess], timeout: float) -> BaseProcess | None:
-    """The worker that has ended, if there is one within the timeout; one that was killed comes first."""
-    ending = wait([process.sentinel for process in workers], timeout)
-    gone = [process for process in workers if process.sentinel in ending]
-    for process in gone:
-        process.join()  # what it had open is closed a moment before it has a code
-    return min(gone, key=lambda process: process.exitcode or 0, default=None)
-
-
-def _died(cell: Runnable, process: BaseProcess) -> DataError:
-    process.join()
-    return DataError(
-        f"The process that ran {cell.title} ended with code {process.exitcode} before it was done.\n"
-        "What it had recorded is kept. Run the same command again to go on from there."
-    )
+def _end(processes: Sequence[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(GRACE)
+        if process.is_alive():  # Lightning handles the signal, and a process that waits does not see it
+            process.kill()
+            process.join()

@@ -41,6 +41,10 @@ class Records:
         """The file."""
         return self.directory / NAME
 
+    def checkpoint(self, key: str) -> Path:
+        """The file of the checkpoint of a cell."""
+        return self.directory / "checkpoints" / f"{key}.ckpt"
+
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record, all of it or nothing. Several processes may do so at once."""
         self._add([record])
@@ -109,7 +113,7 @@ def not_written(path: Path, reason: OSError) -> DataError:
     """That a file of a run cannot be written, and what becomes of the run."""
     return DataError(
         f"{path} cannot be written: {reason.strerror or reason}.\n"
-        "What was done before is kept. When that is mended, the same command goes on from there."
+        "What was done before is kept. Once that is fixed, the same command goes on from there."
     )
 
 

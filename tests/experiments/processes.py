@@ -7,7 +7,7 @@ from dataclasses import replace
 from experiments.run import run_cells
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lightning.pytorch", "experiments.train", "tests.experiments.processes"])
+_CONTEXT.set_forkserver_preload(["lightning.pytorch", "experiments.run", "tests.experiments.processes"])
 
 
 def started(target, *given):

@@ -210,7 +210,7 @@ def test_a_second_command_with_the_same_directory_is_refused_and_a_report_is_not
         assert main([*command, "--seed", "1", "--out", str(tmp_path)]) == 2
         said = capsys.readouterr().err
         assert main(["report", str(tmp_path)]) == 0
-    assert said.startswith(f"python -m experiments table1: {tmp_path} is in use by another process: ")
+    assert said.startswith(f"python -m experiments table1: {tmp_path} is in use by another process.")
     assert Records(tmp_path).path.read_bytes() == before
 
 
@@ -277,7 +277,7 @@ def test_a_file_that_no_longer_fits_stops_all_processes_with_words(command, tmp_
     assert ended.returncode == 2
     assert re.fullmatch(
         r"python -m experiments table3: \S+\.ckpt cannot be written: File too large\.\n"
-        r"What was done before is kept\. When that is mended, the same command goes on from there\.\n",
+        r"What was done before is kept\. Once that is fixed, the same command goes on from there\.\n",
         ended.stderr,
     )
 
@@ -295,10 +295,10 @@ def test_a_command_that_was_killed_leaves_no_process_and_gives_the_table_of_an_u
     while _is_there(process.pid):
         time.sleep(0.05)
     assert len(Records(killed).finished()) < 4
-    for path in killed.glob("checkpoints/*/last.ckpt"):  # and the disk has lost a part
+    for path in killed.glob("checkpoints/*.ckpt"):  # and the disk has lost a part
         path.write_bytes(path.read_bytes()[:1000])
     assert main([*command, "--silent", "--out", str(killed)]) == 0
-    assert "last.ckpt is cut off or damaged; it goes on after epoch " in capsys.readouterr().err
+    assert "is damaged or of another network; it starts again" in capsys.readouterr().err
     whole, again = (tables_of(tmp_path / name) for name in ("whole", "killed"))
     assert whole[:2] == again[:2]
     assert whole[2].head == again[2].head, "only the times may differ"

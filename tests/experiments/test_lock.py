@@ -33,9 +33,8 @@ def holder(tmp_path):
 
 def _refused(directory):
     return (
-        f"{directory} is in use by another process: a second run there would record everything twice.\n"
-        "Wait until that one is done, or stop it and run the same command again: it goes on from there. Or "
-        "choose another directory with --out."
+        f"{directory} is in use by another process.\nWait until that one has ended, or stop it and run the same "
+        "command again: it goes on from there. Or choose another directory with --out."
     )
 
 
@@ -79,14 +78,14 @@ def test_a_file_system_without_locks_is_used_with_a_word_of_warning(tmp_path, mo
     monkeypatch.setattr("fcntl.flock", no_locks)
     run_cells([TRIVIAL], tmp_path, show=False)
     assert capsys.readouterr().err == (
-        f"{tmp_path}: this file system has no locks. Run no second command there before this one is done.\n"
+        f"{tmp_path}: this file system has no locks. Run no second command there before this ends.\n"
     )
 
 
 def _words(path, reason):
     return (
         f"{path} cannot be written: {reason}.\n"
-        "Records and checkpoints go there. Mend that, or choose another directory with --out."
+        "Records and checkpoints go there. Fix that, or choose another directory with --out."
     )
 
 

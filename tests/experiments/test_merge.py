@@ -68,7 +68,7 @@ def test_several_directories_may_be_gathered_in_a_new_one(here, there, tmp_path,
 
 def test_a_directory_in_which_something_runs_is_left_alone_but_may_be_read(here, there):
     before = Records(here).path.read_bytes()
-    with exclusive(here), pytest.raises(OptionError, match=f"{here} is in use by another process: "):
+    with exclusive(here), pytest.raises(OptionError, match=f"{here} is in use by another process"):
         merge_records([there], here)
     assert Records(here).path.read_bytes() == before
     with exclusive(there):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bellnet.errors import DataError
-from experiments import train
+from experiments import run
 from experiments.__main__ import main
 from experiments.method_cells import MethodCell, cells_of_methods
 from experiments.methods.networks import Isomorphism
@@ -55,10 +55,10 @@ def test_a_network_is_recorded_epoch_by_epoch_and_a_kernel_at_once(data, tmp_pat
 
 def test_methods_keep_freed_memory_while_they_compute_as_the_paper_s_network_does(data, tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(train, "keep_freed_memory", lambda: kept.append("kept"))
-    run = Isomorphism.run
-    monkeypatch.setattr(Isomorphism, "run", lambda *given: (kept.append("run"), run(*given))[1])
-    train.run_cell(_small("gin", data), tmp_path)
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: kept.append("kept"))
+    run_method = Isomorphism.run
+    monkeypatch.setattr(Isomorphism, "run", lambda *given: (kept.append("run"), run_method(*given))[1])
+    run.run_cell(_small("gin", data), tmp_path)
     assert kept == ["kept", "run"]
 
 
@@ -86,11 +86,11 @@ def test_methods_are_given_to_the_command_and_a_second_one_is_refused(data, tmp_
     assert printed.err == ""
     assert "GIN, nested" in printed.out
     configs = [record["config"] for record in Records(tmp_path).finished().values()]
-    assert [(config.get("method"), config["protocol"]) for config in configs] == [(None, "fixed"), ("gin", "nested")]
+    assert {(config.get("method"), config["protocol"]) for config in configs} == {(None, "fixed"), ("gin", "nested")}
     before = Records(tmp_path).path.read_bytes()
     with exclusive(tmp_path):
         assert main([*command, "--method", "ecc", "--silent"]) == 2
-    assert f"{tmp_path} is in use by another process: " in capsys.readouterr().err
+    assert f"{tmp_path} is in use by another process." in capsys.readouterr().err
     assert Records(tmp_path).path.read_bytes() == before
     assert main([*command, "--method", "gin"]) == 0
     assert Records(tmp_path).path.read_bytes() == before

@@ -23,10 +23,9 @@ from bellnet.errors import DataError, MissingExtraError, OptionError
 from experiments import on_ray
 from experiments.__main__ import main
 from experiments.display import Display
-from experiments.on_ray import BEGUN, DONE, EPOCH, FAILED, KEPT, NOTE, Payload
+from experiments.on_ray import BEGIN, CHECKPOINT, END, EPOCH, FAILED, NOTE, Payload
 from experiments.records import Records
 from experiments.run import run_cells
-from experiments.train import checkpoints
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -55,21 +54,19 @@ def test_a_worker_sends_every_epoch_its_checkpoints_and_the_result(tmp_path):
     cell = small(epochs=EPOCHS)
     (whole,) = run_cells([cell], tmp_path, show=False)
     messages = _sent(Payload(cell))
-    assert [what for what, _ in messages] == [BEGUN, *[EPOCH] * EPOCHS, KEPT, DONE]
+    assert [what for what, _ in messages] == [BEGIN, *[EPOCH] * EPOCHS, CHECKPOINT, END]
     epochs = Records(tmp_path).epochs()[cell.key]
     assert [_timeless(epoch) for epoch in _of_kind(messages, EPOCH)] == [_timeless(epoch) for epoch in epochs]
     assert _timeless(messages[-1][1]) == _timeless(whole)
-    assert sorted(_of_kind(messages, KEPT)[0]) == ["best.ckpt", "last.ckpt"]
 
 
 @pytest.mark.parametrize("kind", ["matrices", "nested"])
 def test_another_worker_goes_on_where_the_first_has_died(tmp_path, monkeypatch, data, kind):
-    """The driver has the records of three epochs, and the checkpoints of two; then there is nothing more."""
-    monkeypatch.setattr(on_ray, "KEEP_EVERY", 0.0)
+    """The driver has the checkpoint of the second epoch."""
+    monkeypatch.setattr(on_ray, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     cell = small(epochs=EPOCHS) if kind == "matrices" else tiny(data=data, protocol="nested", held_out=4, epochs=EPOCHS)
     first = _sent(Payload(cell))
-    lines, kept = _of_kind(first, EPOCH)[:3], _of_kind(first, KEPT)[2]
-    second = _sent(Payload(cell, tuple(lines), kept))
+    second = _sent(Payload(cell, _of_kind(first, CHECKPOINT)[1]))
     assert [epoch["epoch"] for epoch in _of_kind(second, EPOCH)] == [2, 3]
     assert not _of_kind(second, NOTE)
     assert _timeless(second[-1][1]) == _timeless(first[-1][1])
@@ -96,11 +93,11 @@ def test_cells_carry_a_digest_and_no_path_and_workers_keep_the_data_set_by_it(da
     shutil.rmtree(folder)
     assert len(put) == 1, "a data set is handed over once"
     assert [payload.cell.data for payload in packed] == [None, None]
-    assert {payload.digest for payload in packed} == {tu.pack("MUTAG", data).digest}
+    assert {payload.parcel[1] for payload in packed} == {tu.pack("MUTAG", data).digest}
     assert str(tmp_path) not in repr(packed)
-    assert _sent(packed[0])[-1][0] == DONE
+    assert _sent(packed[0])[-1][0] == END
     put.clear()
-    assert _sent(packed[1])[-1][0] == DONE, "it was fetched again"
+    assert _sent(packed[1])[-1][0] == END, "it was fetched again"
     assert [path.name for path in (tmp_path / "cache" / "sent").rglob("*.zip")] == ["MUTAG.zip"]
 
 
@@ -147,7 +144,7 @@ def no_cluster(monkeypatch):
 
     def stream(payload):
         dead = ray.exceptions.WorkerCrashedError()
-        return iter([(BEGUN, None), dead]) if payload.cell.seed == 1 else on_ray._work(payload)
+        return iter([(BEGIN, None), dead]) if payload.cell.seed == 1 else on_ray._work(payload)
 
     def get(message):
         if isinstance(message, Exception):
@@ -173,10 +170,10 @@ def test_a_cell_that_kills_its_workers_is_given_up_when_the_others_are_done(no_c
         "\nEverything else is done, and what these had recorded is kept. Mostly such a cell needs more memory than a "
         "machine has: run the same command again where there is more."
     )
-    said = f"{deadly.title}: the worker that ran it has died; it is sent to another one.\n"
+    said = f"{deadly.title}: its worker has died; it is sent to another one.\n"
     assert capsys.readouterr().err == said * 2
     assert list(records.finished()) == [other.key]
-    assert (checkpoints(tmp_path, other) / "last.ckpt").is_file()
+    assert records.checkpoint(other.key).is_file()
 
 
 def test_a_cluster_without_a_processor_is_waited_for_with_a_word(no_cluster, tmp_path, monkeypatch, capsys):
@@ -328,7 +325,7 @@ def test_a_worker_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_path
         printed, said = driver.communicate()
     assert driver.returncode == 0, said
     assert (_table(printed), _figures(out)) == undisturbed
-    died = re.findall(r"MUTAG, split (\d), dense, fixed: the worker that ran it has died", said)
+    died = re.findall(r"MUTAG, split (\d), dense, fixed: its worker has died", said)
     assert len(died) == 1
     repeated = {record["key"] for record in _repeated(out)}
     assert all(f"MUTAG-{died[0]}-" in key for key in repeated)

@@ -142,7 +142,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_of_the_line(tmp_path, monkeypatc
             records.append(_epoch(1))
     assert str(caught.value) == (
         f"{records.path} cannot be written: No space left on device.\n"
-        "What was done before is kept. When that is mended, the same command goes on from there."
+        "What was done before is kept. Once that is fixed, the same command goes on from there."
     )
     assert records.path.read_bytes() == before
     records.append(_epoch(1))

@@ -25,7 +25,7 @@ def test_a_cell_is_trained_tested_and_recorded(tmp_path):
     (final,) = run_cells([SMALL], tmp_path, show=False)
     epochs = Records(tmp_path).epochs()[SMALL.key]
     assert [epoch["epoch"] for epoch in epochs] == [0, 1, 2]
-    assert epochs[-1]["rate"] < epochs[0]["rate"] < SMALL.rate
+    assert epochs[-1]["learning_rate"] < epochs[0]["learning_rate"] < SMALL.rate
     assert final["config"] == SMALL.to_json()
     assert set(final["errors"]) == {"4"}
     assert final["validation"] == min(epoch["validation"] for epoch in epochs)
@@ -83,8 +83,7 @@ def test_a_cell_that_was_killed_goes_on_and_ends_with_the_same_figures(tmp_path)
 
 
 def test_a_process_that_dies_is_reported_and_what_it_did_is_kept(tmp_path, monkeypatch):
-    # A directory that cannot be made stops the worker with an error of its own; here the worker itself is gone.
-    monkeypatch.setattr("experiments.parallel.work", die)
+    monkeypatch.setattr("experiments.parallel._work", die)
     with pytest.raises(DataError) as caught:
         run_cells([SMALL, small(seed=1)], tmp_path, jobs=2, show=False)
     assert "ended with code 3 before it was done.\nWhat it had recorded is kept." in str(caught.value)
@@ -95,8 +94,8 @@ def test_results_that_are_deleted_while_cells_run_are_missed_in_words(tmp_path, 
     with pytest.raises(DataError) as caught:
         run_cells([SMALL, small(method="trivial")], tmp_path, show=False)
     assert str(caught.value) == (
-        f"{Records(tmp_path).path} has lost what was recorded while this ran: {SMALL.title}; diagonal, 1 layer, "
-        "trivial.\nLeave that file alone and run the same command again: what is lost is run again."
+        f"{Records(tmp_path).path} has lost records while this ran: {SMALL.title}; diagonal, 1 layer, trivial.\n"
+        "Do not change that file, and run the same command again: what is lost is run again."
     )
 
 

@@ -2,29 +2,21 @@
 
 import multiprocessing
 import os
-import select
 import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Timer
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from bellnet.errors import DataError, OptionError
-from experiments import parallel
 from experiments.__main__ import main
 from experiments.display import Display
-from experiments.parallel import FAILED
+from experiments.parallel import this_worker, worker_environment
 from experiments.records import Records
-from experiments.run import run_cells
-from experiments.train import run_cell
-from experiments.workers import this_worker, worker_environment
+from experiments.run import run_cell, run_cells
 from tests.experiments.graphs import tiny, write_set
 from tests.experiments.small import small
 
@@ -51,20 +43,21 @@ def member(monkeypatch):
     return become
 
 
-def _places(learner, epoch, which):
-    return [list(some) for some in learner.loaders(epoch=epoch)[which].sampler]
+def _batches(learner, which):
+    loader = learner.train_dataloader() if which == "train" else learner.val_dataloader()
+    return [indices for _, indices in loader.sampler]
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("which", [0, 1], ids=["learned", "measured"])
+@pytest.mark.parametrize("which", ["train", "measured"])
 @pytest.mark.parametrize("kind", ["graphs", "matrices"])
 def test_every_example_of_a_batch_goes_to_exactly_one_process(data, member, kind, which, size):
     learner = (tiny(data=data, batch=7) if kind == "graphs" else small(train=45)).learner()
-    whole = _places(learner, 2, which)
+    whole = _batches(learner, which)
     shares = []
     for rank in range(size):
         member(rank, size)
-        shares.append(_places(learner, 2, which))
+        shares.append(_batches(learner, which))
     assert len({len(share) for share in shares}) == 1, "some process would wait for the others"
     for batch, *parts in zip(whole, *shares, strict=True):
         assert Counter(batch) == Counter(place for part in parts for place in part)
@@ -78,7 +71,7 @@ def test_a_process_is_alone_unless_it_is_told_otherwise(member):
 
 def test_a_process_without_a_share_has_a_loss_of_zero_and_a_gradient_of_zeros(data):
     learner = tiny(data=data).learner()
-    loss = learner.training_step((torch.zeros(0), learner.graphs.labels[:0]), 0)
+    loss = learner.training_step(("train", torch.zeros(0), learner.graphs.labels[:0]), 0)
     loss.backward()
     assert loss == 0
     assert all(torch.equal(weight.grad, torch.zeros_like(weight)) for weight in learner.net.parameters())
@@ -87,10 +80,12 @@ def test_a_process_without_a_share_has_a_loss_of_zero_and_a_gradient_of_zeros(da
 def test_the_loss_of_an_epoch_is_the_mean_over_graphs_and_not_over_batches(data):
     learner = tiny(data=data, batch=7).learner()  # batches of seven graphs and of one
     losses = []
-    for graphs, labels in learner.loaders(epoch=0)[0]:
-        learner.training_step((graphs, labels), 0)
+    learner.begin_epoch()
+    for batch in learner.train_dataloader():
+        learner.training_step(batch, 0)
+        _, graphs, labels = batch
         losses += torch.nn.functional.cross_entropy(learner.net(graphs), labels, reduction="none").tolist()
-    assert float(learner.train_loss.compute()) == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+    assert float(learner._means["loss"].compute()) == pytest.approx(sum(losses) / len(losses), rel=1e-5)
 
 
 WAYS = {
@@ -147,7 +142,7 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
     }
     run_cells(list(cells.values()), tmp_path / "one", show=False)
 
-    def stop(cell, epoch):
+    def stop(epoch):
         if epoch["epoch"] == 2:
             raise KeyError
 
@@ -161,7 +156,7 @@ def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path
         assert epochs[0][0]["loss"] != epochs[0][-1]["loss"]
     numbers = [record["epoch"] for record in two.read() if record["key"] == cells["nested"].key and "epoch" in record]
     assert numbers == [0, 1, 2, 2, 3]
-    kept = torch.load(tmp_path / "two" / "checkpoints" / cells["fixed"].key / "last.ckpt", weights_only=True)
+    kept = torch.load(two.checkpoint(cells["fixed"].key), weights_only=True)
     assert kept["epoch"] == 3
 
 
@@ -202,109 +197,6 @@ def test_torchrun_gives_one_table_of_all_its_processes_and_leaves_no_threads_beh
 def _table(printed):
     """What is printed of accuracies; how long it took is another matter."""
     return printed.partition("Table 3: seconds")[0].rstrip()
-
-
-class _Actor:
-    """A worker that is not started, but plays its part: the error that it tells of, the code that it gets.
-
-    As with a real one, its connections end first; it has its code when somebody has waited for it.
-    """
-
-    def __init__(self, line, error=None, code=None, late=False):
-        self.line, self.error, self.code, self.late = Connection(os.dup(line.fileno())), error, code, late
-        self.sentinel, self.life = os.pipe()
-        self.exitcode = None
-
-    def start(self):
-        if self.error is not None:
-            self.line.send((FAILED, self.error))
-        if self.code is not None:
-            Timer(0.1, self.terminate).start() if self.late else self.terminate()
-
-    def terminate(self):
-        if not self.line.closed:
-            self.line.close()
-            os.close(self.life)
-
-    def join(self, timeout=None):
-        select.select([self.sentinel], [], [])
-        self.exitcode = self.code
-
-    def is_alive(self):
-        return False
-
-
-CLOSED = RuntimeError("[pair.cc:553] Connection closed by peer [127.0.0.1]:1")
-LATE = {"code": -9, "late": True}
-# Of the one that leads, and of the one that follows.
-KILLED = {
-    "follows, and the other one fails first": ({"error": CLOSED}, LATE),
-    "follows, and the other one fails then": ({"error": CLOSED}, {"code": -9}),
-    "follows, and the other one does not know yet": ({}, {"code": -9}),
-    "follows, and the other one ends as well": ({"code": 1}, {"code": -9}),
-    "leads, and the other one fails first": (LATE, {"error": CLOSED}),
-    "leads, and the other one fails then": ({"code": -9}, {"error": CLOSED}),
-    "leads, and the other one does not know yet": ({"code": -9}, {}),
-    "leads, and the other one ends as well": ({"code": -9}, {"code": 1}),
-}
-
-
-@pytest.fixture
-def play(monkeypatch, tmp_path):
-    """What is raised when the two workers play these parts."""
-
-    def play(leader, follower):
-        parts = {"work": leader, "follow_cells": follower}
-        actors = SimpleNamespace(
-            Pipe=multiprocessing.Pipe, Process=lambda target, args, daemon: _Actor(args[0], **parts[target.__name__])
-        )
-        monkeypatch.setattr(multiprocessing, "get_context", lambda method: actors)
-        with pytest.raises(Exception) as caught:  # noqa: PT011
-            run_cells([small()], tmp_path, devices=2, show=False)
-        return caught.value
-
-    return play
-
-
-@pytest.mark.parametrize("which", KILLED)
-def test_a_process_that_was_killed_is_named_and_not_the_error_of_the_one_it_left(which, play):
-    raised = play(*KILLED[which])
-    assert isinstance(raised, DataError)
-    assert str(raised) == (
-        f"The process that ran {small().title} ended with code -9 before it was done.\n"
-        "What it had recorded is kept. Run the same command again to go on from there."
-    )
-
-
-@pytest.mark.parametrize("error", [DataError("the disk is full"), RuntimeError("shapes do not fit")], ids=repr)
-@pytest.mark.parametrize("leads", [True, False])
-def test_an_error_of_a_process_that_has_lost_nobody_is_raised_as_it_is(error, leads, play, monkeypatch):
-    monkeypatch.setattr(parallel, "GRACE", 0.01)
-    raised = play(*({"error": error}, {}) if leads else ({}, {"error": error}))
-    assert repr(raised) == repr(error)
-
-
-@pytest.mark.parametrize("error", [KeyError("weight"), SystemExit(1)], ids=repr)
-def test_a_process_that_follows_tells_its_error_and_stays_in_the_team_until_all_are_ended(error, monkeypatch):
-    ours, theirs = multiprocessing.Pipe()
-    ours.send("the end")
-    left = []
-
-    @contextmanager
-    def process_group(store):
-        yield this_worker()
-        left.append(theirs.poll())
-
-    def follow(worker):
-        raise error
-
-    for name, stand_in in {"process_group": process_group, "follow": follow, "_begin": lambda rank, size: None}.items():
-        monkeypatch.setattr(parallel, name, stand_in)
-    parallel.follow_cells(theirs, 1, 2, Path("store"))
-    assert left == [False], "it has not waited for the end"
-    assert ours.poll() == isinstance(error, KeyError), "that the first process is gone is not an error of this one"
-    if ours.poll():
-        assert repr(ours.recv()) == repr((FAILED, error))
 
 
 @pytest.mark.slow
