@@ -108,14 +108,14 @@ def _skip(app, what, name, obj, skip, options):
 def _more(app, name, source):
     """Appends pages that are missing from the first page, under the heading More."""
     if name == "index":
-        listed = set(re.findall(r"^[\w/]+$", source[0], re.MULTILINE)) | {"index"}
-        if others := sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - listed):
+        in_toctree = set(re.findall(r"^[\w/]+$", source[0], re.MULTILINE)) | {"index"}
+        if others := sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - in_toctree):
             entries = "\n".join(others)
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: More\n\n{entries}\n```\n"
 
 
 def _explorer(app, exception):
-    """Writes the explorer as a page beside the others."""
+    """Writes the explorer as an additional page."""
     from explorer.build_page import build_page
 
     if exception is None and app.builder.format == "html":

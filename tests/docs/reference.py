@@ -1,4 +1,4 @@
-"""The public names, and the names on the pages of the reference."""
+"""The public names, and the names on the pages of the API reference."""
 
 import re
 from importlib import import_module
@@ -7,7 +7,7 @@ from types import ModuleType
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-# Packages whose `__all__` is public, and modules that users import. A name of several of them is in the reference once.
+# Packages with a public `__all__`, and modules that users import. A name of several of them is documented once.
 PUBLIC = (
     "bellnet",
     "bellnet.data",
@@ -23,28 +23,28 @@ PUBLIC = (
     "bellnet.testing",
     "bellnet.testing.strategies",
 )
-NOT_FOR_USERS = {
-    f"bellnet.errors.{name}" for name in ("as_written", "count_of", "type_name", "did_you_mean")
+INTERNAL = {
+    f"bellnet.errors.{name}" for name in ("as_written", "type_name", "did_you_mean", "count_of")
 }  # for messages
 
 
 def public_names() -> dict[str, object]:
-    """Every public name with its value, without modules."""
+    """All public names with their values, without modules."""
     found = {}
     for name in PUBLIC:
         module = import_module(name)
-        for each in getattr(module, "__all__", None) or _own(module):
-            value = getattr(module, each)
-            if not isinstance(value, ModuleType) and f"{name}.{each}" not in NOT_FOR_USERS:
-                found[f"{name}.{each}"] = value
+        for attribute in getattr(module, "__all__", None) or _own(module):
+            value = getattr(module, attribute)
+            if not isinstance(value, ModuleType) and f"{name}.{attribute}" not in INTERNAL:
+                found[f"{name}.{attribute}"] = value
     return found
 
 
-def listed_names(pages: Path = DOCS / "api") -> dict[str, object]:
-    """Every name in the reference with its value."""
+def documented_names(pages: Path = DOCS / "api") -> dict[str, object]:
+    """All names in the API reference with their values."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(pages.glob("*.md")))
     names = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", text, re.MULTILINE)
-    assert len(names) == len(set(names)), "a name is in the reference twice"
+    assert len(names) == len(set(names)), "a name is documented twice"
     return {name: getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""The numbers on the first pages are those of the recorded runs."""
+"""The figures on the first pages are those of the recorded runs."""
 
 import json
 import re
@@ -13,7 +13,7 @@ FIRST_PAGES = (ROOT / "README.md", DOCS / "index.md", DOCS / "speed.md")
 
 @pytest.fixture(scope="module")
 def measured():
-    """The results of the recorded run of the benchmarks, by name."""
+    """The results of the recorded benchmarks by name."""
     record = json.loads((ROOT / "benchmarks" / "results" / "latest.json").read_text(encoding="utf-8"))
     return {one["what"]: one["value"] for one in record["summary"]}
 

@@ -1,4 +1,4 @@
-"""The functions, tests and commands on the page from the paper to the code exist."""
+"""The functions, tests and commands on the page Paper to code exist."""
 
 import re
 from importlib import import_module
@@ -15,20 +15,20 @@ PARSERS = {"bellnet": cli.build_parser(), "python -m experiments": experiments.b
 
 
 def problem_of(code):
-    """The problem with a piece of code on the page; empty if it exists or is no name."""
+    """An error message for a name on the page; empty if it exists or is not a name."""
     for program, parser in PARSERS.items():
         if code.startswith(f"{program} "):
             (choices,) = (action.choices for action in parser._actions if action.choices)
-            return "" if code.removeprefix(program).split()[0] in choices else "there is no such command"
+            return "" if code.removeprefix(program).split()[0] in choices else "no such command"
     if code.startswith("tests/"):
         path, _, name = code.partition("::")
         if not (ROOT / path).is_file():
-            return "there is no such file"
+            return "no such file"
         found = not name or re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE)
-        return "" if found else "there is no such test"
+        return "" if found else "no such test"
     if re.fullmatch(r"(bellnet|experiments)(\.\w+)+", code):
         module, _, name = code.rpartition(".")
-        return "" if hasattr(import_module(module), name) else "there is no such name"
+        return "" if hasattr(import_module(module), name) else "no such name"
     return ""
 
 
@@ -41,11 +41,11 @@ def test_every_function_test_and_command_on_the_page_exists():
 @pytest.mark.parametrize(
     ("planted", "problem"),
     [
-        ("bellnet table1", "there is no such command"),
-        ("python -m experiments table4", "there is no such command"),
-        ("tests/paper/test_gone.py", "there is no such file"),
-        ("tests/paper/test_features_multiply_the_dimension.py::test_gone", "there is no such test"),
-        ("experiments.data.synthetic.gone", "there is no such name"),
+        ("bellnet table1", "no such command"),
+        ("python -m experiments table4", "no such command"),
+        ("tests/paper/test_gone.py", "no such file"),
+        ("tests/paper/test_features_multiply_the_dimension.py::test_gone", "no such test"),
+        ("experiments.data.synthetic.gone", "no such name"),
     ],
 )
 def test_missing_name_is_found(planted, problem):
