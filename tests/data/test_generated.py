@@ -193,10 +193,10 @@ def test_the_papers_around_a_paper_say_more_than_its_own_words():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n": 3}, "n must be a whole number from 4 up, not 3"),
-        ({"n": 40.0}, "n must be a whole number from 4 up, not 40.0"),
-        ({"classes": 1}, "classes must be a whole number from 2 up, not 1"),
-        ({"words": -1}, "words must be a whole number from 0 up, not -1"),
+        ({"n": 3}, "n must be an integer from 4 up, not 3"),
+        ({"n": 40.0}, "n must be an integer from 4 up, not 40.0"),
+        ({"classes": 1}, "classes must be an integer from 2 up, not 1"),
+        ({"words": -1}, "words must be an integer from 0 up, not -1"),
     ],
 )
 def test_wrong_numbers_of_papers_subjects_and_words_are_named(options, words):

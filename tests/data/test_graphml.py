@@ -32,13 +32,13 @@ def test_files_come_sorted_by_name_and_with_their_labels(folder):
     (folder / "labels.csv").write_text("label,note,file\ngood,x,c.graphml\nbad,y,a.graphml\n good ,z,b.graphml\n")
     found = graphml.load(folder)
     assert found.name == "molecules"
-    assert found.files == ("a.graphml", "b.graphml", "c.graphml")
+    assert found.ids == ("a.graphml", "b.graphml", "c.graphml")
     assert [graph.n for graph in found.graphs] == [3, 4, 5]
     assert found.classes == ("bad", "good")
     assert found.labels.tolist() == [0, 1, 1]
     assert found.targets is None
     assert [graph.directed for graph in found.graphs] == [False, False, True]
-    assert repr(found) == "GraphMLSet('molecules', 3 graphs, 2 classes)"
+    assert repr(found) == "GraphSet('molecules', 3 graphs, 2 classes)"
 
 
 def test_labels_that_are_numbers_are_targets_too(folder):
@@ -128,7 +128,7 @@ def test_a_name_of_a_file_may_be_no_utf_8_but_a_label_may_not(tmp_path):
     nx.write_graphml(nx.path_graph(2), tmp_path / os.fsdecode(name))
     (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",1\n")
     found = graphml.load(tmp_path)
-    assert [os.fsencode(file) for file in found.files] == [name]
+    assert [os.fsencode(file) for file in found.ids] == [name]
     assert found.classes == (1,)
     (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",gr\xfcn\n")
     with pytest.raises(DataError, match=r"labels.csv cannot be read: 'utf-8' codec can't decode byte"):

@@ -222,6 +222,6 @@ def test_a_layer_on_hyperedges_does_not_depend_on_how_they_are_numbered():
 
 def test_the_way_out_of_different_sizes_is_one_that_works():
     hyperedges = [(0, 1), (0, 1, 2)]
-    with pytest.raises(DataError, match=r"take from_incidence\(hyperedges, n_nodes=...\)"):
+    with pytest.raises(DataError, match=r"use from_incidence\(hyperedges, n_nodes=...\)"):
         sparse_inputs.from_hyperedges(hyperedges, n_nodes=3)
     assert sparse_inputs.from_incidence(hyperedges, n_nodes=3).nnz == 5

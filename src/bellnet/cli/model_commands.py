@@ -40,7 +40,7 @@ def _read_graphs(
             if getattr(arguments, option) is not None:
                 raise OptionError(f"--{option.replace('_', '-')} is for zips, but {path} is a folder of GraphML files.")
         found = data.graphml.load(path, arguments.labels)
-        names = [Path(name).stem for name in found.files]
+        names = [Path(name).stem for name in found.ids]
     else:
         where = {"data": path} if path.exists() else {"name": str(path)}
         if "name" in where and str(path) not in data.tu.known_names():

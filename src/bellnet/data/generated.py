@@ -29,9 +29,7 @@ OFTEN, SELDOM = 0.2, 0.08
 
 
 def leaf_pairs(count: int = 200, *, nodes: tuple[int, int] = (8, 16), seed: int = 0) -> tuple[list[Graph], Tensor]:
-    """A cycle with two leaves: side by side (label 0) or apart (label 1).
-
-    All graphs of one size have the same degrees. 1-WL distinguishes the classes.
+    """A cycle with two leaves: side by side (label 0) or apart (label 1); all graphs of one size have the same degrees.
 
     Args:
         count: The number of graphs.
@@ -53,10 +51,7 @@ def cycles_and_pairs(
     Degrees distinguish cycles (labels 0 and 1) from cycles with leaves (2 and 3), 1-WL also 2 from 3, and only order 3
     distinguishes one cycle from two.
 
-    Args:
-        count: The number of graphs.
-        nodes: The least and the largest number of nodes, at least 6.
-        seed: The seed of the random numbers.
+    The arguments are those of `leaf_pairs`.
     """
     kinds = [_one_cycle, _two_cycles, _leaves_side_by_side, _leaves_apart]
     return _make("cycles_and_pairs", kinds, count, nodes, seed)
@@ -79,7 +74,7 @@ def skip_links(
     for skip in skips:
         if type(skip) is not int or not 2 <= skip < n / 2:
             raise OptionError(
-                f"generated.skip_links: every skip must be a whole number from 2 up and less than n / 2 = {n / 2:g}, "
+                f"generated.skip_links: every skip must be an integer from 2 up and less than n / 2 = {n / 2:g}, "
                 f"but one is {skip!r}."
             )
 
@@ -108,7 +103,7 @@ def citations(n: int = 400, *, classes: int = 4, words: int = 60, seed: int = 0)
     """
     for name, value, least in (("classes", classes, 2), ("n", n, classes), ("words", words, 0)):
         if type(value) is not int or value < least:
-            raise OptionError(f"generated.citations: {name} must be a whole number from {least} up, not {value!r}.")
+            raise OptionError(f"generated.citations: {name} must be an integer from {least} up, not {value!r}.")
     generator = torch.Generator().manual_seed(seed)
     labels = (torch.arange(n) % classes)[torch.randperm(n, generator=generator)]
     # Pairs are uniform; all pairs of one subject are kept, and the fraction of the others that gives the mean number.
@@ -156,7 +151,7 @@ def _make(
     least: int = 6,
 ) -> tuple[list[Graph], Tensor]:
     if type(count) is not int or count < 0:
-        raise OptionError(f"generated.{name}: count must be a whole number from 0 up, not {count!r}.")
+        raise OptionError(f"generated.{name}: count must be an integer from 0 up, not {count!r}.")
     if not least <= nodes[0] <= nodes[1]:
         raise OptionError(
             f"generated.{name}: nodes must be the least and the largest number of nodes, from {least} up, "

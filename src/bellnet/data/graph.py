@@ -287,6 +287,9 @@ class GraphSet:
         labels: (graphs,) int64, the class of each graph, numbered from 0; None if there are no classes.
         classes: The original value of each class.
         targets: (graphs, targets) floating point, numbers to predict; None if there are none.
+        splits: For each published split the indices of its training graphs and of its test graphs, as arrays, or None.
+            Some published splits leave a few graphs out of every test set.
+        ids: The name of each graph: of its file, or in the table of graphs; empty if graphs have no names.
     """
 
     name: str
@@ -294,6 +297,8 @@ class GraphSet:
     labels: Tensor | None
     classes: tuple[int | str, ...] = ()
     targets: Tensor | None = None
+    splits: list[tuple[Any, Any]] | None = None
+    ids: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("labels", "targets"):
@@ -314,7 +319,7 @@ class GraphSet:
         parts = [repr(self.name), f"{len(self.graphs)} graphs"]
         parts += [] if self.labels is None else [f"{len(self.classes)} classes"]
         parts += [] if self.targets is None else [f"{self.targets.shape[1]} targets"]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return f"GraphSet({', '.join(parts)})"
 
 
 def number_classes(values: list[int] | list[str]) -> tuple[Tensor, tuple[int | str, ...]]:

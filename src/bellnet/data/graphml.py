@@ -12,7 +12,6 @@ import os
 import re
 import xml.etree.ElementTree
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 from xml.etree.ElementTree import Element
@@ -61,21 +60,10 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GraphMLSet(GraphSet):
-    """A folder of GraphML files: a `GraphSet` with the names of the files.
-
-    Attributes:
-        files: The name of the file of each graph.
-    """
-
-    files: tuple[str, ...] = ()
-
-
 def load(
     folder: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None, **names: Unpack[GivenNames]
-) -> GraphMLSet:
-    """The graphs of all files *.graphml of a folder, sorted by name. Needs the extra `graphs`.
+) -> GraphSet:
+    """The graphs of all files *.graphml of a folder, sorted by name; `ids` are the names. Needs the extra `graphs`.
 
     The CSV has a header with at least `file` and `label`, and one line for each file. If all labels are integers, which
     must fit int64, these are the classes, otherwise texts are. If all labels are numbers, which must be finite in
@@ -99,10 +87,10 @@ def load(
     file_names = tuple(file.name for file in files)
     table = Path(labels) if labels is not None else path / "labels.csv"
     if labels is None and not table.is_file():
-        return GraphMLSet(path.name, graphs, None, files=file_names)
+        return GraphSet(path.name, graphs, None, ids=file_names)
     values = _labels(table, file_names)
     numbers, classes = number_classes(_integers(table, values) or [*values.values()])
-    return GraphMLSet(path.name, graphs, numbers, classes, _targets(table, values), file_names)
+    return GraphSet(path.name, graphs, numbers, classes, _targets(table, values), ids=file_names)
 
 
 def _read(file: Path) -> Any:

@@ -13,7 +13,7 @@ from torch import Tensor
 from bellnet._utils.optional import require
 from bellnet.data.attributes import Given
 from bellnet.data.converters.conversion import as_graph
-from bellnet.errors import DataError
+from bellnet.errors import DataError, type_name
 from bellnet.tensors import Sparse
 from bellnet.tensors.support import encode
 
@@ -51,14 +51,11 @@ def from_edge_index(
     """
     call = "from_edge_index(edge_index)"
     _check_choice(call, duplicates)
-    if not isinstance(edge_index, Tensor):
-        raise DataError(f"{call}: edge_index must be a tensor, not {type(edge_index).__qualname__}.")
-    if edge_index.ndim != 2 or len(edge_index) != 2:
-        raise DataError(f"{call}: edge_index must have the shape (2, edges), not {tuple(edge_index.shape)}.")
+    if len(shape := _shape(edge_index)) != 2 or shape[0] != 2:
+        raise DataError(f"{call}: edge_index must be a tensor of shape (2, edges), not {_described(edge_index)}.")
     values = _with_channels(call, values, edge_index)
     if batch is None:
-        last = int(edge_index.max()) + 1 if edge_index.numel() else 0
-        return _from_entries(edge_index, values, last if n_nodes is None else n_nodes, duplicates)
+        return _from_entries(edge_index, values, _last(edge_index) if n_nodes is None else n_nodes, duplicates)
     _check_batch(call, batch, edge_index, n_nodes)
     sizes = torch.bincount(batch)
     graphs = batch[edge_index[0]]
@@ -106,22 +103,14 @@ def from_pyg(data: Any, *, duplicates: str = "refuse") -> Sparse:
             "A list of graphs is for Batch.from_data_list(graphs) or bellnet.data.to_sparse(graphs)."
         )
     batch = getattr(data, "batch", None)
-    attributes = getattr(data, "edge_attr", None)
-    if attributes is None:
-        attributes = getattr(data, "edge_weight", None)
+    attributes = next((data[name] for name in ("edge_attr", "edge_weight") if data.get(name) is not None), None)
     edges = from_edge_index(data.edge_index, attributes, n_nodes=data.num_nodes, batch=batch, duplicates=duplicates)
     if batch is not None:  # the last graphs of a batch may have no nodes
         sizes = torch.bincount(batch, minlength=int(getattr(data, "num_graphs", 0) or 0))
         edges = Sparse(edges.index, edges.values, sizes, is_sorted=True)
     if data.x is None:
         return edges
-    features = data.x if data.x.ndim > 1 else data.x.unsqueeze(-1)
-    if features.ndim != 2 or len(features) != data.num_nodes:
-        raise DataError(
-            f"from_pyg(data): data.x must have one row of features for each of the {data.num_nodes} nodes; its shape "
-            f"is {tuple(data.x.shape)}."
-        )
-    return _with_node_features(edges, features)
+    return _with_node_features(edges, _matrix("from_pyg(data)", "data.x", data.x, data.num_nodes, "nodes"))
 
 
 def from_torch(tensor: Tensor) -> Sparse:
@@ -130,10 +119,11 @@ def from_torch(tensor: Tensor) -> Sparse:
     The sparse axes must be equally long; see `from_ratings` for two node sets.
     """
     call = "from_torch(tensor)"
-    if not isinstance(tensor, Tensor):
-        raise DataError(f"{call}: expected a sparse tensor of torch, not {type(tensor).__qualname__}.")
-    if tensor.layout == torch.strided:
-        raise DataError(f"{call}: this tensor is dense.\nUse bellnet.Sparse.from_dense(x, shape).")
+    if getattr(tensor, "layout", torch.strided) == torch.strided:
+        raise DataError(
+            f"{call}: expected a sparse tensor of torch, not {_described(tensor)}.\n"
+            "For a dense tensor use bellnet.Sparse.from_dense(x, shape)."
+        )
     coo: Tensor = tensor.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
     lengths = set(coo.shape[: coo.sparse_dim()])
     if len(lengths) != 1 or coo.dense_dim() > 1:
@@ -161,13 +151,10 @@ def from_hyperedges(
     """
     call = "from_hyperedges(hyperedges)"
     edges = [tuple(edge) for edge in hyperedges]
-    lengths = {len(edge) for edge in edges}
-    if not edges:
-        raise DataError(f"{call}: there is no hyperedge, so the order of the tensor is not known.")
-    if len(lengths) != 1:
+    if len({*map(len, edges)}) != 1:
         raise DataError(
-            f"{call}: all must have one number of nodes, but there are {sorted(lengths)}.\n"
-            "For hyperedges of different sizes take from_incidence(hyperedges, n_nodes=...): a tensor of nodes by "
+            f"{call}: expected hyperedges with equally many nodes, got {sorted({*map(len, edges)}) or 'none'}.\n"
+            "For hyperedges of different sizes use from_incidence(hyperedges, n_nodes=...): a tensor of nodes by "
             "hyperedges."
         )
     index = _integers(call, "hyperedges", edges).T.contiguous()
@@ -200,9 +187,9 @@ def from_incidence(
     """
     call = "from_incidence(hyperedges)"
     edges = [tuple(edge) for edge in hyperedges]
-    for place, edge in enumerate(edges):
+    for number, edge in enumerate(edges):
         if len(set(edge)) < len(edge):
-            raise DataError(f"{call}: hyperedges[{place}] has a node twice: {edge}.\nGive every node once.")
+            raise DataError(f"{call}: hyperedges[{number}] has a node twice: {edge}.\nPass each node once.")
     nodes = _integers(call, "hyperedges", [node for edge in edges for node in edge])
     owner = torch.repeat_interleave(torch.tensor([len(edge) for edge in edges], dtype=torch.int64))
     of_edges = _with_channels(call, values, torch.arange(len(edges)).unsqueeze(0))
@@ -239,8 +226,7 @@ def from_ratings(
         raise DataError(f"{call}: there are {len(both[0])} users, {len(both[1])} items and {len(values)} ratings.")
     index = torch.stack(both)
     values = _with_channels(call, values, index)
-    found = [int(one.max()) + 1 if len(one) else 0 for one in index]
-    n_users, n_items = found if sizes is None else sizes
+    n_users, n_items = map(_last, index) if sizes is None else sizes
     return _from_entries(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
 
 
@@ -258,15 +244,26 @@ def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
 
 def _from_entries(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
     """A `Sparse`; with duplicates="sum" the values of equal index tuples are added."""
-    can_be_nodes = (
-        index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0
-    )  # the constructor raises for others
-    if duplicates == "sum" and can_be_nodes:
-        codes, places = torch.unique(encode([index], [int(row.max()) + 1 for row in index])[0], return_inverse=True)
+    # The constructor raises an error for indices that cannot be nodes.
+    if duplicates == "sum" and index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0:
+        codes, rows = torch.unique(encode([index], [_last(row) for row in index])[0], return_inverse=True)
         tuples = index.new_empty(len(index), len(codes))
-        tuples[:, places] = index
-        index, values = tuples, values.new_zeros(len(codes), values.shape[1]).index_add(0, places, values)
+        tuples[:, rows] = index
+        index, values = tuples, values.new_zeros(len(codes), values.shape[1]).index_add(0, rows, values)
     return Sparse(index, values, sizes)
+
+
+def _last(nodes: Tensor) -> int:
+    """The number of nodes if the largest one is the last."""
+    return int(nodes.max()) + 1 if nodes.numel() else 0
+
+
+def _described(value: object) -> str:
+    return f"a {value.dtype} tensor of shape {_shape(value)}" if isinstance(value, Tensor) else type_name(value)
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    return tuple(value.shape) if isinstance(value, Tensor) else ()
 
 
 def _integers(call: str, argument: str, given: Any) -> Tensor:
@@ -277,7 +274,7 @@ def _integers(call: str, argument: str, given: Any) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         whole = False
     if not whole:
-        raise DataError(f"{call}: {argument} must be whole numbers: nodes are numbered from 0.")
+        raise DataError(f"{call}: {argument} must be integers: nodes are numbered from 0.")
     return found.to(torch.int64)
 
 
@@ -285,27 +282,31 @@ def _check_sets(call: str, index: Tensor) -> None:
     """Raises a `DataError` if a hyperedge has a node twice, or two have the same nodes."""
     nodes = index.sort(0)[0]
     if bool((twice := (nodes[1:] == nodes[:-1]).any(0)).any()):
-        place = int(twice.nonzero()[0])
+        column = int(twice.nonzero()[0])
         raise DataError(
-            f"{call}: hyperedges[{place}] has a node twice: {tuple(index[:, place].tolist())}.\n"
-            "If the order of the nodes means something, pass ordered=True."
+            f"{call}: hyperedges[{column}] has a node twice: {tuple(index[:, column].tolist())}.\n"
+            "If the order of the nodes matters, pass ordered=True."
         )
     seen: dict[tuple[int, ...], int] = {}
-    for place, edge in enumerate(map(tuple, nodes.T.tolist())):
-        if seen.setdefault(edge, place) != place:
+    for column, edge in enumerate(map(tuple, nodes.T.tolist())):
+        if seen.setdefault(edge, column) != column:
             raise DataError(
-                f"{call}: hyperedges[{seen[edge]}] and hyperedges[{place}] have the same nodes, {edge}.\n"
-                "Keep one of them, or pass ordered=True if the order of the nodes means something."
+                f"{call}: hyperedges[{seen[edge]}] and hyperedges[{column}] have the same nodes, {edge}.\n"
+                "Remove one of them, or pass ordered=True if the order of the nodes matters."
             )
 
 
 def _check_batch(call: str, batch: object, edge_index: Tensor, n_nodes: int | None) -> None:
     """Raises a `DataError` if `batch` does not ascend from 0 or does not match nodes and edges."""
-    if not isinstance(batch, Tensor) or batch.dtype != torch.int64 or batch.ndim != 1:
-        what = f"{batch.dtype} of shape {tuple(batch.shape)}" if isinstance(batch, Tensor) else type(batch).__qualname__
-        raise DataError(f"{call}: batch must be an int64 tensor with one graph for each node, not {what}.")
-    if bool((batch[1:] < batch[:-1]).any()) or (len(batch) and int(batch[0]) < 0):
-        raise DataError(f"{call}: batch must be ascending from 0 up, so that the nodes of a graph stand together.")
+    if (
+        not isinstance(batch, Tensor)
+        or batch.dtype != torch.int64
+        or batch.ndim != 1
+        or bool((batch.diff(prepend=batch.new_zeros(1)) < 0).any())
+    ):
+        raise DataError(
+            f"{call}: batch must be the graph of each node, ascending int64 from 0, not {_described(batch)}."
+        )
     if n_nodes is not None and n_nodes != len(batch):
         raise DataError(f"{call}: batch has {len(batch)} nodes, but n_nodes is {n_nodes}.")
     if edge_index.numel() and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < len(batch):
@@ -318,16 +319,18 @@ def _check_batch(call: str, batch: object, edge_index: Tensor, n_nodes: int | No
 def _with_channels(call: str, values: Tensor | None, index: Tensor) -> Tensor:
     if values is None:
         return torch.ones(index.shape[1], 1, device=index.device)
-    if not isinstance(values, Tensor):
-        raise DataError(f"{call}: values must be a tensor, not {type(values).__qualname__}.")
-    values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
-    values = values if values.ndim > 1 else values.unsqueeze(-1)
-    if values.ndim != 2 or len(values) != index.shape[1]:
+    return _matrix(call, "values", values, index.shape[1], "tuples")
+
+
+def _matrix(call: str, argument: str, values: object, rows: int, owners: str) -> Tensor:
+    """Floating point values with a row of channels for each tuple or node."""
+    if not isinstance(values, Tensor) or values.ndim not in (1, 2) or len(values) != rows:
         raise DataError(
-            f"{call}: values must have one row of channels for each of the {index.shape[1]} tuples; their shape is "
-            f"{tuple(values.shape)}."
+            f"{call}: {argument} must be a tensor with one row of channels for each of the {rows} {owners}, not "
+            f"{_described(values)}."
         )
-    return values
+    values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
+    return values if values.ndim == 2 else values.unsqueeze(-1)
 
 
 def _check_choice(call: str, duplicates: str) -> None:

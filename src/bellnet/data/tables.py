@@ -5,7 +5,6 @@ these libraries is imported.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 import torch
@@ -20,17 +19,6 @@ from bellnet.errors import DataError, type_name
 CALL = "from_tables(edges, nodes)"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TableSet(GraphSet):
-    """Graphs of a table: a `GraphSet` with the ids of the graphs.
-
-    Attributes:
-        ids: The value of each graph in the column of graphs.
-    """
-
-    ids: tuple[Hashable, ...] = ()
-
-
 def from_tables(
     edges: Any,
     nodes: Any = None,
@@ -43,12 +31,12 @@ def from_tables(
     y: str | None = None,
     directed: bool = False,
     **names: Unpack[GivenNames],
-) -> TableSet:
+) -> GraphSet:
     """Graphs from a table of edges, and optionally tables of nodes and of graphs.
 
     The order of the graphs is that of the table of graphs; without one, that of their first rows in the table of nodes,
     or of edges. The order of the nodes of a graph is that of their rows; without a table of nodes, that of their first
-    edges, the source first.
+    edges, the source first. `ids` are the graphs as in the column of graphs.
 
     All other columns are attributes of edges and nodes, read as those of networkx graphs: see `as_graph`.
 
@@ -103,7 +91,7 @@ def from_tables(
         edge_index = torch.tensor(index, dtype=torch.int64).reshape(-1, 2).T
         found.append(graph_of_rows(edge_index, of_nodes, of_edges, names=chosen, directed=directed))
     warn_unused(CALL, unused)
-    return TableSet("tables", found, labels, classes, targets, tuple(ids))
+    return GraphSet("tables", found, labels, classes, targets, ids=tuple(ids))
 
 
 class _Table:

@@ -49,7 +49,7 @@ def test_a_set_is_found_by_name_in(place, tmp_path):
     check_small(found)
     assert found.name == "SMALL"
     assert found.splits is None
-    assert repr(found) == "TUSet('SMALL', 3 graphs, 2 classes, 1 targets)"
+    assert repr(found) == "GraphSet('SMALL', 3 graphs, 2 classes, 1 targets)"
 
 
 @pytest.mark.parametrize("place", ["a folder of its own", "a zip", "a zip by another name"])

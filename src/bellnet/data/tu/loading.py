@@ -3,7 +3,7 @@
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TUSet(GraphSet):
-    """A data set of the TU layout: a `GraphSet` with its published splits.
-
-    Attributes:
-        splits: For each split the indices of its training graphs and of its test graphs, or None. Some published
-            splits leave a few graphs out of every test set.
-    """
-
-    splits: "list[Split] | None" = None
-
-
 def load(
     name: PathLike | None = None,
     data: PathLike | None = None,
@@ -47,7 +35,7 @@ def load(
     cache: PathLike | bool = True,
     max_unpacked: float | None = None,
     max_ratio: float | None = None,
-) -> TUSet:
+) -> GraphSet:
     """A data set of the TU collection, or of the same layout. Needs the extra `graphs`.
 
     Edges are those of the files: with self-loops, directed where they are not symmetric. An edge that occurs twice
@@ -143,7 +131,7 @@ def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
     return files
 
 
-def _cached_or_parsed(files: Files, file: Path) -> TUSet:
+def _cached_or_parsed(files: Files, file: Path) -> GraphSet:
     arrays = cached.read(file)
     if arrays is not None:
         with suppress(ValueError, TypeError, IndexError, RuntimeError):  # a damaged file is treated as a missing one
@@ -154,7 +142,7 @@ def _cached_or_parsed(files: Files, file: Path) -> TUSet:
     return found
 
 
-def _build(name: str, arrays: Arrays) -> TUSet:
+def _build(name: str, arrays: Arrays) -> GraphSet:
     labels, classes = (None, ()) if arrays.labels is None else number_classes(arrays.labels.tolist())
     graphs = []
     node = edge = 0
@@ -173,7 +161,7 @@ def _build(name: str, arrays: Arrays) -> TUSet:
         )
         node, edge = node + n, edge + n_edges
     targets = None if arrays.targets is None else torch.from_numpy(arrays.targets)
-    return TUSet(name, graphs, labels, classes, targets)
+    return GraphSet(name, graphs, labels, classes, targets)
 
 
 def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
