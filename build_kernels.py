@@ -1,7 +1,6 @@
 """Builds the kernels of `bellnet.kernels` into a wheel, or beside their sources for an editable install.
 
-They need a C compiler and nothing else: no headers of torch or Python. Where there is no compiler the wheel is made
-without them, and layers run on torch's own operations.
+They need a C compiler only. Without one the wheel contains no kernels, and layers run on torch operations.
 """
 
 import importlib.util
@@ -17,48 +16,48 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 KERNELS, BUILT = Path("src/bellnet/kernels"), "built"
-"""A folder of their own, which is no package: among modules Python would take libraries for modules."""
+"""A folder of its own, without modules: Python would import libraries as modules."""
 FLAGS = [
     *("-std=c11", "-O3", "-fPIC", "-fvisibility=hidden"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
 ]
-OF_GCC = ["-fno-tree-loop-distribute-patterns"]
-"""What other compilers do not know: short rows are not worth a call of memcpy."""
+GCC_FLAGS = ["-fno-tree-loop-distribute-patterns"]
+"""Short rows are not worth a call of memcpy."""
 WARNINGS = ["-O1", "-Wall", "-Wextra", "-Werror"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O0"]
 VARIANTS = {"AVX512": ["-march=x86-64-v4"], "AVX2": ["-march=x86-64-v3"], "DEFAULT": []}
-"""What torch calls the abilities of a processor, and what asks a compiler for them."""
+"""The variants that torch distinguishes, and the compiler flags for them."""
 
 
 def variants() -> dict[str, list[str]]:
-    """Those for the architecture of this machine."""
+    """The variants for the architecture of this machine."""
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     return {name: flags for name, flags in VARIANTS.items() if is_x86 or not flags}
 
 
-def compile_kernels(place: Path, into: Path, extra: Sequence[str] = ("-w",)) -> list[Path]:
-    """Compile a variant for every kind of processor; nothing where there is no compiler, or none that can.
+def compile_kernels(sources: Path, into: Path, extra: Sequence[str] = ("-w",)) -> list[Path]:
+    """Compile a variant for every kind of processor; return those that could be compiled.
 
     Args:
-        place: The folder of the sources.
+        sources: The folder of the sources.
         into: The folder of the libraries.
         extra: Further options of the compiler, after all others.
     """
     into.mkdir(parents=True, exist_ok=True)
     wanted = variants()
     compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
-    options = [*FLAGS, f"-DBELLNET_SOURCES={_digest(place)}LL"]
+    options = [*FLAGS, f"-DBELLNET_SOURCES={_digest(sources)}LL"]
     is_gcc = _is_gcc(compiler)
     if sys.platform == "linux" and not is_gcc:
         print(f"bellnet's kernels get one thread: {' '.join(compiler)} is not GCC", file=sys.stderr)
     if is_gcc:
-        # Linked without OpenMP's library: torch has loaded one, and two of them would fight for the processors. Torch
-        # on Linux has that of GCC; what other compilers make asks for another one, so they make kernels of one thread.
-        options += [*OF_GCC, *(["-fopenmp"] if sys.platform == "linux" else [])]
+        # Linked without OpenMP's library, since torch has loaded one. On Linux it is that of GCC; other compilers would
+        # need another one, so their kernels run on one thread.
+        options += [*GCC_FLAGS, *(["-fopenmp"] if sys.platform == "linux" else [])]
     with ThreadPoolExecutor() as several:
         made = [
             several.submit(
-                _compile, compiler, place / "kernels.c", into / f"kernels-{name}.so", [*options, *flags, *extra]
+                _compile, compiler, sources / "kernels.c", into / f"kernels-{name}.so", [*options, *flags, *extra]
             )
             for name, flags in wanted.items()
         ]
@@ -66,7 +65,7 @@ def compile_kernels(place: Path, into: Path, extra: Sequence[str] = ("-w",)) -> 
 
 
 def _is_gcc(compiler: list[str]) -> bool:
-    """Whether it is GCC itself; others say so, too, but also their own names."""
+    """Whether it is GCC itself; others define its macros too, but also their own."""
     try:
         asked = [*compiler, "-dM", "-E", "-x", "c", os.devnull]
         known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
@@ -90,18 +89,18 @@ def _compile(compiler: list[str], source: Path, library: Path, options: list[str
     return library
 
 
-def _digest(place: Path) -> int:
-    """The number of the sources, by the same function that looks at it when kernels are loaded."""
-    found = importlib.util.spec_from_file_location("sources", place / "sources.py")
+def _digest(sources: Path) -> int:
+    """The digest of the sources, by the function that compares it when kernels are loaded."""
+    found = importlib.util.spec_from_file_location("structs", sources / "structs.py")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    return int(module.digest(place))
+    return int(module.digest(sources))
 
 
 def main() -> None:
-    """Compile with warnings as errors, or with sanitizers into a folder."""
+    """Compile beside the sources, with warnings as errors, or with sanitizers into a folder."""
     match sys.argv[1:]:
         case ["warnings"]:
             with tempfile.TemporaryDirectory() as into:
@@ -112,8 +111,10 @@ def main() -> None:
         case ["sanitize", folder]:
             if len(compile_kernels(KERNELS, Path(folder), ["-w", *SANITIZERS])) < len(variants()):
                 sys.exit("the kernels do not compile with sanitizers")
+        case []:
+            compile_kernels(KERNELS, KERNELS / BUILT)
         case _:
-            sys.exit("usage: build_kernels.py warnings | sanitize FOLDER")
+            sys.exit("usage: build_kernels.py [warnings | sanitize FOLDER]")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from bellnet.kernels import PLACE, WITHOUT, disabled, kernels
+from bellnet.kernels import DISABLE_VARIABLE, SOURCES, disabled, kernels
 
 settings.register_profile(
     "repeatable",
@@ -20,8 +20,8 @@ settings.register_profile("search", parent=settings.get_profile("repeatable"), d
 settings.load_profile("repeatable")  # new counterexamples: pytest --hypothesis-profile=search
 
 torch.set_num_threads(1)
-if not list(PLACE.glob("built/*.so")):
-    os.environ[WITHOUT] = "1"  # without a compiler; also for processes that tests start
+if not list(SOURCES.glob("built/*.so")):
+    os.environ[DISABLE_VARIABLE] = "1"  # without a compiler; also for processes that tests start
 
 
 def pytest_addoption(parser):

@@ -23,33 +23,33 @@ class Explicit:
     def key(self, values):
         return None
 
-    def present(self, plan):
+    def restrict(self, plan):
         return None
 
-    def compiled(self, left, channels, values, *, mean):
+    def kernels(self, restricted, channels, values, *, mean):
         return None
 
-    def moves(self, plan, values, *, mean, in_place):
+    def primitives(self, plan, values, *, mean, in_place):
         if not mean:
-            return ExplicitMoves(plan, self.lengths), Means()
-        return ExplicitMoves(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.stacks)))
+            return ExplicitPrimitives(plan, self.lengths), Means()
+        return ExplicitPrimitives(plan, self.lengths), Means(None, tuple(map(self._factors, plan.source.stacks)))
 
     def _factors(self, stack):
         terms = [prod(max(self.lengths[one], 1) for one in summed) for summed in stack.dropped_sets]
         return (1 / torch.tensor(terms, dtype=torch.float64)).reshape(*[1] * (len(stack.axis_sets) + 1), -1, 1)
 
 
-class ExplicitMoves:
+class ExplicitPrimitives:
     def __init__(self, plan, lengths):
         self.plan, self.lengths, self.trees = plan, lengths, (plan.source, plan.target)
 
-    def _matrix(self, tree, branch):
+    def _matrix(self, tree, step):
         """(parent axes, child axes): one where a tuple of the child is what the step leaves of one of the parent."""
-        parent = tree.stacks[branch.parent].axis_sets
-        gone = branch.axes[-1]
+        parent = tree.stacks[step.parent].axis_sets
+        gone = step.axes[-1]
         blocks = list(range(len(parent)))
-        if branch.kind == "diagonal":
-            blocks[gone] = blocks[branch.axes[0]]
+        if step.kind == "diagonal":
+            blocks[gone] = blocks[step.axes[0]]
         child = [block for axis, block in enumerate(blocks) if axis != gone]
         numbers = list(dict.fromkeys(blocks))
         partition = tuple(numbers.index(block) for block in [*blocks, *child])
@@ -57,25 +57,25 @@ class ExplicitMoves:
         lengths = tuple(self.lengths[node_set] for node_set in sets)
         return indicator(partition, lengths, sets, exact=False)
 
-    def contraction(self, side, number, branch, parent):
-        if branch.kind == "copy":
+    def contract(self, side, number, step, parent):
+        if step.kind == "copy":
             return parent
-        matrix = self._matrix(self.trees[side], branch)
+        matrix = self._matrix(self.trees[side], step)
         axes = parent.ndim - 2
         return torch.tensordot(matrix, parent, (list(range(axes)), list(range(1, axes + 1)))).movedim(-2, 0)
 
-    def spread(self, side, number, branch, child, onto):
-        term = child if branch.kind == "copy" else self._spread(side, branch, child)
+    def broadcast(self, side, number, step, child, onto):
+        term = child if step.kind == "copy" else self._broadcast(side, step, child)
         return term if onto is None else onto + term
 
-    def _spread(self, side, branch, child):
-        matrix = self._matrix(self.trees[side], branch)
+    def _broadcast(self, side, step, child):
+        matrix = self._matrix(self.trees[side], step)
         axes = child.ndim - 2
         return torch.tensordot(matrix, child, (list(range(axes + 1, 2 * axes + 1)), list(range(1, axes + 1)))).movedim(
             -2, 0
         )
 
-    def permuted(self, level, number, rows, *, back):
+    def permute(self, level, number, rows, *, back):
         """Axis j of what is written is axis swap[j] of what was read."""
         axis_sets, permutation = self.plan.levels[level].axis_sets, self.plan.levels[level].permutations[number]
         if back:
@@ -88,5 +88,5 @@ class ExplicitMoves:
     def zeros(self, side, root, like, width):
         return like.new_zeros(len(like), *[self.lengths[one] for one in self.trees[side].stacks[root].axis_sets], width)
 
-    def clean(self, side, root, whole):
-        return whole
+    def clean(self, side, root, tensor):
+        return tensor

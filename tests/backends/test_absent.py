@@ -5,7 +5,7 @@ import torch
 
 from bellnet import EquivariantLinear, Sparse, plan
 from bellnet.backends import sparse_layout
-from bellnet.backends.sparse_layout import absent, what_is_left
+from bellnet.backends.sparse_layout import absent_patterns, restrict_to_stored
 from bellnet.combinatorics import partitions
 from bellnet.plan import RestrictedPlan
 
@@ -18,19 +18,19 @@ def pairs(index, n=5, channels=2):
 
 def test_a_pattern_is_absent_if_no_tuple_has_its_equalities():
     triples = pairs([[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]])
-    assert absent(triples.support, partitions("nnn")) == {(0, 0, 0), (0, 1, 1)}
-    assert absent(pairs([[0, 1], [1, 0]]).support, partitions("nn")) == {(0, 0)}
-    assert absent(pairs([[0, 1], [1, 1]]).support, partitions("nn")) == frozenset()
+    assert absent_patterns(triples.support, partitions("nnn")) == {(0, 0, 0), (0, 1, 1)}
+    assert absent_patterns(pairs([[0, 1], [1, 0]]).support, partitions("nn")) == {(0, 0)}
+    assert absent_patterns(pairs([[0, 1], [1, 1]]).support, partitions("nn")) == frozenset()
 
 
 def test_slots_of_different_node_sets_never_count_as_equal():
     ratings = Sparse(torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 1), {"u": 2, "i": 2})
-    assert absent(ratings.support, partitions("ui")) == frozenset()
+    assert absent_patterns(ratings.support, partitions("ui")) == frozenset()
 
 
 def test_an_empty_support_leaves_the_plan_as_it_is():
     nothing = Sparse(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, 2), 5)
-    assert absent(nothing.support, partitions("nn")) == frozenset()
+    assert absent_patterns(nothing.support, partitions("nn")) == frozenset()
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n n n", "n n -> n n n"])
@@ -51,17 +51,17 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
     everything = RestrictedPlan(
         layer.plan, tuple(range(layer.plan.n_maps)), tuple(range(layer.plan.n_biases)), layer.plan
     )
-    monkeypatch.setattr(sparse_layout, "what_is_left", lambda plan, source, target: everything)
+    monkeypatch.setattr(sparse_layout, "restrict_to_stored", lambda plan, source, target: everything)
     for found, expected in zip(fewer, run(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
-    ran, compiled = [], sparse_layout.SparseLayout.compiled
+    ran, kernels = [], sparse_layout.SparseLayout.kernels
     monkeypatch.setattr(
         sparse_layout.SparseLayout,
-        "compiled",
-        lambda self, left, *args, **options: ran.append(left.plan.n_maps) or compiled(self, left, *args, **options),
+        "kernels",
+        lambda self, left, *args, **options: ran.append(left.plan.n_maps) or kernels(self, left, *args, **options),
     )
     layer = EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
     hollow = pairs([[0, 1], [1, 0]])
@@ -74,7 +74,7 @@ def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
 def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
     whole = plan("n n -> n n")
-    left, maps, biases, _ = what_is_left(whole, (support,), (support,))
+    left, maps, biases, _ = restrict_to_stored(whole, (support,), (support,))
     assert left.n_maps == 7
     assert [whole.diagrams[number] for number in maps] == list(left.diagrams)
     assert biases == (1,)

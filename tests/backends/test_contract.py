@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from bellnet.backends import products
-from bellnet.backends.products import contract
+from bellnet.backends.products import kernel_product
 from bellnet.kernels import calling, kernels
 from bellnet.kernels.calling import can_call
 
@@ -47,7 +47,7 @@ def by_einsum(letters, x, y):
 
 
 def assert_is_einsum(letters, x, y, factor=0.5):
-    found = contract(letters, x, y, factor)
+    found = kernel_product(letters, x, y, factor)
     assert found.dtype == x.dtype
     assert found.is_contiguous()
     # As many roundings as there are terms, of single precision.
@@ -85,16 +85,16 @@ def test_columns_of_few_channels_fill_more_than_one_panel():
 def test_what_is_no_number_stays_in_its_channel_row_and_column(channels, wrong):
     letters, lengths = ("ab", "bc", "ac"), {"a": 7, "b": 5, "c": 9}
     x, y = drawn(letters, lengths, channels=channels)
-    clean = contract(letters, x, y, 1.0)
+    clean = kernel_product(letters, x, y, 1.0)
     x[0, 3, 2, channels // 2] = wrong
-    found = contract(letters, x, y, 1.0)
+    found = kernel_product(letters, x, y, 1.0)
     reached = torch.zeros_like(found, dtype=torch.bool)
     reached[0, 3, :, channels // 2] = True
     assert not found[reached].isfinite().any()
     assert torch.equal(found[~reached], clean[~reached])
     x[0, 3, 2, channels // 2] = 0
     y[0, 2, 4, channels // 2] = wrong
-    found = contract(letters, x, y, 1.0)
+    found = kernel_product(letters, x, y, 1.0)
     assert not found[0, [0, 1, 2, 4, 5, 6], 4, channels // 2].isfinite().any()
     assert found[0, :, [0, 1, 2, 3, 5, 6, 7, 8]].isfinite().all()
 
@@ -108,13 +108,13 @@ def test_nothing_is_read_or_written_outside_the_tensors(channels):
     x, y = (one[32:-32].view(1, n, n, channels).normal_() for one in whole)
     for one in (x, y):
         assert one.is_contiguous()
-    assert contract(letters, x, y, 1.0).isfinite().all()
+    assert kernel_product(letters, x, y, 1.0).isfinite().all()
 
     around = torch.ones(n * n * channels + 64)
     result = around[32:-32].view(1, n, n, channels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.Tensor, "new_empty", lambda self, shape: result)
-        assert contract(letters, x, y, 1.0) is result
+        assert kernel_product(letters, x, y, 1.0) is result
     assert_close(result.double(), by_einsum(letters, x, y), atol=1e-5, rtol=1e-5)
     assert torch.equal(around[:32], torch.ones(32))
     assert torch.equal(around[-32:], torch.ones(32))
@@ -127,23 +127,23 @@ def test_threads_change_no_bit():
     for n_threads in (1, 2, 5):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch, "get_num_threads", lambda n_threads=n_threads: n_threads)
-            found.append(contract(letters, x, y, 1.0))
+            found.append(kernel_product(letters, x, y, 1.0))
     assert all(torch.equal(one, found[0]) for one in found)
 
 
 def test_last_letters_of_all_three_are_taken_for_channels():
-    prepared = products._prepared(("adc", "dbc", "abc"), (2, 3, 4), (3, 5, 4))
+    prepared = products._prepare(("adc", "dbc", "abc"), (2, 3, 4), (3, 5, 4))
     assert prepared.n_folded == 4
     assert prepared.tables[:4].tolist() == [1, 2, 5, 3]  # none is shared any more
-    assert products._prepared(("ab", "ab", "ab"), (2, 3), (2, 3)).n_folded == 6
-    assert products._prepared(("ab", "ba", "ab"), (2, 3), (3, 2)).n_folded == 1
+    assert products._prepare(("ab", "ab", "ab"), (2, 3), (2, 3)).n_folded == 6
+    assert products._prepare(("ab", "ba", "ab"), (2, 3), (3, 2)).n_folded == 1
 
 
 def test_tables_are_made_once_for_letters_and_lengths():
-    first = products._prepared(("ab", "bc", "ac"), (2, 3), (3, 5))
-    assert products._prepared(("ab", "bc", "ac"), (2, 3), (3, 5)) is first
+    first = products._prepare(("ab", "bc", "ac"), (2, 3), (3, 5))
+    assert products._prepare(("ab", "bc", "ac"), (2, 3), (3, 5)) is first
     with torch.inference_mode():
-        inside = products._prepared(("ab", "bc", "ac"), (2, 4), (4, 5)).tables
+        inside = products._prepare(("ab", "bc", "ac"), (2, 4), (4, 5)).tables
     assert not inside.is_inference()
 
 

@@ -20,11 +20,11 @@ def test_parts_are_added_up_to_their_wholes_and_handed_out_again(whole, is_sorte
         if place >= 0:
             sums[place] += parts[part]
             handed[part] = wholes[place]
-    torch.testing.assert_close(incidence.add_up(parts), sums)
-    torch.testing.assert_close(incidence.add_up_plainly(parts), sums)
-    torch.testing.assert_close(incidence.hand_out(wholes), handed)
+    torch.testing.assert_close(incidence.segment_sum(parts), sums)
+    torch.testing.assert_close(incidence.segment_sum_functional(parts), sums)
+    torch.testing.assert_close(incidence.gather(wholes), handed)
     total = parts.clone()
-    incidence.add_to_parts(wholes, total)
+    incidence.add_gathered_(wholes, total)
     torch.testing.assert_close(total, parts + handed)
 
 
@@ -33,7 +33,7 @@ def test_tables_for_kernels_say_the_same(whole, is_sorted):
     whole = sorted(whole) if is_sorted else whole
     incidence = Incidence(torch.tensor(whole), WHOLES)
     assert incidence.table.tolist() == whole
-    order, bounds = incidence.in_order
+    order, bounds = incidence.grouped
     order = list(range(len(whole))) if order is None else order.tolist()
     for place in range(WHOLES):
         assert order[bounds[place] : bounds[place + 1]] == [part for part, one in enumerate(whole) if one == place]

@@ -20,7 +20,9 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.backends import buffers, level_matrices
-from bellnet.backends.buffers import Pool, Share
+from bellnet.backends.buffers import BufferPool, SharedBuffer
+from bellnet.backends.projections import Projections
+from bellnet.kernels import kernels
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +40,13 @@ def graph():
     return make_graph()
 
 
+def _pool_of(graph):
+    """The buffers of tensors on the support of a graph."""
+    return Projections.on(bn.plan("n n -> n").source, [graph.support]).memory()[0]._pool
+
+
 def test_memory_is_used_again_when_the_last_view_is_gone():
-    blocks = Pool()
+    blocks = BufferPool()
     first = blocks.empty(6, 4, torch.float32)
     where, row = first.data_ptr(), first[2]
     del first
@@ -49,7 +56,7 @@ def test_memory_is_used_again_when_the_last_view_is_gone():
 
 
 def test_a_block_serves_any_type_that_it_is_not_much_too_large_for():
-    blocks = Pool()
+    blocks = BufferPool()
     where = blocks.empty(6, 4, torch.float32).data_ptr()
     for n_rows, width, dtype in ((6, 2, torch.float64), (3, 4, torch.float32), (5, 4, torch.float32)):
         tensor = blocks.empty(n_rows, width, dtype)
@@ -62,7 +69,7 @@ def test_a_block_serves_any_type_that_it_is_not_much_too_large_for():
 
 def test_many_widths_in_turn_do_not_add_up():
     """None of them fits into a block of the one before, so every one takes a fresh block."""
-    blocks = Pool()
+    blocks = BufferPool()
     for width in range(10, 60):
         blocks.empty(4, width, torch.float32)
         assert blocks._n_bytes <= 1.5 * 4 * width * 4
@@ -71,7 +78,7 @@ def test_many_widths_in_turn_do_not_add_up():
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
 def test_memory_is_bounded_by_what_tensors_once_had_together(requests):
     """Four hands take tensors of many sizes and drop what they had before."""
-    blocks, hands, most = Pool(), {}, 0
+    blocks, hands, most = BufferPool(), {}, 0
     for n_rows, hand in requests:
         hands.pop(hand, None)
         hands[hand] = blocks.empty(n_rows, 4, torch.float32)
@@ -81,10 +88,13 @@ def test_memory_is_bounded_by_what_tensors_once_had_together(requests):
     assert len({*held}) == len(held)
 
 
-def test_small_tensors_and_those_of_other_devices_are_made_as_usual(monkeypatch):
-    assert Share().empty(6, 4, torch.empty(0, device="meta")) is None
-    monkeypatch.setattr(buffers, "LARGE", 6 * 4 * 4 + 1)
-    assert Share().empty(6, 4, torch.empty(0)) is None
+@pytest.mark.skipif(kernels() is None, reason="torch operations allocate as usual")
+@pytest.mark.parametrize(("is_large", "beyond"), [(True, 0), (False, 1)])
+def test_only_large_tensors_use_a_buffer(graph, is_large, beyond, monkeypatch):
+    layer = bn.EquivariantLinear("n n -> n n", 4, 4)
+    monkeypatch.setattr(buffers, "LARGE", graph.values.nbytes + beyond)
+    layer(graph)
+    assert (_pool_of(graph) is not None) == is_large
 
 
 def test_a_default_device_changes_nothing(graph):
@@ -95,7 +105,7 @@ def test_a_default_device_changes_nothing(graph):
 
 
 def test_all_supports_share_one_pool_which_goes_with_them():
-    first, second = Share(), Share()
+    first, second = SharedBuffer(), SharedBuffer()
     where = first.empty(6, 4, torch.empty(0)).data_ptr()
     assert second.empty(6, 4, torch.empty(0)).data_ptr() == where
     there = weakref.ref(first._pool)
@@ -207,7 +217,7 @@ def test_processes_do_not_share_a_result(graph):
 
 
 @FORKS
-@pytest.mark.parametrize("lock", [buffers.CHANGING, level_matrices.CHANGING], ids=["memory", "constants"])
+@pytest.mark.parametrize("lock", [buffers.LOCK, level_matrices.LOCK], ids=["memory", "constants"])
 def test_a_fork_waits_for_threads_that_are_at_what_all_share(graph, lock):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4).requires_grad_(False)
     taken = Event()
@@ -229,7 +239,7 @@ def test_memory_goes_with_the_tuples_and_a_result_that_is_left_keeps_its_own_alo
     y = layer(graph).values.detach()
     layer(graph), layer(graph)
     before = y.clone()
-    shared = next(made for key, made in graph.support._results.items() if key[0] == "top").memory._pool
+    shared = _pool_of(graph)
     blocks = [weakref.ref(block) for block in (*shared._idle, *shared._returned)]
     assert any(len(block()) == y.numel() * 4 for block in blocks)
     del shared, graph

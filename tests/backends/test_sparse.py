@@ -145,8 +145,8 @@ def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
 def test_results_in_memory_that_was_used_before_are_what_the_definition_gives(spec, how, channels, monkeypatch):
     monkeypatch.setattr(buffers, "LARGE", 1)
-    empty = buffers.Pool.empty
-    monkeypatch.setattr(buffers.Pool, "empty", lambda *args: empty(*args).fill_(float("nan")))
+    empty = buffers.BufferPool.empty
+    monkeypatch.setattr(buffers.BufferPool, "empty", lambda *args: empty(*args).fill_(float("nan")))
     layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **HOW[how]))
     sizes = {"n": [4, 0, 5], "u": [5, 3, 4], "i": [6, 1, 5]}
     used = {name: sizes[name] for name in layer.spec.node_sets}
@@ -239,8 +239,8 @@ def test_what_was_kept_in_inference_mode_serves_training_as_well():
 
 @pytest.mark.usefixtures("without_kernels")
 def test_the_comparison_can_fail(monkeypatch):
-    original = incidence.Incidence.add_up
-    monkeypatch.setattr(incidence.Incidence, "add_up", lambda self, parts: original(self, parts) * 1.001)
+    original = incidence.Incidence.segment_sum
+    monkeypatch.setattr(incidence.Incidence, "segment_sum", lambda self, parts: original(self, parts) * 1.001)
     with pytest.raises(AssertionError):
         _assert_as_defined(
             randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)), ("some", "some"), {"n": 4}

@@ -64,7 +64,7 @@ def test_every_rank_takes_one_product_for_each_swap(spec, channels):
 @pytest.mark.usefixtures("without_kernels")
 @pytest.mark.parametrize(("needed", "few", "is_kept"), [(True, 2**16, True), (False, 2**16, False), (True, 0, False)])
 def test_matrices_are_kept_if_they_are_small_and_the_gradient_needs_them(needed, few, is_kept, monkeypatch):
-    monkeypatch.setattr(torch_backend, "FEW_NUMBERS", few)
+    monkeypatch.setattr(torch_backend, "FEW_VALUES", few)
     layer, x = _layer("n n -> n n", (30, 40))
     kept = []
 

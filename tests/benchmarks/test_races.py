@@ -132,7 +132,7 @@ def test_networks_that_differ_are_not_raced(monkeypatch):
 
 
 def test_blocks_at_once_and_apart_are_what_they_are_called(monkeypatch):
-    monkeypatch.setattr("bellnet.backends.fused_norm.WORTH", 1)
+    monkeypatch.setattr("bellnet.backends.fused_norm.MANY_VALUES", 1)
     normalised = []
     real = torch.batch_norm
     monkeypatch.setattr(torch, "batch_norm", lambda *given: normalised.append(1) or real(*given))

@@ -20,8 +20,8 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet import kernels
 from bellnet.backends import fused_norm, pooling, products
-from bellnet.kernels import PROCESSORS, calling
-from bellnet.kernels.structs import ContractCall
+from bellnet.kernels import VARIANTS, calling
+from bellnet.kernels.structs import ProductCall
 from tests.backends.subjects import by_definition
 
 SPECS = [
@@ -212,7 +212,7 @@ def run(n_programs, seed, seconds):
     if kernels.kernels() is None:
         sys.exit("bellnet was built without kernels")
     calling.MULTIPLICATIONS_PER_THREAD = fused_norm.VALUES_PER_THREAD = pooling.VALUES_PER_THREAD = 1
-    fused_norm.WORTH = 1
+    fused_norm.MANY_VALUES = 1
     calls, real = Counter[str](), calling.function
 
     def counted(name, dtype):
@@ -238,10 +238,10 @@ def run(n_programs, seed, seconds):
     missing = {
         "forward",
         "backward",
-        "contract",
+        "product",
         "pool",
-        "unpool",
-        *(f"between{part}" for part in ("", "_sums", "_back")),
+        "pool_backward",
+        *(f"norm_relu{part}" for part in ("", "_sums", "_backward")),
     }
     if number > 200 and (missing := {*missing, "moments"} - calls.keys()):
         sys.exit(f"these kernels were never called: {', '.join(sorted(missing))}")
@@ -254,8 +254,8 @@ def plant():
     n_rows = [64 * 64] * 3
     tables = torch.tensor([1, 64, 64, 64, *n_rows, 0, 0, 0, *rows, *rows, *columns, *columns, *columns, *rows])
     x, short = torch.randn(64 * 64), torch.randn(64 * 64 - 1)
-    arguments = ContractCall(tables.data_ptr(), 1, 1, 1, x.data_ptr(), x.data_ptr(), short.data_ptr(), 1.0)
-    calling.call(calling.function("contract", torch.float32), arguments)
+    arguments = ProductCall(tables.data_ptr(), 1, 1, 1, x.data_ptr(), x.data_ptr(), short.data_ptr(), 1.0)
+    calling.call(calling.function("product", torch.float32), arguments)
 
 
 def main():
@@ -267,7 +267,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.run:
         return plant() if arguments.run == "plant" else run(arguments.programs, arguments.seed, arguments.seconds)
-    supported = PROCESSORS[PROCESSORS.index(kernels.processor()) :]
+    supported = VARIANTS[VARIANTS.index(kernels.processor()) :]
     own = [sys.executable, "-m", "tests.kernels.fuzz", *sys.argv[1:], "--run"]
     planted = subprocess.run([*own, "plant"], capture_output=True, text=True, check=False)
     if "LD_PRELOAD" in os.environ:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built wit
 
 @pytest.fixture(autouse=True)
 def few_numbers_are_worth_it(monkeypatch):
-    monkeypatch.setattr(fused_norm, "WORTH", 1)
+    monkeypatch.setattr(fused_norm, "MANY_VALUES", 1)
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -199,7 +199,7 @@ def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
 
 def test_few_numbers_are_left_to_the_operations(monkeypatch):
     monkeypatch.setattr(fused_norm, "_call", None)
-    monkeypatch.setattr(fused_norm, "WORTH", 10**6)
+    monkeypatch.setattr(fused_norm, "MANY_VALUES", 10**6)
     block_of(3)(graphs_of(3))
 
 

@@ -14,9 +14,9 @@ import torch
 
 import bellnet as bn
 from bellnet.errors import SizesError, SupportError, TensorError
-from bellnet.kernels import calling, disabled, kernels, structs
+from bellnet.kernels import SOURCES, calling, disabled, kernels, structs
 from bellnet.kernels.calling import pointer, table_pointer
-from bellnet.kernels.structs import layout_differences
+from bellnet.kernels.structs import size_differences
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
 
@@ -180,20 +180,31 @@ def test_no_pointer_is_taken_to_a_tensor_that_does_not_fit(tensor):
         pointer("an input", tensor, (3,), torch.float32, [])
 
 
-def test_the_layout_of_all_structs_is_that_of_the_library(monkeypatch):
+def test_structs_have_the_sizes_of_the_library(monkeypatch):
     library = kernels()
     if library is None:
         pytest.skip("bellnet was built without kernels")
-    assert layout_differences(library) == ""
-    monkeypatch.setattr(structs, "MOST_AXES", 13)
-    assert layout_differences(library) == "MOST_AXES (13 here, 12 there)"
-    monkeypatch.undo()
+    assert size_differences(library) == ""
+    shorter = type("Bias", (structs.Struct,), {"_fields_": [("target", ctypes.c_int64), ("offset", ctypes.c_int64)]})
+    monkeypatch.setitem(structs.STRUCTS, "Bias", shorter)
+    assert size_differences(library) == "Bias (16 bytes here, 24 there)"
 
-    class Swap(ctypes.Structure):
-        _fields_ = [("found", ctypes.c_void_p), ("n_axes", ctypes.c_int64 * 12)]
 
-    monkeypatch.setattr(structs, "STRUCTS", (*[one for one in structs.STRUCTS if one.__name__ != "Swap"], Swap))
-    assert layout_differences(library) == "Swap.found (0 here, 96 there), Swap.n_axes (8 here, 0 there)"
+def test_all_structs_and_fields_of_the_header_are_read():
+    assert len(structs.STRUCTS) == (SOURCES / "structs.h").read_text().count("typedef struct")
+    assert [name for name, _ in structs.Step._fields_[-4:]] == ["stride", "segment", "order", "bounds"]
+    assert structs.Program.side.size == 2 * ctypes.sizeof(structs.STRUCTS["Side"])
+    assert (structs.Prefix.child.size, structs.RunCall.sources.size) == (13 * 8, 8)
+
+
+@pytest.mark.parametrize("struct", structs.STRUCTS.values())
+def test_structs_have_no_attributes_but_their_fields(struct):
+    with pytest.raises(AttributeError, match="no attribute 'n_row'"):
+        struct(n_row=1)
+    with pytest.raises(AttributeError, match="no attribute 'n_row'"):
+        struct().n_row = 1
+    fields = [name for name, kind in struct._fields_ if kind is ctypes.c_int64]
+    assert all(getattr(struct(**{name: 7}), name) == 7 for name in fields)
 
 
 @pytest.mark.parametrize("rows", [[0, 3, 1], [0, -2, 1]])

@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import bellnet as bn
 from bellnet import kernels as package
 from bellnet.backends import DenseLayout, Nodes, kernel_backend, pool_orbits
-from bellnet.kernels import PROCESSORS, WITHOUT, calling, disabled, kernels
+from bellnet.kernels import DISABLE_VARIABLE, VARIANTS, calling, disabled, kernels
 from tests.backends.subjects import randomise
 
 ROOT = Path(__file__).parents[2]
@@ -106,10 +106,10 @@ def test_kernels_give_what_the_operations_of_torch_give(spec, sizes, channels, b
 
 
 @needs_kernels
-@pytest.mark.parametrize("variant", PROCESSORS)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_variant_that_this_processor_knows_gives_the_same(variant, dtype, monkeypatch):
-    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or PROCESSORS.index(variant) < PROCESSORS.index(
+    if not (package.SOURCES / "built" / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
         package.processor()
     ):
         pytest.skip(f"{variant} was not built, or this processor does not know it")
@@ -277,8 +277,8 @@ def test_no_kernel_is_given_weights_that_it_would_misread(name_of_case):
     walk = layer._executor._last[1]
     weights, biases = ([given], None) if name == "weight" else ([layer.weight], [given])
     assert isinstance(walk, kernel_backend.KernelBackend)
-    assert walk.takes([x], [layer.weight], [layer.bias])
-    assert not walk.takes([x], weights, biases)
+    assert walk.accepts([x], [layer.weight], [layer.bias])
+    assert not walk.accepts([x], weights, biases)
     if (expected := OUTCOMES.get(name_of_case)) is None:
         assert functional_call(layer, parameters, (x,)).shape == (2, 5, 5, 4)
     else:
@@ -326,13 +326,13 @@ def test_tensors_of_zeros_without_memory_are_zeros():
 
 @needs_kernels
 def test_a_lesser_variant_serves_where_the_compiler_knew_no_better(monkeypatch, tmp_path):
-    copied = Path(shutil.copytree(package.PLACE, tmp_path / "kernels"))
-    for name in PROCESSORS[:-1]:
+    copied = Path(shutil.copytree(package.SOURCES, tmp_path / "kernels"))
+    for name in VARIANTS[:-1]:
         (copied / "built" / f"kernels-{name}.so").unlink(missing_ok=True)
-    monkeypatch.setattr(package, "PLACE", copied)
+    monkeypatch.setattr(package, "SOURCES", copied)
     kernels.cache_clear()
     try:
-        assert kernels()._name.endswith(f"kernels-{PROCESSORS[-1]}.so")
+        assert kernels()._name.endswith(f"kernels-{VARIANTS[-1]}.so")
     finally:
         kernels.cache_clear()
 
@@ -375,7 +375,7 @@ def test_whoever_counts_operations_sees_them():
 
 
 def test_they_can_be_turned_off(monkeypatch):
-    monkeypatch.setenv(WITHOUT, "1")
+    monkeypatch.setenv(DISABLE_VARIABLE, "1")
     kernels.cache_clear()
     try:
         assert kernels() is None
@@ -385,12 +385,12 @@ def test_they_can_be_turned_off(monkeypatch):
 
 
 def test_a_library_without_them_says_so_once(monkeypatch, tmp_path):
-    monkeypatch.delenv(WITHOUT, raising=False)
-    monkeypatch.setattr(package, "PLACE", tmp_path)
+    monkeypatch.delenv(DISABLE_VARIABLE, raising=False)
+    monkeypatch.setattr(package, "SOURCES", tmp_path)
     kernels.cache_clear()
     layer = bn.EquivariantLinear("n n -> n n", 2, 3)
     try:
-        with pytest.warns(UserWarning, match=f"no C compiler was found.*\n.*set {WITHOUT}=1"):
+        with pytest.warns(UserWarning, match=f"no C compiler was found.*\n.*set {DISABLE_VARIABLE}=1"):
             layer(torch.ones(4, 4, 2))
         layer(torch.ones(5, 5, 2))
     finally:
@@ -400,10 +400,10 @@ def test_a_library_without_them_says_so_once(monkeypatch, tmp_path):
 @needs_kernels
 def test_kernels_of_other_sources_are_not_used(monkeypatch, tmp_path):
     """As after an update of a clone that is not installed again: what they are called with may have changed."""
-    copied = Path(shutil.copytree(package.PLACE, tmp_path / "kernels"))
+    copied = Path(shutil.copytree(package.SOURCES, tmp_path / "kernels"))
     with (copied / "common.h").open("a") as opened:
         opened.write("/* and more */\n")
-    monkeypatch.setattr(package, "PLACE", copied)
+    monkeypatch.setattr(package, "SOURCES", copied)
     kernels.cache_clear()
     try:
         with pytest.warns(UserWarning, match="made of other sources than those beside them"):
@@ -423,7 +423,7 @@ def building():
 def test_without_a_compiler_nothing_is_built_and_nothing_is_left_behind(building, monkeypatch, tmp_path, capfd):
     for compiler in ("there-is-no-such-compiler", f"{sys.executable} -c 'raise SystemExit(1)'"):
         monkeypatch.setenv("CC", compiler)
-        assert building.compile_kernels(package.PLACE, tmp_path) == []
+        assert building.compile_kernels(package.SOURCES, tmp_path) == []
         assert not list(tmp_path.iterdir())
         assert "built without the kernels kernels-DEFAULT.so" in capfd.readouterr().err
 
@@ -451,12 +451,12 @@ def test_other_compilers_than_gcc_make_kernels_and_say_of_how_many_threads(
         compiler = str(script)
     if shutil.which(compiler) is None or shutil.which("cc") is None:
         pytest.skip(f"{compiler} or cc is not here")
-    copied = Path(shutil.copytree(package.PLACE, tmp_path / "kernels", ignore=shutil.ignore_patterns("built")))
+    copied = Path(shutil.copytree(package.SOURCES, tmp_path / "kernels", ignore=shutil.ignore_patterns("built")))
     monkeypatch.setenv("CC", compiler)
     monkeypatch.setattr(building, "VARIANTS", {"DEFAULT": []})
     (library,) = building.compile_kernels(copied, copied / "built")
     assert capfd.readouterr().err == f"bellnet's kernels get one thread: {compiler} is not GCC\n"
-    monkeypatch.setattr(package, "PLACE", copied)
+    monkeypatch.setattr(package, "SOURCES", copied)
     kernels.cache_clear()
     try:
         assert kernels()._name == str(library)

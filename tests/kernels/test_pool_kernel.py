@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import bellnet as bn
 from bellnet import kernels as package
 from bellnet.backends import Nodes, pool_orbits, pooling
-from bellnet.kernels import PROCESSORS, disabled, kernels
+from bellnet.kernels import VARIANTS, disabled, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 
@@ -53,7 +53,7 @@ def threads(request, monkeypatch):
 
 
 def test_tensors_without_padding_and_with_it_are_pooled_by_kernels(monkeypatch):
-    for name in ("_pool", "_pull", "_pool_plainly"):
+    for name in ("_pool_functional", "_write_gradient"):
         monkeypatch.setattr(pooling, name, None)
     for reduce in REDUCTIONS:
         pool = bn.InvariantPool("n n", reduce)
@@ -190,9 +190,9 @@ def test_tensors_that_lie_otherwise_are_read_as_they_are_meant(reduce):
     assert torch.equal(gradient, torch.autograd.grad(pooled, x, torch.ones_like(pooled))[0])
 
 
-@pytest.mark.parametrize("variant", PROCESSORS)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_that_this_processor_knows_pools_alike(variant, monkeypatch):
-    if not (package.PLACE / "built" / f"kernels-{variant}.so").exists() or PROCESSORS.index(variant) < PROCESSORS.index(
+    if not (package.SOURCES / "built" / f"kernels-{variant}.so").exists() or VARIANTS.index(variant) < VARIANTS.index(
         package.processor()
     ):
         pytest.skip(f"{variant} was not built, or this processor does not know it")

@@ -246,18 +246,18 @@ def test_terms_are_taken_some_after_the_others(monkeypatch):
     whole = bn.Product("n n, n n -> n n")(x, y).values
     again = [bn.Sparse(one.index, one.values, 12) for one in (x, y)]
     monkeypatch.setattr(sparse_products, "MOST_CANDIDATES", 7)
-    monkeypatch.setattr(sparse_products, "_pieces", lambda bounds, like: _small_pieces(bounds))
+    monkeypatch.setattr(sparse_products, "_portions", lambda bounds, like: _small_portions(bounds))
     assert_close(bn.Product("n n, n n -> n n")(*again).values, whole)
 
 
-def _small_pieces(bounds):
+def _small_portions(bounds):
     for row in range(len(bounds) - 1):
         yield slice(row, row + 1), slice(int(bounds[row]), int(bounds[row + 1]))
 
 
-def test_pieces_have_every_term_once():
+def test_portions_have_every_term_once():
     bounds = torch.tensor([0, 0, 3, 3, 2000, 2001, 2001, 4100, 4100])
-    found = list(sparse_products._pieces(bounds, torch.zeros(1, 10**6)))
+    found = list(sparse_products._portions(bounds, torch.zeros(1, 10**6)))
     assert [terms for _, terms in found] == [slice(0, 3), slice(3, 2001), slice(2001, 4100)]
     assert all((bounds[rows.start], bounds[rows.stop]) == (terms.start, terms.stop) for rows, terms in found)
 

@@ -1,4 +1,4 @@
-"""Where torch begins: running plans on tensors."""
+"""Running plans on tensors."""
 
 from bellnet.backends.dense_layout import DenseLayout, Nodes
 from bellnet.backends.executor import Executor, Layout

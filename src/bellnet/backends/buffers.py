@@ -1,8 +1,8 @@
-"""Large tensors whose memory is used again, as that of a GPU is.
+"""Buffers of large tensors that are reused, as on a GPU.
 
-The C library gives blocks above 32 MB back to the kernel when they are freed. Fresh ones cost more than what most
-layers compute in them: the kernel hands them out page by page, each cleared first. So the blocks of large tensors are
-kept for the next one. All supports share them, and they go when the last support that had large tensors is gone.
+The C library returns blocks above 32 MB to the system when they are freed, and the pages of new ones are cleared first,
+which takes longer than what most layers compute in them. All supports share the blocks, which are freed with the last
+support that had large tensors.
 """
 
 import ctypes
@@ -15,38 +15,37 @@ from torch import Tensor
 from bellnet._utils.memory import fork_safe_lock
 
 LARGE = 2**25
-"""The bytes of a tensor from which on its memory is kept; that of smaller ones the C library keeps itself."""
+"""Bytes from which a tensor uses a buffer; smaller blocks are reused by the C library itself."""
+LOCK = fork_safe_lock()
+_SLACK = 1.5  # without it layers of different widths, or graphs of different sizes, would evict each other's blocks
 
-CHANGING = fork_safe_lock()
-_SLACK = 1.5  # with none, layers of different widths, or graphs of different sizes, take turns in driving blocks out
 
+class BufferPool:
+    """Blocks of memory, in total at most half as large again as the tensors that were in use at one time.
 
-class Pool:
-    """Blocks of memory, together at most half as much again as tensors once used at the same time.
-
-    A block may be up to twice as large as its tensor. Those that were not used for longest go first.
+    A block may be twice as large as its tensor. Those that were unused for longest are freed first.
     """
 
     def __init__(self) -> None:
         self._idle: list[Tensor] = []
-        self._returned: deque[Tensor] = deque()  # tensors may go in any thread, at any moment
+        self._returned: deque[Tensor] = deque()  # tensors may be freed in any thread, at any moment
         self._n_bytes = self._most_in_use = 0
 
     def empty(self, n_rows: int, width: int, dtype: torch.dtype) -> Tensor:
-        """An (n_rows, width) tensor with any values, whose memory comes back here when all that use it are gone.
+        """An uninitialised (n_rows, width) tensor, whose block is returned when all that use it are freed.
 
-        It is like any other, except that it cannot be made larger in place.
+        It is like any other, except that it cannot be enlarged in place.
         """
         n_bytes = n_rows * width * dtype.itemsize
-        with CHANGING:
+        with LOCK:
             block = self._take(n_bytes)
         owner = memoryview((ctypes.c_byte * n_bytes).from_address(block.data_ptr()))
-        weakref.finalize(owner, _give_back, weakref.ref(self), block).atexit = False
-        # Of the right length already, so that nothing is resized. A view would not do: autograd guards views.
+        weakref.finalize(owner, _return_block, weakref.ref(self), block).atexit = False
+        # frombuffer returns the right number of values, so nothing is resized. Not a view: autograd guards views.
         return torch.frombuffer(owner, dtype=dtype).resize_(n_rows, width)
 
-    def give_back(self, block: Tensor) -> None:
-        """No tensor uses the block any more."""
+    def return_block(self, block: Tensor) -> None:
+        """Reuse a block from now on."""
         self._returned.append(block)
 
     def _take(self, n_bytes: int) -> Tensor:
@@ -55,7 +54,7 @@ class Pool:
         in_use = self._n_bytes - sum(map(len, self._idle))
         fitting = [block for block in self._idle if n_bytes <= len(block) <= 2 * n_bytes]
         if fitting:
-            block = min(reversed(fitting), key=len)  # of those that fit best the one that was used last
+            block = min(reversed(fitting), key=len)  # of the smallest the one that was used last
             self._idle = [other for other in self._idle if other is not block]
         else:
             allowed = max(self._most_in_use, in_use + n_bytes) * _SLACK
@@ -67,25 +66,23 @@ class Pool:
         return block
 
 
-class Share:
-    """A part in the pool of the process, which lives as long as somebody has one that was used."""
+class SharedBuffer:
+    """A reference to the pool of the process, which exists as long as one that was used."""
 
-    _shared: "weakref.ref[Pool]" = weakref.ref(Pool())  # to none, for now
+    _shared: "weakref.ref[BufferPool]" = weakref.ref(BufferPool())  # to none, at first
 
     def __init__(self) -> None:
-        self._pool: Pool | None = None
+        self._pool: BufferPool | None = None
 
-    def empty(self, n_rows: int, width: int, like: Tensor) -> Tensor | None:
-        """An (n_rows, width) tensor with any values; None if the usual way to make one is as good."""
-        if n_rows * width * like.element_size() < LARGE or like.device.type != "cpu":
-            return None
+    def empty(self, n_rows: int, width: int, like: Tensor) -> Tensor:
+        """An uninitialised (n_rows, width) tensor on the CPU."""
         if self._pool is None:
-            self._pool = Share._shared() or Pool()
-            Share._shared = weakref.ref(self._pool)
+            self._pool = SharedBuffer._shared() or BufferPool()
+            SharedBuffer._shared = weakref.ref(self._pool)
         return self._pool.empty(n_rows, width, like.dtype)
 
 
-def _give_back(pool: "weakref.ref[Pool]", block: Tensor) -> None:
-    there = pool()
-    if there is not None:
-        there.give_back(block)
+def _return_block(pool: "weakref.ref[BufferPool]", block: Tensor) -> None:
+    found = pool()
+    if found is not None:
+        found.return_block(block)

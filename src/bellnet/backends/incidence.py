@@ -1,17 +1,15 @@
-"""Which rows of one list belong to which row of another, and adding up or handing out along it.
+"""Which segment each row belongs to, and sums and copies along this index.
 
-Every move of the sparse executor is one of these: tuples belong to the tuple that is left of them when a slot is
-dropped, diagonal tuples to the tuple with one slot less, a tuple to the same tuple elsewhere or in another order.
-Each row of the first list, a *part*, belongs to at most one row of the second, a *whole*.
+Every operation of the sparse layout is one of these: stored entries belong to the entry that remains when a slot is
+dropped, diagonal entries to the entry with one slot less, an entry to the same entry elsewhere or with permuted slots.
 
-Both directions run on `embedding_bag`, which adds up rows from anywhere in one pass, always in the same order.
-Measured on a CPU it takes a fifth of the time of `index_add`, and no memory but for its result. It has no second
-derivative; `add_up_plainly` and `hand_out` can be differentiated and traced.
+Sums run on `embedding_bag`, which sums rows from anywhere in one pass and always in the same order. It has no second
+derivative; `segment_sum_functional` and `gather` can be differentiated and traced.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,128 +17,113 @@ from torch import Tensor
 from bellnet.tensors.tracing import no_transforms
 
 LONG = 4096
-"""More parts than this are added up in portions: single precision would lose small terms, and one thread do it all."""
+"""Longer segments are summed in portions: float32 would lose small terms, and one thread would sum it all."""
 
 
 class Incidence:
-    """For each part the whole it belongs to.
+    """For each row the segment it belongs to.
 
     Args:
-        whole: (parts,) integers, -1 for a part that belongs to none.
-        n_wholes: How many wholes there are.
-        in_order: Finds all parts in the order of their wholes, equal ones as they stand, if somebody else needs that
-            as well and all belong to a whole.
+        segment: (rows,) integers, -1 for a row without a segment.
+        n_segments: The number of segments.
+        sort: Returns the stable order of the rows by segment, if it is known and every row has a segment.
     """
 
-    def __init__(self, whole: Tensor, n_wholes: int, in_order: Callable[[], Tensor] | None = None) -> None:
-        self.n_parts, self.n_wholes, self._in_order = len(whole), n_wholes, in_order
-        belongs = whole >= 0
-        self.is_total = bool(belongs.all())
-        self.parts = None if self.is_total else belongs.nonzero().flatten()
-        self.whole = whole if self.is_total else whole[belongs]
-        self.is_empty = not len(self.whole)
-        self.is_one = self.is_total and n_wholes == 1 and not self.is_empty
-        self.is_same = False
+    def __init__(self, segment: Tensor, n_segments: int, sort: Callable[[], Tensor] | None = None) -> None:
+        self.n_rows, self.n_segments, self._sort = len(segment), n_segments, sort
+        belongs = segment >= 0
+        is_total = bool(belongs.all())
+        self.rows = None if is_total else belongs.nonzero().flatten()  # those with a segment; None for all
+        self.segment = segment if is_total else segment[belongs]
+        self.is_empty = not len(self.segment)
+        self.is_single = is_total and n_segments == 1 and not self.is_empty
+        self.is_identity = False
 
     @classmethod
-    def same(cls, n_parts: int, device: torch.device) -> "Incidence":
-        """Every part is its own whole."""
-        incidence = cls(torch.arange(n_parts, device=device), n_parts)
-        incidence.is_same = True
+    def identity(cls, n_rows: int, device: torch.device) -> "Incidence":
+        """Every row is a segment."""
+        incidence = cls(torch.arange(n_rows, device=device), n_rows)
+        incidence.is_identity = True
         return incidence
 
-    def add_up(self, parts: Tensor) -> Tensor:
-        """(wholes, channels): the sum of the parts of every whole."""
-        if self.is_same:
-            return parts
+    def segment_sum(self, rows: Tensor) -> Tensor:
+        """(segments, channels): the sum of the rows of every segment."""
+        if self.is_identity:
+            return rows
         if self.is_empty:
-            return parts.new_zeros(self.n_wholes, parts.shape[-1])
-        if self.is_one:
-            return parts.sum(0, keepdim=True)
-        return self._bags.add_up(parts)
+            return rows.new_zeros(self.n_segments, rows.shape[-1])
+        return rows.sum(0, keepdim=True) if self.is_single else self._bags.sum(rows)
 
-    def add_up_plainly(self, parts: Tensor) -> Tensor:
+    def segment_sum_functional(self, rows: Tensor) -> Tensor:
         """The same in operations that can be differentiated and traced."""
-        if self.is_same:
-            return parts
-        belonging = parts if self.parts is None else parts.index_select(0, self.parts)
-        return parts.new_zeros(self.n_wholes, parts.shape[-1]).index_add(0, self.whole, belonging)
+        if self.is_identity:
+            return rows
+        rows = rows if self.rows is None else rows.index_select(0, self.rows)
+        return rows.new_zeros(self.n_segments, rows.shape[-1]).index_add(0, self.segment, rows)
 
-    def count(self, parts: Tensor) -> Tensor:
-        """(wholes,): the sum of one number for each part; nothing has to be sorted for it."""
-        belonging = parts if self.parts is None else parts[self.parts]
-        return torch.bincount(self.whole, belonging, self.n_wholes)
+    def segment_counts(self, weights: Tensor | None = None) -> Tensor:
+        """(segments,): the number of rows of every segment, or the sum of their (rows,) weights."""
+        weights = weights if weights is None or self.rows is None else weights[self.rows]
+        with no_transforms():
+            return torch.bincount(self.segment, weights, self.n_segments)
 
-    def hand_out(self, wholes: Tensor) -> Tensor:
-        """(parts, channels): for every part what its whole has, zero for one that belongs to none."""
-        if self.is_same:
-            return wholes
+    def gather(self, segments: Tensor) -> Tensor:
+        """(rows, channels): for every row the value of its segment, zero without one."""
+        if self.is_identity:
+            return segments
         if self.is_empty:
-            return wholes.new_zeros(self.n_parts, wholes.shape[-1])
-        found = wholes.index_select(0, self.whole)
-        if self.parts is None:
-            return found
-        return found.new_zeros(self.n_parts, found.shape[-1]).index_copy(0, self.parts, found)
+            return segments.new_zeros(self.n_rows, segments.shape[-1])
+        found = segments.index_select(0, self.segment)
+        return (
+            found
+            if self.rows is None
+            else found.new_zeros(self.n_rows, found.shape[-1]).index_copy(0, self.rows, found)
+        )
 
-    def add_to_parts(self, wholes: Tensor, parts: Tensor) -> None:
-        """Add to every part what its whole has, in place."""
+    def add_gathered_(self, segments: Tensor, rows: Tensor) -> None:
+        """Add to every row the value of its segment, in place."""
         if self.is_empty:
             return
-        found = wholes if self.is_same or self.is_one else wholes.index_select(0, self.whole)
-        if self.parts is None:
-            parts.add_(found)
+        found = segments if self.is_identity or self.is_single else segments.index_select(0, self.segment)
+        if self.rows is None:
+            rows.add_(found)
         else:
-            parts.index_add_(0, self.parts, found)
+            rows.index_add_(0, self.rows, found)
 
     @cached_property
     def _bags(self) -> "Bags":
-        return Bags.of(self.by_whole(), self._count_parts())
+        order, _ = self.grouped
+        return Bags.of(self._all_rows if order is None else order, self.segment_counts())
 
-    def _count_parts(self) -> Tensor:
-        """(wholes,): how many parts each has."""
-        with no_transforms():
-            return torch.bincount(self.whole, minlength=self.n_wholes)
+    @property
+    def _all_rows(self) -> Tensor:
+        return torch.arange(self.n_rows, device=self.segment.device)
 
     @cached_property
     def table(self) -> Tensor:
-        """(parts,): for every part its whole, -1 for none."""
-        if self.parts is None:
-            return self.whole.contiguous()
+        """(rows,): the segment of every row, -1 without one."""
+        if self.rows is None:
+            return self.segment.contiguous()
         with no_transforms():
-            return self.whole.new_full((self.n_parts,), -1).index_copy(0, self.parts, self.whole)
+            return self.segment.new_full((self.n_rows,), -1).index_copy(0, self.rows, self.segment)
 
     @cached_property
-    def in_order(self) -> tuple[Tensor | None, Tensor]:
-        """The parts, whole after whole, None if they stand so already; and where each whole begins, and the end."""
+    def grouped(self) -> tuple[Tensor | None, Tensor]:
+        """The rows segment by segment, None if they are so already; and where each segment begins, and the end."""
         with no_transforms():
-            order = None if self.is_total and self._ascends else self.by_whole().contiguous()
-            return order, _bounds(self._count_parts())
-
-    @property
-    def belonging(self) -> Tensor:
-        """The parts that belong to a whole."""
-        return torch.arange(self.n_parts, device=self.whole.device) if self.parts is None else self.parts
-
-    @cached_property
-    def _ascends(self) -> bool:
-        return bool((self.whole[1:] >= self.whole[:-1]).all())
-
-    def by_whole(self) -> Tensor:
-        """The parts that belong to a whole in the order of those."""
-        with no_transforms():
-            if self._ascends:
-                return self.belonging
-            order = self.whole.argsort(stable=True) if self._in_order is None else self._in_order()
-            return order if self.parts is None else self.parts[order]
+            if bool((self.segment[1:] >= self.segment[:-1]).all()):
+                return self.rows, _bounds(self.segment_counts())
+            order = self.segment.argsort(stable=True) if self._sort is None else self._sort()
+            order = order if self.rows is None else self.rows[order]
+            return order.contiguous(), _bounds(self.segment_counts())
 
 
-@dataclass(frozen=True)
-class Bags:
-    """What belongs together, one whole after the other; many parts of one whole are added up in several stages.
+class Bags(NamedTuple):
+    """Rows grouped by segment; long segments are summed in several stages.
 
     Attributes:
-        order: The parts, whole after whole.
-        stages: Where each whole, or each portion of one, begins in the stage before; the end comes last.
+        order: The rows, segment by segment.
+        stages: Where each segment, or each portion of one, begins in the stage before; the end comes last.
     """
 
     order: Tensor
@@ -148,33 +131,30 @@ class Bags:
 
     @classmethod
     def of(cls, order: Tensor, counts: Tensor) -> "Bags":
-        """From the parts, whole after whole, and how many every whole has."""
+        """From the rows segment by segment, and the number of rows of every segment."""
         with no_transforms():
             stages = []
             while int(counts.max()) > LONG:
                 portions = (counts + LONG - 1) // LONG
                 before, first = _bounds(counts), _bounds(portions)
-                within = torch.arange(int(first[-1]), device=counts.device) - torch.repeat_interleave(
-                    first[:-1], portions
-                )
-                starts = torch.repeat_interleave(before[:-1], portions) + within * LONG
+                starts = torch.repeat_interleave(before[:-1] - first[:-1] * LONG, portions)
+                starts += torch.arange(len(starts), device=counts.device) * LONG
                 stages.append(torch.cat([starts, before[-1:]]))
                 counts = portions
             return cls(order, (*stages, _bounds(counts)))
 
-    def add_up(self, parts: Tensor) -> Tensor:
-        """(wholes, channels): the sum of the parts of every whole."""
+    def sum(self, rows: Tensor) -> Tensor:
+        """(segments, channels): the sum of the rows of every segment."""
         first, *further = self.stages
-        total = _bags(parts, self.order, first)
+        total = _embedding_bag(rows, self.order, first)
         for bounds in further:
-            total = _bags(total, torch.arange(len(total), device=total.device), bounds)
+            total = _embedding_bag(total, torch.arange(len(total), device=total.device), bounds)
         return total
+
+
+def _embedding_bag(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
+    return torch.embedding_bag(rows.detach(), order, bounds, mode=0, include_last_offset=True)[0]
 
 
 def _bounds(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def _bags(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
-    """Row i of the result is the sum of the rows that `order` names from bounds[i] on, up to bounds[i + 1]."""
-    return torch.embedding_bag(rows.detach(), order, bounds, mode=0, include_last_offset=True)[0]

@@ -1,153 +1,130 @@
-"""Plans that are run by compiled kernels: on a CPU, in single or double precision."""
+"""The backend of compiled kernels: on a CPU, in float32 or float64."""
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bellnet.backends.buffers import Share
-from bellnet.backends.kernel_program import fits
-from bellnet.backends.level_matrices import Channels
-from bellnet.backends.torch_backend import Gradients, Needs
-from bellnet.kernels import are_disabled, calling
-from bellnet.kernels.calling import Kernel, address, can_call, n_threads, pointer
-from bellnet.kernels.structs import Program, RunCall
+from bellnet.backends import buffers
+from bellnet.backends.kernel_program import KernelProgram
+from bellnet.backends.level_matrices import Channels, Gradients, Tensors
+from bellnet.kernels import Switch, calling
+from bellnet.kernels.structs import MOST_AXES, MOST_SETS, RunCall
 from bellnet.plan import Plan, RestrictedPlan
 
-NO_GRADIENTS = Gradients(None, None, None)
 
-
-class KernelProgram(Protocol):
-    """The structs by which kernels run a plan; of each graph the number of saved values and of multiplications."""
-
-    head: Program
-    n_read: int
-    n_multiplications: int
-
-
-def can_compile(plan: Plan, values: Sequence[Tensor]) -> bool:
+def can_run(plan: Plan, values: Tensors) -> bool:
     """Whether kernels run a plan on such tensors."""
-    return can_call(values) and fits(plan)
+    if not calling.can_call(values) or len(plan.levels[0].rank) > MOST_SETS:
+        return False
+    return all(len(stack.axis_sets) <= MOST_AXES for tree in (plan.source, plan.target) for stack in tree.stacks)
 
 
 class KernelBackend:
-    """A plan with so many channels, on tensors of a kind.
+    """A plan with given channels, for tensors of one kind.
 
     Args:
         program: The program of the plan.
-        left: The plan, and what of the weights belongs to it.
+        restricted: The plan, and which weights belong to it.
         channels: Those of every source and of every target.
         like: A tensor of the kind.
-        sources: The shapes of the values.
-        targets: The shapes of the results.
-        mean: Whether the weights divide every sum by the number of its terms.
-        n_graphs: How many there are, each walked through by itself.
-        counts: (node sets, graphs): how many nodes of every set each has, if they differ.
-        factors: (graphs, numbers): what every number of a row of the stacks that are means is multiplied by.
-        memory: For large sources and targets, if there is some.
+        shapes: Those of the sources and of the targets.
+        mean: Whether the weights are divided by the number of terms of their sums.
+        n_graphs: How many are run one by one.
+        counts: (node sets, graphs): the numbers of nodes, if they differ.
+        factors: (graphs, values): what the contractions that are means are multiplied by.
+        memory: For large sources and targets.
     """
 
     def __init__(
         self,
         program: KernelProgram,
-        left: RestrictedPlan,
+        restricted: RestrictedPlan,
         channels: Channels,
         like: Tensor,
-        sources: Sequence[tuple[int, ...]],
-        targets: Sequence[tuple[int, ...]],
+        shapes: tuple[Sequence[tuple[int, ...]], Sequence[tuple[int, ...]]],
         *,
         mean: bool,
         n_graphs: int = 1,
         counts: Tensor | None = None,
         factors: Tensor | None = None,
-        memory: tuple[Sequence[Share], Sequence[Share]] | None = None,
+        memory: tuple[Sequence[buffers.SharedBuffer], Sequence[buffers.SharedBuffer]] | None = None,
     ) -> None:
-        self._program, self._n_graphs, self._dtype = program, n_graphs, like.dtype
-        self._sources, self._targets = tuple(sources), tuple(targets)
+        self._program, self._n_graphs, self._dtype, self._shapes = program, n_graphs, like.dtype, shapes
         self._forward, self._backward = (calling.function(name, like.dtype) for name in ("forward", "backward"))
-        whole = left.whole
-        self._weights = tuple((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs)
-        self._biases = tuple(
-            (len(patterns), width) for patterns, width in zip(whole.bias_patterns, channels[1], strict=True)
+        whole, n_saved = restricted.whole, n_graphs * program.n_saved
+        self._expected = (
+            *shapes[0],
+            *((pair.n_maps, channels[0][pair.source], channels[1][pair.target]) for pair in whole.pairs),
+            *((len(patterns), width) for patterns, width in zip(whole.bias_patterns, channels[1], strict=True)),
         )
-        self._is_whole = left.is_whole
-        self._mean, self._memory = mean, memory
-        head, keep = program.head, list[object]()
-        self._counts = pointer("the numbers of nodes", counts, (head.n_sets, n_graphs), torch.int64, keep)
-        self._factors = pointer("the factors of means", factors, (n_graphs, head.n_factors), like.dtype, keep)
-        self._tables = dict(enumerate(keep))  # the owners of the memory at these addresses
+        self._expected_back, self._n_saved = (*shapes[1], (n_saved,)), n_saved
+        self._is_whole, self._mean, self._memory = restricted.is_whole, mean, memory
+        self._n_multiplications = n_graphs * program.n_multiplications
+        head, owners = program.head, list[object]()
+        counts_pointer = calling.pointer("the numbers of nodes", counts, (head.n_sets, n_graphs), torch.int64, owners)
+        factors_pointer = calling.pointer("factors of means", factors, (n_graphs, head.n_factors), like.dtype, owners)
+        self._pointers, self._owners = (counts_pointer, factors_pointer), owners
 
-    def takes(self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None) -> bool:
+    def accepts(self, values: Tensors, weights: Tensors, biases: Tensors | None) -> bool:
         """Whether all are plain tensors of the shapes and the dtype of the program."""
-        shapes = (*self._sources, *self._weights, *self._biases)
-        return self._fit([*values, *weights, *(biases or ())], shapes)
+        return self._fit([*values, *weights, *(biases or ())], self._expected)
 
-    def takes_back(self, gradients: Sequence[Tensor], kept: Sequence[Any]) -> bool:
-        """The same for gradients and for what was read, which hooks may have replaced."""
-        shapes = (*self._targets, (self._n_graphs * self._program.n_read,))
-        return not are_disabled() and self._fit([*gradients, *kept], shapes)
+    def accepts_gradients(self, gradients: Tensors, saved: Sequence[Any]) -> bool:
+        """The same for gradients and saved contractions, which hooks may have replaced."""
+        return not Switch.n_blocks and self._fit([*gradients, *saved], self._expected_back)
 
-    def _fit(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> bool:
+    def _fit(self, tensors: Tensors, shapes: Sequence[tuple[int, ...]]) -> bool:
         return all(calling.fits(one, shape, self._dtype) for one, shape in zip(tensors, shapes, strict=False))
 
     def forward(
-        self, values: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor] | None, *, needed: bool
+        self, values: Tensors, weights: Tensors, biases: Tensors | None, *, needs_values: bool
     ) -> tuple[list[Tensor], list[Tensor | None]]:
-        """The results, and what was read."""
-        results = self._empty(1, self._targets, values[0])
-        read = values[0].new_empty(self._n_graphs * self._program.n_read)
-        self._run(self._forward, read, values, results, weights, biases)
-        return results, [read]
+        """The results, and the contractions, which are saved for backward."""
+        results = self._empty(1, self._shapes[1], values[0])
+        contractions = values[0].new_empty(self._n_saved)
+        self._run(self._forward, contractions, (values, results, weights, biases, None, None, None))
+        return results, [contractions]
 
     def backward(
         self,
-        gradients: Sequence[Tensor],
-        values: Sequence[Tensor],
-        weights: Sequence[Tensor],
-        biases: Sequence[Tensor],
-        kept: Sequence[Any],
-        needs: Needs,
+        gradients: Tensors,
+        values: Tensors,
+        weights: Tensors,
+        biases: Tensors,
+        saved: Sequence[Any],
+        needs: tuple[bool, bool, bool],
     ) -> Gradients:
-        """The gradients of weights, biases and values, as far as they are needed."""
-        some = torch.Tensor.new_empty if self._is_whole else torch.Tensor.new_zeros
-        found = Gradients(
-            [some(one, one.shape) for one in weights] if needs.weights else None,
-            [some(one, one.shape) for one in biases] if needs.biases else None,
-            self._empty(0, [one.shape for one in values], values[0]) if needs.values else None,
+        """The gradients of weights, biases and values, None for those that are not needed."""
+        make = torch.Tensor.new_empty if self._is_whole else torch.Tensor.new_zeros
+        found = (
+            [make(one, one.shape) for one in weights] if needs[0] else None,
+            [make(one, one.shape) for one in biases] if needs[1] else None,
+            self._empty(0, self._shapes[0], values[0]) if needs[2] else None,
         )
-        self._run(self._backward, kept[0], values, self._laid_out(gradients), weights, None, found)
+        if not all(one.is_contiguous() for one in gradients):  # the gradient of a sum is one expanded value
+            copies = self._empty(1, self._shapes[1], gradients[0])
+            gradients = [copy.copy_(one) for copy, one in zip(copies, gradients, strict=True)]
+        self._run(self._backward, saved[0], (values, gradients, weights, None, *found))
         return found
 
-    def _laid_out(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Contiguous gradients, in memory that is used again: that of a sum has one value in all places."""
-        if all(one.is_contiguous() for one in gradients):
-            return list(gradients)
-        copies = self._empty(1, [one.shape for one in gradients], gradients[0])
-        return [copy.copy_(one) for copy, one in zip(copies, gradients, strict=True)]
-
     def _empty(self, side: int, shapes: Sequence[tuple[int, ...]], like: Tensor) -> list[Tensor]:
-        """Sources or targets of such shapes, with any values."""
+        """Uninitialised sources or targets."""
         if self._memory is None:
             return [like.new_empty(shape) for shape in shapes]
-        both = zip(self._memory[side], shapes, strict=True)
-        shared = [share.empty(n_rows, width, like) for share, (n_rows, width) in both]
-        return [like.new_empty(shape) if one is None else one for one, shape in zip(shared, shapes, strict=True)]
+        return [
+            like.new_empty(shape)
+            if shape[0] * shape[1] * like.element_size() < buffers.LARGE
+            else buffer.empty(shape[0], shape[1], like)
+            for buffer, shape in zip(self._memory[side], shapes, strict=True)
+        ]
 
-    def _run(
-        self,
-        kernel: Kernel,
-        read: Tensor,
-        values: Sequence[Tensor],
-        targets: Sequence[Tensor],
-        weights: Sequence[Tensor],
-        biases: Sequence[Tensor] | None,
-        found: Gradients = NO_GRADIENTS,
-    ) -> None:
-        """Call a kernel, forward or backward, with tensors that fit; targets are results, or their gradients."""
-        keep, groups = list[object](), (values, targets, weights, biases, *found)
-        addresses = [address(tensor, keep) for group in groups if group is not None for tensor in group]
+    def _run(self, kernel: calling.Kernel, contractions: Tensor, groups: tuple[Tensors | None, ...]) -> None:
+        """Call a kernel with tensors that fit; targets are results, or their gradients."""
+        owners = list[object]()
+        addresses = [calling.address(tensor, owners) for group in groups if group is not None for tensor in group]
         array = (ctypes.c_void_p * len(addresses))(*addresses)
         at, starts = ctypes.addressof(array), list[int | None]()
         for group in groups:
@@ -156,11 +133,10 @@ class KernelBackend:
         arguments = RunCall(
             ctypes.addressof(self._program.head),
             self._n_graphs,
-            n_threads(self._n_graphs * self._program.n_multiplications),
+            calling.n_threads(self._n_multiplications),
             self._mean,
-            self._counts,
-            self._factors,
-            address(read, keep),
+            *self._pointers,
+            calling.address(contractions, owners),
             *starts,
         )
         calling.call(kernel, arguments)

@@ -1,7 +1,7 @@
-"""The layout of sparse tensors, which hold values for listed tuples of nodes.
+"""The layout of sparse tensors, which have values for their stored entries; all others are zero.
 
-Which tuples are listed depends on the supports alone; where everything stands is found once for a pair of them. A swap
-looks every tuple up in another order, and what is not listed is zero.
+Which entries are stored depends on the supports alone, so all tables are computed once for each pair. A permutation
+looks up the entries with permuted slots.
 """
 
 from collections.abc import Sequence
@@ -11,103 +11,105 @@ import torch
 from torch import Tensor
 
 from bellnet.backends.incidence import Incidence
-from bellnet.backends.kernel_backend import KernelBackend, can_compile
-from bellnet.backends.kernel_program import ListedProgram
-from bellnet.backends.level_matrices import Channels
+from bellnet.backends.kernel_backend import KernelBackend, can_run
+from bellnet.backends.kernel_program import SparseKernelProgram
+from bellnet.backends.level_matrices import Channels, Tensors
 from bellnet.backends.projections import Projections
-from bellnet.backends.torch_backend import NO_MEANS, Means, inverse
+from bellnet.backends.torch_backend import Means, inverse
 from bellnet.combinatorics import Partition, blocks_of
 from bellnet.plan import Plan, RestrictedPlan, StackStep, restrict
 from bellnet.tensors import Support
-from bellnet.tensors.tracing import no_transforms
 
 
-def what_is_left(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> RestrictedPlan:
-    """The maps of a plan that have something to do between these supports."""
+def restrict_to_stored(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> RestrictedPlan:
+    """The maps of a plan that read and write some stored entries; the gradients of the others are zero.
+
+    Most graphs have no entries on the diagonal.
+    """
     absent_source, absent_target = (
-        tuple(absent(support, patterns) for support, patterns in zip(supports, known, strict=True))
+        tuple(absent_patterns(support, patterns) for support, patterns in zip(supports, known, strict=True))
         for supports, known in ((sources, plan.source_patterns), (targets, plan.bias_patterns))
     )
     return restrict(plan, absent_source, absent_target)
 
 
-def absent(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
-    """Which of these equality patterns no listed tuple has; none where nothing at all is listed."""
+def absent_patterns(support: Support, patterns: tuple[Partition, ...]) -> frozenset[Partition]:
+    """The equality patterns among these that no stored entry has; none for an empty support."""
 
     def find() -> frozenset[Partition]:
         if not support.nnz:
             return frozenset()
-        return frozenset(pattern for pattern in patterns if not _is_met(support.nodes, pattern))
+        return frozenset(pattern for pattern in patterns if not _has_pattern(support.nodes, pattern))
 
     return support.cached(("absent", patterns), find)
 
 
-def _is_met(nodes: Tensor, pattern: Partition) -> bool:
-    """Whether the nodes of some tuple agree at least as the pattern says."""
-    agree = torch.ones(nodes.shape[1], dtype=torch.bool, device=nodes.device)
+def _has_pattern(nodes: Tensor, pattern: Partition) -> bool:
+    """Whether some tuple has at least the equalities of a pattern."""
+    equal = torch.ones(nodes.shape[1], dtype=torch.bool, device=nodes.device)
     for first, *others in blocks_of(pattern):
         for slot in others:
-            agree &= nodes[first] == nodes[slot]
-    return bool(agree.any())
+            equal &= nodes[first] == nodes[slot]
+    return bool(equal.any())
 
 
 class Lookup(Protocol):
-    """Where the tuples of one side are found on the other."""
+    """The permuted rows of a level."""
 
     def __call__(self, level: int, number: int, *, back: bool) -> Incidence | None:
-        """For a permutation of a level; None if the rows are the same."""
+        """For one permutation; None if the rows are the same."""
 
 
 class SparsePrimitives:
-    """For values of listed tuples.
+    """Sums and copies along the tables between projected supports.
 
     Args:
-        sides: Where the tuples of source and target stand.
-        lookup: Where they are found on the other side.
-        in_place: Whether to write in place, and to add up in ways that cannot be differentiated.
+        sides: The projected supports of source and target.
+        lookup: The permuted rows of a level.
+        in_place: Whether to write in place, and to sum in ways that cannot be differentiated.
     """
 
     def __init__(self, sides: tuple[Projections, Projections], lookup: Lookup, *, in_place: bool = False) -> None:
         self.sides, self.lookup, self.in_place = sides, lookup, in_place
 
-    def contraction(self, side: int, number: int, branch: StackStep, parent: Tensor) -> Tensor:
-        """The contractions of a branch of a stack, from those of its parent."""
-        incidence = self.sides[side].moves[number, branch.start]
+    def contract(self, side: int, number: int, step: StackStep, parent: Tensor) -> Tensor:
+        """The columns of a step of a stack, from those of its parent."""
+        incidence = self.sides[side].incidences[number, step.start]
         wide = parent.to(torch.promote_types(parent.dtype, torch.float32))
-        return incidence.add_up(wide) if self.in_place else incidence.add_up_plainly(wide)
+        return incidence.segment_sum(wide) if self.in_place else incidence.segment_sum_functional(wide)
 
-    def spread(self, side: int, number: int, branch: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
-        """What the parent of a contraction gets from it, and what that has already."""
-        incidence = self.sides[side].moves[number, branch.start]
+    def broadcast(self, side: int, number: int, step: StackStep, child: Tensor, onto: Tensor | None) -> Tensor:
+        """The transpose for one column, added to `onto` unless it is None."""
+        incidence = self.sides[side].incidences[number, step.start]
         if onto is None:
-            return child.clone() if incidence.is_same and self.in_place else incidence.hand_out(child)
+            return child.clone() if incidence.is_identity and self.in_place else incidence.gather(child)
         if not self.in_place:
-            return onto + incidence.hand_out(child)
-        incidence.add_to_parts(child, onto)
+            return onto + incidence.gather(child)
+        incidence.add_gathered_(child, onto)
         return onto
 
-    def permuted(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
-        """What was read on a level, for one of its permutations, at the tuples of the other side."""
+    def permute(self, level: int, number: int, rows: Tensor, *, back: bool) -> Tensor:
+        """The contractions of a level with permuted axes, at the rows of the other side."""
         found = self.lookup(level, number, back=back)
-        return rows if found is None else found.hand_out(rows)
+        return rows if found is None else found.gather(rows)
 
     def zeros(self, side: int, root: int, like: Tensor, width: int) -> Tensor:
-        """A whole tensor without values."""
+        """A source or target of zeros."""
         return like.new_zeros(self.sides[side].stacks[root].n_rows, width)
 
-    def clean(self, side: int, root: int, whole: Tensor) -> Tensor:
-        """The tensor as it is: nothing is listed that is no tuple of nodes."""
-        return whole
+    def clean(self, side: int, root: int, tensor: Tensor) -> Tensor:
+        """The tensor itself: only tuples of nodes are stored."""
+        return tensor
 
 
 class SparseLayout(NamedTuple):
-    """The layout of listed tuples: those of inputs, those that results are to list, and by what means divide.
+    """The layout of stored entries: the supports of inputs and results, and what means are divided by.
 
     Attributes:
         sources: For every source.
         targets: For every target.
         lengths: The number of nodes of every node set, if all graphs have the same; else None.
-        stored: Whether a mean divides by the number of listed tuples, or by that of all tuples of nodes.
+        stored: Whether a mean is over the stored entries, or over all tuples of nodes.
     """
 
     sources: tuple[Support, ...]
@@ -116,88 +118,78 @@ class SparseLayout(NamedTuple):
     stored: bool
     has_axes: bool = False
 
-    def key(self, values: Sequence[Tensor]) -> None:
-        """What is prepared is kept with the supports."""
+    def key(self, values: Tensors) -> None:
+        """Backends are cached by the supports."""
 
-    def present(self, plan: Plan) -> RestrictedPlan:
-        """The maps that have something to do."""
-        return what_is_left(plan, self.sources, self.targets)
+    def restrict(self, plan: Plan) -> RestrictedPlan:
+        """The maps that stored entries reach."""
+        return restrict_to_stored(plan, self.sources, self.targets)
 
-    def compiled(
-        self, left: RestrictedPlan, channels: Channels, values: Sequence[Tensor], *, mean: bool
+    def kernels(
+        self, restricted: RestrictedPlan, channels: Channels, values: Tensors, *, mean: bool
     ) -> KernelBackend | None:
-        """What runs a plan with so many channels by kernels; None if there are none for such values."""
-        if not can_compile(left.plan, values):
+        """The kernel backend for these values; None if kernels cannot run on them."""
+        if not can_run(restricted.plan, values):
             return None
-        return Listed.on(left.plan, self).compiled(left, channels, values[0], mean=mean)
+        return SparsePlan.on(restricted.plan, self).kernels(restricted, channels, values[0], mean=mean)
 
-    def moves(
-        self, plan: Plan, values: Sequence[Tensor], *, mean: bool, in_place: bool
-    ) -> tuple[SparsePrimitives, Means]:
-        """The moves, perhaps in place, and how the sums of these values become means if they are wanted."""
-        listed = Listed.on(plan, self)
-        means = (listed.means if in_place else listed.factors)(values[0]) if mean else NO_MEANS
-        return SparsePrimitives(listed.sides, listed.lookup, in_place=in_place), means
+    def primitives(self, plan: Plan, values: Tensors, *, mean: bool, in_place: bool) -> tuple[SparsePrimitives, Means]:
+        """The operations, and how their sums become means if requested."""
+        prepared = SparsePlan.on(plan, self)
+        means = prepared.means(values[0], by_weights=in_place) if mean else Means()
+        return SparsePrimitives(prepared.sides, prepared.lookup, in_place=in_place), means
 
 
-class Listed:
-    """A plan between supports: where everything stands."""
+class SparsePlan:
+    """A plan between supports: its tables and its backends."""
 
-    def __init__(self, plan: Plan, supports: SparseLayout) -> None:
-        self.plan, self.listed = plan, supports.stored
-        self.lengths = None if supports.stored else supports.lengths
-        self.sides = Projections.on(plan.source, supports.sources), Projections.on(plan.target, supports.targets)
-        self._walks: dict[tuple[Channels, torch.dtype, bool], KernelBackend] = {}
+    def __init__(self, plan: Plan, layout: SparseLayout) -> None:
+        self.plan, self.stored = plan, layout.stored
+        self.lengths = None if layout.stored else layout.lengths
+        self.sides = Projections.on(plan.source, layout.sources), Projections.on(plan.target, layout.targets)
+        self._backends: dict[tuple[Channels, torch.dtype, bool], KernelBackend] = {}
 
     @classmethod
-    def on(cls, plan: Plan, supports: SparseLayout) -> "Listed":
-        """The one for these supports, kept with the first as long as the others are there."""
-        first, *others = *supports.sources, *supports.targets
-        return first.cached_with(others, ("listed", plan, supports.stored), lambda: cls(plan, supports))
+    def on(cls, plan: Plan, layout: SparseLayout) -> "SparsePlan":
+        """The one for these supports, cached by the first as long as the others exist."""
+        first, *others = *layout.sources, *layout.targets
+        return first.cached_with(others, ("plan", plan, layout.stored), lambda: cls(plan, layout))
 
     def lookup(self, level: int, number: int, *, back: bool) -> Incidence | None:
-        """Where the tuples of one side are found on the other, swapped; None if the rows are the same."""
+        """Where the permuted tuples of one side are found on the other; None if the rows are the same."""
         source, target = (side.stacks[side.tree.levels[level]] for side in self.sides)
         permutation = self.plan.levels[level].permutations[number]
-        with no_transforms():
-            return target.lookup(inverse(permutation), source) if back else source.lookup(permutation, target)
+        return target.lookup(inverse(permutation), source) if back else source.lookup(permutation, target)
 
-    def factors(self, like: Tensor) -> Means:
-        """What turns sums of such values into means."""
-        dtype = torch.promote_types(like.dtype, torch.float32)
-        return Means(None, self.sides[0].factors(dtype, listed=self.listed))
-
-    def means(self, like: Tensor) -> Means:
-        """The same; the weights see to it, if they can."""
-        if self.lengths is not None and like.dtype in (torch.float32, torch.float64):
+    def means(self, like: Tensor, *, by_weights: bool) -> Means:
+        """How sums of such values become means: by the weights if this is possible, else by the contractions."""
+        if by_weights and self.lengths is not None and like.dtype in (torch.float32, torch.float64):
             return Means(self.lengths)
-        return self.factors(like)
+        dtype = torch.promote_types(like.dtype, torch.float32)
+        return Means(None, self.sides[0].factors(dtype, stored=self.stored))
 
-    def compiled(self, left: RestrictedPlan, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
-        """What runs the plan with so many channels by kernels, made once."""
+    def kernels(self, restricted: RestrictedPlan, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
+        """The kernel backend for such values, cached."""
         key = channels, like.dtype, mean
-        if key not in self._walks:
-            self._walks[key] = self._compiled(left, channels, like, self.means(like) if mean else NO_MEANS)
-        return self._walks[key]
-
-    def _compiled(self, left: RestrictedPlan, channels: Channels, like: Tensor, means: Means) -> KernelBackend:
-        found = [
-            self.lookup(level, number, back=back)
-            for level, one in enumerate(self.plan.levels)
-            for back in (True, False)
-            for number in range(len(one.permutations))
-        ]
-        sources, targets = (
-            [(side.stacks[root].n_rows, width) for root, width in enumerate(widths)]
-            for side, widths in zip(self.sides, channels, strict=True)
-        )
-        return KernelBackend(
-            ListedProgram(left, channels, self.sides, found, means, like.dtype),
-            left,
-            channels,
-            like,
-            sources,
-            targets,
-            mean=means.lengths is not None,
-            memory=(self.sides[0].memory(), self.sides[1].memory()),
-        )
+        if key not in self._backends:
+            means = self.means(like, by_weights=True) if mean else Means()
+            lookups = [
+                self.lookup(level, number, back=back)
+                for level, one in enumerate(self.plan.levels)
+                for back in (True, False)
+                for number in range(len(one.permutations))
+            ]
+            sources, targets = (
+                [(side.stacks[root].n_rows, width) for root, width in enumerate(widths)]
+                for side, widths in zip(self.sides, channels, strict=True)
+            )
+            self._backends[key] = KernelBackend(
+                SparseKernelProgram(restricted, channels, self.sides, lookups, means, like.dtype),
+                restricted,
+                channels,
+                like,
+                (sources, targets),
+                mean=means.lengths is not None,
+                memory=(self.sides[0].memory(), self.sides[1].memory()),
+            )
+        return self._backends[key]

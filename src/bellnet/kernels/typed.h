@@ -1,16 +1,14 @@
-/* All kernels for one type of numbers: REAL is the type, and TYPE stands at the end of names. */
-#include "multiply.h"
-#include "tree.h"
-#include "finish.h"
-#include "listed.h"
-#include "matrices.h"
-#include "walk.h"
+/* All kernels for one dtype: REAL is its C type, and TYPE the end of all names. */
+#include "matmul.h"
 #include "contract.h"
-#include "pool.h"
-#include "between.h"
+#include "broadcast.h"
+#include "sparse.h"
+#include "level_matrices.h"
+#include "execute.h"
+#include "product.h"
+#include "pooling.h"
+#include "norm_relu.h"
 
-#undef NAMED
-#undef MOST_BYTES
 #undef MOST_VECTORS
 #undef Wide
 #undef Half
@@ -18,4 +16,5 @@
 #undef WIDE
 #undef Tree
 #undef Mixing
-#undef Walk
+#undef Run
+#undef Area
