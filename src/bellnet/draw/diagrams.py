@@ -223,7 +223,7 @@ def _curve(axes: "Axes", start: Point, end: Point, height: float, color: str) ->
     axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=1.6, capstyle="round", zorder=2))
 
 
-class Pair(NamedTuple):
+class PairSpec(NamedTuple):
     """One picture: what its name ends in, its spec, and how many nodes it has."""
 
     end: str
@@ -231,7 +231,7 @@ class Pair(NamedTuple):
     n: int | Mapping[str, int]
 
 
-def pairs_of(text: str, n: int | Mapping[str, int]) -> list[Pair]:
+def pairs_of(text: str, n: int | Mapping[str, int]) -> list[PairSpec]:
     """All pairs of a source and a target; of a spec from one tensor to one tensor that alone.
 
     >>> [(pair.end, pair.spec) for pair in pairs_of("n n, n -> n", 5)]
@@ -239,12 +239,12 @@ def pairs_of(text: str, n: int | Mapping[str, int]) -> list[Pair]:
     """
     spec = parse_spec(text)
     if spec.is_single:
-        return [Pair("", text, n)]
+        return [PairSpec("", text, n)]
     found = []
     for source in range(len(spec.sources)):
         for target in range(len(spec.targets)):
             pair = spec.pair(source, target)
             elsewhere = set(spec.node_sets) - set(pair.node_sets)
             own = {name: size for name, size in n.items() if name not in elsewhere} if isinstance(n, Mapping) else n
-            found.append(Pair(f"-{source}-to-{target}", str(pair), own))
+            found.append(PairSpec(f"-{source}-to-{target}", str(pair), own))
     return found
