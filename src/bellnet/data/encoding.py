@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import torch
 
@@ -55,6 +55,16 @@ FORMAT = "bellnet encoding"
 VERSION = 1
 Encoded = Padded | Sparse | tuple[Padded, Padded] | tuple[Sparse, Sparse]
 """Graphs as one tensor over pairs of nodes, or as two, over pairs and over nodes."""
+Graphs = Iterable[object]
+Diagonal = Literal["diagonal"]
+
+
+class Where(TypedDict, total=False):
+    """The dtype, device and maximum memory of encoded graphs."""
+
+    dtype: torch.dtype
+    device: torch.device | str | None
+    max_gigabytes: float | None
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ class Encoding:
     @classmethod
     def fit(
         cls,
-        graphs: Iterable[object],
+        graphs: Graphs,
         *,
         adjacency: str = "plain",
         edge_features: bool = True,
@@ -201,7 +211,7 @@ class Encoding:
             ),
         )
 
-    def read(self, graphs: Iterable[object]) -> list[Graph]:
+    def read(self, graphs: Graphs) -> list[Graph]:
         """Graphs of any kind that `as_graph` takes, with the attributes that this encoding uses and no others.
 
         Attributes are read by the names of the fit. An encoding without names (fitted to `Graph`s made by hand) reads
@@ -231,7 +241,7 @@ class Encoding:
                 if name not in have:
                     raise DataError(
                         f"graphs[{number}] has no {role[:4]} attribute {name!r}, which the fit used.\n"
-                        "Give graphs with the attributes that were fitted to."
+                        "Pass graphs with the attributes of the fit."
                     )
             values = getattr(graph, field)
             chosen = [column for name in dict.fromkeys(want) for column, one in enumerate(have) if one == name]
@@ -288,39 +298,23 @@ class Encoding:
     @overload
     def encode(
         self,
-        graphs: Iterable[object],
+        graphs: Graphs,
         *,
         layout: Literal["padded"] = ...,
-        node_channels: Literal["diagonal"] = ...,
-        dtype: torch.dtype = ...,
-        device: torch.device | str | None = ...,
-        max_gigabytes: float | None = ...,
+        node_channels: Diagonal = ...,
+        **options: Unpack[Where],
     ) -> Padded: ...
     @overload
     def encode(
-        self,
-        graphs: Iterable[object],
-        *,
-        layout: Literal["sparse"],
-        node_channels: Literal["diagonal"] = ...,
-        dtype: torch.dtype = ...,
-        device: torch.device | str | None = ...,
-        max_gigabytes: float | None = ...,
+        self, graphs: Graphs, *, layout: Literal["sparse"], node_channels: Diagonal = ..., **options: Unpack[Where]
     ) -> Sparse: ...
     @overload
     def encode(
-        self,
-        graphs: Iterable[object],
-        *,
-        layout: str = ...,
-        node_channels: str = ...,
-        dtype: torch.dtype = ...,
-        device: torch.device | str | None = ...,
-        max_gigabytes: float | None = ...,
+        self, graphs: Graphs, *, layout: str = ..., node_channels: str = ..., **options: Unpack[Where]
     ) -> Encoded: ...
     def encode(
         self,
-        graphs: Iterable[object],
+        graphs: Graphs,
         *,
         layout: str = "padded",
         node_channels: str = "diagonal",
@@ -513,9 +507,7 @@ def _are_bins(value: Any) -> bool:
     return all(one < other for one, other in pairwise(map(math.log1p, value)))
 
 
-def problems(
-    graphs: Iterable[object], *, encoding: Encoding | None = None, **names: Unpack[GivenNames]
-) -> dict[int, str]:
+def problems(graphs: Graphs, *, encoding: Encoding | None = None, **names: Unpack[GivenNames]) -> dict[int, str]:
     """The indices of all graphs that cannot be used, each with the reason.
 
     These are graphs that cannot be read, graphs without nodes, and with an encoding those that lack what it reads.

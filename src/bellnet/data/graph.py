@@ -4,7 +4,7 @@ Nodes are numbered from 0. Edges are directed pairs, possibly self-loops; an und
 each edge. The constructor validates its arguments, so that every `Graph` is consistent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,8 +115,8 @@ class Graph:
             _same(self.edge_index[:, mine], other.edge_index[:, theirs])
             and _same(self.node_labels, other.node_labels)
             and _same(self.node_features, other.node_features)
-            and _same(_rows(self.edge_features, mine), _rows(other.edge_features, theirs))
-            and _same(_rows(self.edge_labels, mine), _rows(other.edge_labels, theirs))
+            and _same(self.edge_features, other.edge_features, mine, theirs)
+            and _same(self.edge_labels, other.edge_labels, mine, theirs)
         )
 
     def __hash__(self) -> int:
@@ -159,12 +159,8 @@ def _keys(graph: Graph, *, backwards: bool = False) -> Tensor:
     return graph.edge_index[source] * graph.n + graph.edge_index[target]
 
 
-def _same(a: Tensor | None, b: Tensor | None) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and torch.equal(a, b))
-
-
-def _rows(values: Tensor | None, order: Tensor) -> Tensor | None:
-    return None if values is None else values[order]
+def _same(a: Tensor | None, b: Tensor | None, rows: Any = slice(None), other_rows: Any = slice(None)) -> bool:
+    return a is b if a is None or b is None else torch.equal(a[rows], b[other_rows])
 
 
 def _tensor(value: object, name: str, expected: str, *, integers: bool) -> Tensor:
@@ -242,28 +238,25 @@ def _check_edges(graph: Graph) -> None:
             "Add up or drop parallel edges first, for instance with torch_geometric.utils.coalesce."
         )
     if not graph.directed and not _symmetric(graph, keys, order):
-        raise DataError(f"Graph: {_asymmetry(graph)}, or pass directed=True.")
+        raise DataError(f"Graph: {next(_asymmetries(graph))}, or pass directed=True.")
 
 
-def _asymmetry(graph: Graph) -> str:
-    present = {edge: row for row, edge in enumerate(map(tuple, graph.edge_index.T.tolist()))}
-    for source, target in present:
-        if (target, source) not in present:
-            return (
+def _asymmetries(graph: Graph) -> Iterator[str]:
+    rows = {edge: row for row, edge in enumerate(map(tuple, graph.edge_index.T.tolist()))}
+    for (source, target), row in rows.items():
+        if (opposite := rows.get((target, source))) is None:
+            yield (
                 "an undirected graph must have both directions of each edge, but there is "
                 f"({source}, {target}) without ({target}, {source}).\nAdd the other direction"
             )
-    name, (source, target) = next(
-        (name, edge)
-        for name, values in (("features", graph.edge_features), ("labels", graph.edge_labels))
-        if values is not None
-        for edge, row in present.items()
-        if not torch.equal(values[row], values[present[edge[::-1]]])
-    )
-    return (
-        f"an undirected graph must have the same {name} in both directions of an edge, but those of "
-        f"({source}, {target}) and ({target}, {source}) differ.\nMake them the same"
-    )
+            continue
+        for name in ("features", "labels"):
+            values = getattr(graph, f"edge_{name}")
+            if values is not None and not torch.equal(values[row], values[opposite]):
+                yield (
+                    f"an undirected graph must have the same {name} in both directions of an edge, but those of "
+                    f"({source}, {target}) and ({target}, {source}) differ.\nMake them the same"
+                )
 
 
 def undirected(n: int, pairs: Sequence[Sequence[int]] | Tensor) -> Graph:

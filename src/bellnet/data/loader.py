@@ -75,15 +75,7 @@ def to_sparse(
     device: torch.device | str | None = None,
     **options: Any,
 ) -> Sparse | tuple[Sparse, Sparse]:
-    """A list of graphs as one `Sparse` that stores their edges and diagonals; otherwise as `to_padded`.
-
-    Args:
-        graphs: Graphs of any kind that `as_graph` takes.
-        node_channels: "diagonal" for one tensor, with the channels of nodes on its diagonal; "separate" for two, over
-            pairs of nodes and over nodes.
-        dtype: The dtype of the values.
-        device: The device of the values.
-        **options: Those of `Encoding.fit`, for instance adjacency="normalized" or node_attrs="charge".
+    """A list of graphs as one `Sparse` that stores their edges and diagonals; the arguments are those of `to_padded`.
 
     >>> path, edge = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[0, 1], [1, 0]])
     >>> to_sparse([path, edge])
@@ -137,8 +129,8 @@ class Loader:
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(100)
     >>> loader = Loader(graphs, labels, batch_size=20)
-    >>> for batch, answers, indices in loader:
-    ...     assert torch.equal(answers, labels[indices])
+    >>> for batch, targets, indices in loader:
+    ...     assert torch.equal(targets, labels[indices])
     >>> len(loader), loader.padding_fraction() < 0.2
     (5, True)
     """
@@ -163,15 +155,15 @@ class Loader:
     ) -> None:
         for name, value in (("batch_size", batch_size), ("max_entries", max_entries)):
             if (type(value) is not int or value < 1) and not (name == "max_entries" and value is None):
-                raise OptionError(f"Loader: {name} must be a whole number from 1 up, not {value!r}.")
+                raise OptionError(f"Loader: {name} must be an integer from 1 up, not {value!r}.")
         if not 0 <= max_padding <= 1:
-            raise OptionError(f"Loader: max_padding must be a part, from 0 to 1, not {max_padding!r}.")
+            raise OptionError(f"Loader: max_padding must be a fraction from 0 to 1, not {max_padding!r}.")
         if layout not in LAYOUTS:
             raise OptionError(f"Loader: layout must be 'padded' or 'sparse', not {layout!r}.")
         given = given_without("Loader", encoding, names)
         self.graphs = read("Loader(graphs)", graphs, given) if encoding is None else encoding.read(graphs)
         if not self.graphs:
-            raise DataError("Loader(graphs): there is no graph.\nGive at least one.")
+            raise DataError("Loader(graphs): there is no graph.\nPass at least one.")
         self.labels = _labels(labels, len(self.graphs))
         self.encoding = Encoding.fit(self.graphs) if encoding is None else encoding
         self.encoding.check_node_channels("Loader", node_channels)
@@ -306,7 +298,7 @@ def _labels(labels: Tensor | Sequence[object] | None, count: int) -> Tensor | li
         return None
     if len(labels) != count:
         raise DataError(
-            f"Loader(graphs, labels): expected a label for each of the {count} graphs, came {len(labels)} labels."
+            f"Loader(graphs, labels): expected a label for each of the {count} graphs, got {len(labels)} labels."
         )
     if isinstance(labels, Tensor):
         return labels.cpu()
@@ -333,11 +325,10 @@ def at_edges(pairs: Padded | Sparse, graphs: Iterable[object]) -> list[Tensor]:
     known = read_by(graphs, Names((), (), (), ()))  # without attributes
     parts: Sequence[Tensor | Sparse] = pairs.unpack() if isinstance(pairs, Sparse) else pairs.unpack("n n")
     sizes = [part.sizes if isinstance(part, Sparse) else len(part) for part in parts]
-    came = [graph.n for graph in known]
-    if came != sizes:
+    if (expected := [graph.n for graph in known]) != sizes:
         raise DataError(
-            f"at_edges(pairs, graphs): the values are of {len(sizes)} graphs with {_some(sizes)} nodes, but the graphs "
-            f"are {len(came)} with {_some(came)} nodes.\nPass the graphs of this batch, in its order."
+            f"at_edges(pairs, graphs): expected values of {len(known)} graphs with {_some(expected)} nodes, got those "
+            f"of {len(sizes)} graphs with {_some(sizes)} nodes.\nPass the graphs of this batch, in its order."
         )
     return [
         values.at(graph.edge_index) if isinstance(values, Sparse) else values[graph.edge_index[0], graph.edge_index[1]]
@@ -357,11 +348,11 @@ def in_order(batches: Iterable[tuple[Sequence[T], Tensor]]) -> list[T]:
     found: dict[int, T] = {}
     for results, indices in batches:
         if len(results) != len(indices):
-            raise DataError(f"in_order(batches): a batch of {len(indices)} graphs came with {len(results)} results.")
+            raise DataError(f"in_order(batches): a batch of {len(indices)} graphs has {len(results)} results.")
         found.update(zip(indices.tolist(), results, strict=True))
     if sorted(found) != list(range(len(found))):
         missing = next(index for index in range(len(found)) if index not in found)
-        raise DataError(f"in_order(batches): there is nothing for graph {missing}.\nPass all batches of an epoch.")
+        raise DataError(f"in_order(batches): there is no result of graph {missing}.\nPass all batches of an epoch.")
     return [found[index] for index in range(len(found))]
 
 

@@ -14,7 +14,7 @@ from bellnet.data.graph import Graph, GraphSet, number_classes
 from bellnet.data.tu import cache as cached
 from bellnet.data.tu.cache import NAMES, Parcel, default_folder, fetch
 from bellnet.data.tu.parse import Arrays, parse
-from bellnet.data.tu.tu_files import Files, Zipped, find, names_in
+from bellnet.data.tu.tu_files import Files, find, names_in
 from bellnet.data.tu.unzip import MAX_RATIO, MAX_UNPACKED, Bound
 from bellnet.errors import DataError, did_you_mean
 
@@ -107,7 +107,7 @@ def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, 
         if files := find(name, Path(usual), bound):
             return files
     folder = Path(root) if root is not None else default_folder() / "tu"
-    return Zipped(fetch(name, folder, known_names()), name, bound)
+    return Files.in_zip(fetch(name, folder, known_names()), name, bound)
 
 
 def _is_path(name: PathLike) -> bool:

@@ -7,9 +7,10 @@ import os
 import struct
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
@@ -25,7 +26,6 @@ _DAMAGE = (
     UnicodeDecodeError,
     EOFError,
     OSError,
-    NotImplementedError,
     RuntimeError,
 )
 _END = struct.Struct("<10xH10x")
@@ -37,32 +37,47 @@ _ENDINGS = ("_A", "_graph_indicator", "_labels", "_attributes")
 _ARCHIVES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
 
 
-class Files(ABC):
+@dataclass(frozen=True)
+class Files:
     """The files of one data set.
 
     Attributes:
         name: The name of the data set, with which all files begin.
         place: The zip or folder.
+        members: For each name of a file a function that opens it.
     """
 
     name: str
     place: Path
+    members: Mapping[str, Callable[[], AbstractContextManager[IO[bytes]]]]
 
-    @abstractmethod
+    @classmethod
+    def in_zip(cls, place: Path, name: str | None, bound: Bound) -> "Files":
+        """The files in a zip; `bound` limits what a member may unpack to."""
+        found: dict[PurePosixPath, zipfile.ZipInfo] = {}
+        for path, member in _members(place):
+            if path in found:
+                raise _twice(place, member, found[path])
+            found[path] = member
+        name = name or _only_name({path.name for path in found}, place)
+        by_name: dict[str, zipfile.ZipInfo] = {}
+        for path, member in found.items():
+            if path.name.startswith(f"{name}_") and path.name in by_name:
+                raise _twice(place, member, by_name[path.name])
+            by_name[path.name] = member
+        return cls(
+            name, place, {file: partial(_unpacked, place, file, member, bound) for file, member in by_name.items()}
+        )
+
+    @classmethod
+    def in_folder(cls, place: Path, name: str | None) -> "Files":
+        """The files in a folder."""
+        members = {path.name: partial(_opened, path) for path in sorted(place.iterdir()) if path.is_file()}
+        return cls(name or _only_name(members, place), place, members)
+
     def has(self, ending: str) -> bool:
         """Whether there is a file of that ending, for instance "A"."""
-
-    @abstractmethod
-    def _open(self, ending: str) -> AbstractContextManager[IO[bytes]]:
-        """Opens a file for as long as the context lasts."""
-
-    @abstractmethod
-    def digest(self) -> str:
-        """A digest of all files."""
-
-    @abstractmethod
-    def as_zip(self) -> bytes:
-        """All files as the bytes of a zip, which depend on the files alone."""
+        return f"{self.name}_{ending}.txt" in self.members
 
     def where(self, ending: str) -> str:
         """A file in messages."""
@@ -72,80 +87,41 @@ class Files(ABC):
         """What `reader` returns for a file."""
         if not self.has(ending):
             raise DataError(f"{self.where(ending)} is missing.\nA data set needs it; get the data set again.")
-        with _damage_named(self.where(ending)), self._open(ending) as stream:
+        with _damage_named(self.where(ending)), self.members[f"{self.name}_{ending}.txt"]() as stream:
             return reader(stream, self.where(ending))
 
-
-class Zipped(Files):
-    """A data set in a zip. `bound` limits what a member may unpack to."""
-
-    def __init__(self, place: Path, name: str | None, bound: Bound) -> None:
-        self.place = place
-        self._bound = bound
-        members: dict[PurePosixPath, zipfile.ZipInfo] = {}
-        for path, member in _members(place):
-            if path in members:
-                raise _twice(place, member, members[path])
-            members[path] = member
-        self.name = name or _only_name({path.name for path in members}, place)
-        self._members: dict[str, zipfile.ZipInfo] = {}
-        for path, member in members.items():
-            if path.name.startswith(f"{self.name}_") and path.name in self._members:
-                raise _twice(place, member, self._members[path.name])
-            self._members[path.name] = member
-
-    def has(self, ending: str) -> bool:
-        """Whether there is a member of that ending."""
-        return f"{self.name}_{ending}.txt" in self._members
-
-    @contextmanager
-    def _open(self, ending: str) -> Iterator[IO[bytes]]:
-        member = self._members[f"{self.name}_{ending}.txt"]
-        with self.place.open("rb") as file:
-            self._bound.check(member, os.fstat(file.fileno()).st_size, self.where(ending))
-            yield unpack(file, member, self.where(ending))
-
     def digest(self) -> str:
-        """A digest of the zip."""
-        return file_digest(self.place)
-
-    def as_zip(self) -> bytes:
-        """The zip itself."""
-        return self.place.read_bytes()
-
-
-class Unpacked(Files):
-    """A data set in a folder."""
-
-    def __init__(self, place: Path, name: str | None) -> None:
-        self.place = place
-        self.name = name or _only_name({path.name for path in place.iterdir()}, place)
-
-    def _path(self, ending: str) -> Path:
-        return self.place / f"{self.name}_{ending}.txt"
-
-    def _paths(self) -> list[Path]:
-        return sorted(self.place.glob(f"{self.name}_*.txt"))
-
-    def has(self, ending: str) -> bool:
-        """Whether there is a file of that ending."""
-        return self._path(ending).is_file()
-
-    def _open(self, ending: str) -> AbstractContextManager[IO[bytes]]:
-        return self._path(ending).open("rb")
-
-    def digest(self) -> str:
-        """A digest of all files that begin with the name."""
+        """A digest of the zip, or of all files of the folder that begin with the name."""
+        if self.place.is_file():
+            return file_digest(self.place)
         lines = "".join(f"{path.name}\0{file_digest(path)}\0" for path in self._paths())
         return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()
 
     def as_zip(self) -> bytes:
-        """A zip of all files that begin with the name, without dates."""
+        """All files as the bytes of a zip without dates, which depend on the files alone."""
+        if self.place.is_file():
+            return self.place.read_bytes()
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as zipped:
             for path in self._paths():
                 zipped.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
         return content.getvalue()
+
+    def _paths(self) -> list[Path]:
+        return [
+            self.place / file for file in self.members if file.startswith(f"{self.name}_") and file.endswith(".txt")
+        ]
+
+
+@contextmanager
+def _unpacked(place: Path, name: str, member: zipfile.ZipInfo, bound: Bound) -> Iterator[IO[bytes]]:
+    with place.open("rb") as file:
+        bound.check(member, os.fstat(file.fileno()).st_size, f"{place}: {name}")
+        yield unpack(file, member, f"{place}: {name}")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def file_digest(file: Path) -> str:
@@ -211,14 +187,14 @@ def find(name: str | None, data: Path, bound: Bound) -> Files | None:
     """
     if data.is_file():
         _check_zip(data)
-        return Zipped(data, name, bound)
+        return Files.in_zip(data, name, bound)
     if name is None:
-        return find(data.resolve().name, data, bound) or Unpacked(data, None)
+        return find(data.resolve().name, data, bound) or Files.in_folder(data, None)
     for folder in (data, data / name, data / "raw", data / name / "raw"):
         if (folder / f"{name}_A.txt").is_file():
-            return Unpacked(folder, name)
+            return Files.in_folder(folder, name)
     zipped = data / f"{name}.zip"
-    return Zipped(zipped, name, bound) if zipped.is_file() else None
+    return Files.in_zip(zipped, name, bound) if zipped.is_file() else None
 
 
 def names_in(data: Path) -> list[str]:
@@ -258,7 +234,7 @@ def _kind(file: Path, start: bytes) -> str:
     return next((kind for fits, kind in kinds if fits), "a binary file")
 
 
-def _only_name(files: set[str], place: Path) -> str:
+def _only_name(files: Iterable[str], place: Path) -> str:
     names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
     if len(names) != 1:
         raise DataError(
