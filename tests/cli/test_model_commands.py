@@ -97,7 +97,7 @@ def test_a_model_of_a_device_that_is_not_here_is_used_on_the_one_that_is_named(f
     assert code == 2
     assert said == (
         f"bellnet {command}: load('{model}'): device is 'cuda:99', which is not available. 'auto' is a GPU "
-        "if there is one, else the CPU.\nName another one: load(path, device='auto'), or --device auto in the shell.\n"
+        "if there is one, else the CPU.\nChoose another: load(path, device='auto'), or --device auto in the shell.\n"
     )
     assert outcome(capsys, command, model, folder, "--device", "cpu") == expected
 
@@ -256,7 +256,7 @@ def test_a_file_with_a_too_long_name_cannot_be_written(folder, capsys):
 def test_a_file_of_another_format_is_no_model(folder, capsys):
     code, printed, text = outcome(capsys, "evaluate", folder / "labels.csv", folder)
     assert (code, printed) == (2, "")
-    assert "this file is cut off, or it never was a safetensors file" in text
+    assert "this is not a safetensors file, or it is incomplete" in text
 
 
 @pytest.mark.parametrize("name", ["mutag", "far/from/here", "nowhere"])

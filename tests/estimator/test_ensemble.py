@@ -181,7 +181,7 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
 @pytest.mark.parametrize(
     ("claimed", "said"),
     [
-        *((one, f"n_estimators must be what its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
+        *((one, f"n_estimators must be one that its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
         (1, "its tensors are not those of the network that it describes."),
         (2, "its tensors are not those of the network that it describes."),
         (4, "its tensors are not those of the network that it describes."),
@@ -197,12 +197,12 @@ def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(
         monkeypatch.setattr(LabelNet, "__init__", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(DataError) as caught:
         load(tmp_path / "model")
-    assert f"not a sound one: {said}" in str(caught.value)
+    assert f"is invalid: {said}" in str(caught.value)
 
 
 def test_a_file_whose_networks_contradict_its_options_is_refused(tmp_path):
     graphs, labels = leaves()
     classifier(n_estimators=2).fit(graphs, labels).save(tmp_path / "model")
     changed(tmp_path / "model", lambda described: described["options"].update(n_estimators=3))
-    with pytest.raises(DataError, match="n_estimators must be what its options allow, not 2"):
+    with pytest.raises(DataError, match="n_estimators must be one that its options allow, not 2"):
         load(tmp_path / "model")

@@ -77,7 +77,7 @@ def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_pat
     GraphClassifier(**SMALL).fit(graphs, labels).save(path)
     assert (load(path).layout, load(path).layout_) == ("auto", "sparse")
     changed(path, lambda described: described.update(layout="ragged"))
-    with pytest.raises(DataError, match="its layout must be what its options allow, not 'ragged'"):
+    with pytest.raises(DataError, match="layout must be one that its options allow, not 'ragged'"):
         load(path)
 
 

@@ -138,7 +138,7 @@ def test_a_file_cut_off_anywhere_is_refused(file):
     content = file.read_bytes()
     for length in [0, 1, 7, 8, 9, 100, len(content) // 2, len(content) - 1]:
         file.write_bytes(content[:length])
-        with pytest.raises(DataError, match=r"this file is cut off, or it never was a safetensors file"):
+        with pytest.raises(DataError, match=r"this is not a safetensors file, or it is incomplete"):
             load(file)
     file.write_bytes(content + b"\0")
     with pytest.raises(DataError):
@@ -148,7 +148,7 @@ def test_a_file_cut_off_anywhere_is_refused(file):
 @pytest.mark.parametrize("content", [b"PK\x03\x04 a zip", b"\x80\x04cposix\nsystem\n", b"{}", os.urandom(2000)])
 def test_a_file_of_something_else_is_refused(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
-    with pytest.raises(DataError, match=r"load\('.*model'\): this file is cut off, or it never was"):
+    with pytest.raises(DataError, match=r"load\('.*model'\): this is not a safetensors file, or it is incomplete"):
         load(tmp_path / "model")
 
 
@@ -205,7 +205,10 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d.pop("layout"), "it has no 'layout'"),
         (lambda d: d.pop("n_estimators"), "it has no 'n_estimators'"),
         (lambda d: d.pop("n_nodes"), "it has no 'n_nodes'"),
-        (lambda d: d.update(n_nodes=None), "n_nodes must be the fewest and the most nodes of a graph, not None"),
+        (
+            lambda d: d.update(n_nodes=None),
+            "n_nodes must be the smallest and the largest number of nodes of a graph, not None",
+        ),
         (
             lambda d: d.update(instead='{"format": ' + "[" * 10**5),
             "cannot be read: this is JSON nested too deeply to be read",
@@ -227,7 +230,7 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["options"].update(channels=[1] * 10**6), "it describes 1000002 layers but holds 7 tensors"),
         (lambda d: encoded(d, edge_features=10**9), "it describes at least .* weights but holds"),
         (lambda d: encoded(d, node_features=10**18), "it scales 3 node features, but encodes 10{18}"),
-        (lambda d: encoded(d, node_labels=[2**63]), "node_labels must be a tuple of whole numbers of 64 bits"),
+        (lambda d: encoded(d, node_labels=[2**63]), "node_labels must be a tuple of ascending int64"),
         (lambda d: d["options"].update(channels="wide"), "channels must be the widths of the layers"),
         (lambda d: d["options"].update(target="world"), "target must be one of 'graph', 'node', 'edge', not 'world'"),
         (lambda d: d.update(options=[1, 2]), "its options must be named"),
@@ -249,13 +252,16 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d.update(labels={"kind": "float32", "names": [1, 1e300]}), "must be numbers of type float32"),
         (lambda d: d.update(labels={"kind": "float64", "names": [1, [2]]}), "must be numbers of type float64"),
         (lambda d: d["options"].update(class_weight="foo"), "class_weight must be None, 'balanced' or a dict"),
-        (lambda d: d["options"].update(class_weight={"pairs": [["x", 1]]}), "class_weight has 'x', which is no class"),
+        (
+            lambda d: d["options"].update(class_weight={"pairs": [["x", 1]]}),
+            "class_weight has 'x', which is not a class",
+        ),
         (lambda d: d["options"].update(class_weight={"pairs": [["ja", -1]]}), "class_weight must hold finite numbers"),
         (lambda d: d["options"].update(random_state="x"), "random_state must be an integer from 0 to"),
         (lambda d: d["options"].update(verbose={"pairs": [[1, 2]]}), r"verbose must be True or False, not \{1: 2\}"),
         (lambda d: d["labels"].update(names=["a" * 10**5] + [""] * 10**4), "its classes would take 4 GB as an array"),
         (lambda d: d["labels"].update(kind="O8,>U999999999"), "its classes must be a list of at least two"),
-        (lambda d: d.update(labels=None), "not a sound one"),
+        (lambda d: d.update(labels=None), "this file of a bellnet estimator is invalid"),
         (lambda d: d.update(scaling={"node": 3, "edge": None}), "scaling: 'int' object is not subscriptable"),
         (
             lambda d: d.update(scaling={"node": {"mean": "x", "scale": []}, "edge": None}),
@@ -278,8 +284,14 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         (lambda d: d["history"].append("an epoch"), "its history must be a list of epochs"),
         (lambda d: d.update(best_epoch=2), "best_epoch must be one of its 2 epochs, not 2"),
         (lambda d: d.update(best_epoch="0"), "best_epoch must be one of its 2 epochs, not '0'"),
-        (lambda d: d.update(n_nodes=[3, 2]), r"n_nodes must be the fewest and the most nodes of a graph, not \[3, 2\]"),
-        (lambda d: d.update(n_nodes=7), "n_nodes must be the fewest and the most nodes of a graph, not 7"),
+        (
+            lambda d: d.update(n_nodes=[3, 2]),
+            r"n_nodes must be the smallest and the largest number of nodes of a graph, not \[3, 2\]",
+        ),
+        (
+            lambda d: d.update(n_nodes=7),
+            "n_nodes must be the smallest and the largest number of nodes of a graph, not 7",
+        ),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(file, change, said):
@@ -335,7 +347,7 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
 )
 def test_a_device_that_is_not_here_is_refused_unless_another_is_named(file, featured, fitted, device, said):
     changed(file, lambda described: described["options"].update(device=device))
-    advice = r"Name another one: load\(path, device='auto'\), or --device auto in the shell\."
+    advice = r"Choose another: load\(path, device='auto'\), or --device auto in the shell\."
     with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\n{advice}"):
         load(file)
     model = load(file, device="cpu")
@@ -459,7 +471,7 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"class_weight": {"vielleicht": 2.0}}, "class_weight has 'vielleicht', which is no class of y."),
+        ({"class_weight": {"vielleicht": 2.0}}, "class_weight has 'vielleicht', which is not a class of y."),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
         ({"channels": (7,)}, "its tensors are not those of the network that it describes."),
         ({"target": "node"}, "its tensors are not those of the network that it describes."),
@@ -474,9 +486,9 @@ def test_what_could_not_be_loaded_is_not_saved(fitted, file, options, said):
     for path in (file, file.with_name("new")):
         with pytest.raises(DataError) as refusal:
             model.save(path)
-        assert str(refusal.value).startswith(f"save('{path}'): nobody could load this estimator: ")
+        assert str(refusal.value).startswith(f"save('{path}'): the file could not be loaded: ")
         assert said in str(refusal.value)
-        assert str(refusal.value).endswith("\nSet its options as they were when it was fitted, or fit it again.")
+        assert str(refusal.value).endswith("\nSet the options as they were in the fit, or fit again.")
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
@@ -486,7 +498,7 @@ def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
     with torch.no_grad():
         broken.ensemble_.members[0].net.head[0].bias[2] = math.nan
     with pytest.raises(
-        DataError, match=r"nobody could load this estimator: its tensor 'members\.0\.net\.head\.0\.bias' holds NaN"
+        DataError, match=r"the file could not be loaded: its tensor 'members\.0\.net\.head\.0\.bias' holds NaN"
     ):
         broken.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -125,8 +125,8 @@ def test_labels_that_differ_between_the_directions_of_an_undirected_edge_are_ref
         classifier(target="edge").fit(graphs, labels)
 
 
-LARGE = "up to 1e+308, and the variance of such numbers is beyond 64 bits.\nDivide y by a constant, and multiply"
-SMALL = "up to 1e-200, and the variance of such numbers is below what 64 bits can tell.\nMultiply y by a constant, and"
+LARGE = "up to 1e+308, whose variance overflows float64.\nDivide y by a constant, and multiply"
+SMALL = "up to 1e-200, whose variance underflows float64.\nMultiply y by a constant, and"
 
 
 @pytest.mark.parametrize(

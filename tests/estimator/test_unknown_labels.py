@@ -59,7 +59,7 @@ def test_what_is_not_known_is_neither_learned_nor_held_out():
         labels[:] = np.nan
     model = classifier(target="node", validation_fraction=0.2).fit(graphs, y)
     told = [np.where(np.isnan(labels), 7, labels) for labels in y]
-    with pytest.raises(DataError, match="y has no label that is known"):
+    with pytest.raises(DataError, match="labels of y are unknown"):
         model.score(graphs[5:], y[5:])
     assert model.score(graphs, y) == model.score(graphs[:5], y[:5])
     assert model.classes_.tolist() == [0, 1]
@@ -88,7 +88,7 @@ def test_one_direction_of_an_edge_may_be_unknown():
 
 
 def test_no_known_label_at_all_is_refused():
-    with pytest.raises(DataError, match=r"y has no label that is known; all 34 are None or NaN"):
+    with pytest.raises(DataError, match=r"all 34 labels of y are unknown: None or NaN"):
         club_model().fit([CLUB], [[None] * 34])
 
 

@@ -74,7 +74,7 @@ def test_attributes_are_read_as_those_of_the_graphs_that_are_learned():
         (GRAPHS, r"validation_data must be graphs and their labels, \(graphs, y\), not 16 items"),
         (7, r"validation_data must be graphs and their labels, \(graphs, y\), not int"),
         ((OTHERS, THEIRS[1:]), "y must have an entry for each of the 8 graphs, not 7 entries"),
-        ((OTHERS, THEIRS + 5), "y holds the class 5, which is none of the 2 that are learned.\\nLeave out"),
+        ((OTHERS, THEIRS + 5), "y holds the class 5, which is not one of the 2 training classes.\\nRemove graphs"),
         (([], []), "expected at least one graph, got an empty list"),
         (([with_features(graph) for graph in OTHERS], THEIRS), r"graphs\[0\] has 3 node_features"),
     ],
@@ -86,7 +86,7 @@ def test_validation_data_that_cannot_be_used_is_refused(given, said):
 
 
 def test_numbers_of_another_form_are_refused():
-    with pytest.raises(DataError, match=r"in the form of those that are learned, an array of shape \(8,\), but it is"):
+    with pytest.raises(DataError, match=r"like the training set, an array of shape \(8,\), but it is"):
         regressor().fit(GRAPHS, LABELS, validation_data=(OTHERS, np.ones((8, 2))))
 
 

@@ -227,7 +227,7 @@ def triangles_and_paths(n, seed=0):
 def test_logistic_regression_learns_what_1_wl_distinguishes():
     graphs, labels = triangles_and_paths(60)
     fit = fit_wl(graphs[:40], labels[:40], np.ones(40), n_classes=2, seed=0)
-    assert (fit.model.outputs(graphs[40:]).argmax(1) == labels[40:]).all()
+    assert (fit.model.predict_logits(graphs[40:]).argmax(1) == labels[40:]).all()
     assert (fit.out_of_sample.argmax(1) == labels[:40]).mean() > 0.9
 
 
@@ -235,7 +235,7 @@ def test_ridge_regression_predicts_several_numbers():
     graphs, labels = triangles_and_paths(90)
     numbers = np.stack([labels, [graph.n / 5 for graph in graphs]], axis=1)
     fit = fit_wl(graphs[:60], numbers[:60], np.ones(60), n_classes=None, seed=0)
-    assert np.abs(fit.model.outputs(graphs[60:]) - numbers[60:]).mean() < 0.1
+    assert np.abs(fit.model.predict_logits(graphs[60:]) - numbers[60:]).mean() < 0.1
 
 
 def test_out_of_sample_outputs_do_not_depend_on_the_graph_s_own_label(monkeypatch):
@@ -264,7 +264,7 @@ def test_classes_with_few_graphs_are_no_obstacle():
     assert np.isfinite(fit.out_of_sample).all()
     assert fit.out_of_sample[0, 2] == ABSENT
     one_of_each = fit_wl(graphs[1:3], np.array([0, 1]), np.ones(2), n_classes=2, seed=0)
-    assert np.isfinite(one_of_each.model.outputs(graphs)).all()
+    assert np.isfinite(one_of_each.model.predict_logits(graphs)).all()
 
 
 def test_graphs_of_weight_zero_do_not_count():
@@ -273,4 +273,4 @@ def test_graphs_of_weight_zero_do_not_count():
     wrong[:10] = 1 - wrong[:10]
     weights[:10] = 0
     fit = fit_wl(graphs, wrong, weights, n_classes=2, seed=0)
-    assert (fit.model.outputs(graphs).argmax(1) == labels).all()
+    assert (fit.model.predict_logits(graphs).argmax(1) == labels).all()

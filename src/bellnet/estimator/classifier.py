@@ -1,4 +1,4 @@
-"""Classes of graphs, nodes or edges."""
+"""The classification of graphs, nodes or edges."""
 
 import math
 from collections.abc import Mapping
@@ -36,75 +36,73 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
     """A scikit-learn classifier for lists of graphs, or for the nodes or edges of graphs.
 
     The network is the paper's, made deeper: equivariant layers from pairs of nodes to pairs of nodes, then for graphs
-    the mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them. A
-    part of the labels is held out, and an epoch is the better the fewer of them it misses; training stops when for a
-    while none was as good as the best so far, and the last epoch that was is kept.
+    the mean and maximum over each orbit and fully connected layers, for nodes and edges an equivariant layer to them.
+    Epochs are compared by the error rate on a validation set. Training stops when for `patience` epochs none was as
+    good as the best one, and the weights of the last epoch that was as good are used.
 
     Args:
         target: What has a class: "graph", "node" or "edge".
-        order: 2 for a network over pairs of nodes, 3 for one over triples, which tells more graphs apart and takes as
-            many times more memory and time as a graph has nodes; for layout="padded".
+        order: 2 for a network over pairs of nodes, 3 for one over triples, which distinguishes more graphs and takes
+            more memory and time by a factor of the number of nodes; with order=3 the layout is padded.
         channels: The channels of the equivariant layers.
         hidden: The widths of the fully connected layers after them.
-        pool: What is taken of the entries of a graph: "max", "mean" or "sum", or several of them: ("mean", "max"). For
-            target="graph".
-        jumping_knowledge: Whether that is taken after every layer, and not after the last alone. For target="graph".
-        norm: What is brought to mean zero and variance one before every activation: "batch", all entries of a batch;
-            "graph", those of every graph; "channels", those of every entry; None for nothing. "auto" stands for "batch"
-            with order=2 and for "graph" with order=3.
+        pool: The pooling over each orbit: "max", "mean" or "sum", or several of them. For target="graph".
+        jumping_knowledge: Whether the output of every layer is pooled, instead of the last one. For target="graph".
+        norm: The normalisation before every activation: over all entries of a batch ("batch"), of each graph ("graph")
+            or over the channels of each entry ("channels"); None for none. "auto" is "batch" with order=2 and "graph"
+            with order=3.
         residual: Whether layers between equal numbers of channels add their input to their output.
-        adjacency: The channels that say where edges are: "plain" (0 and 1), "normalized" (by degrees) or "both".
-        degrees: Whether a channel says the degrees of nodes, as log(1 + degree) of mean zero and variance one.
-        degree_bins: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
-            if they are more, quantiles, which share what lies between them.
-        size_feature: Whether the number of nodes is a channel, log(1 + n) with mean zero and variance one. Without it a
-            network can be evaluated on graphs of other sizes than those of the fit.
+        adjacency: The channels of the edges: "plain" (0 and 1), "normalized" (by degrees) or "both".
+        degrees: Whether log(1 + degree) is a channel, standardised.
+        degree_bins: With degrees=True, the maximum number of degrees that have a channel each, or 0. If more degrees
+            occur, quantiles have channels, and degrees between two quantiles share their channels.
+        size_feature: Whether log(1 + n) for n nodes is a channel, standardised. Without it a network can be evaluated
+            on graphs of other sizes than those of the fit.
         node_attrs: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an
-            empty list for none. Without names those whose meaning is plain are used, and what is left out is said in a
-            warning: see `bellnet.data.as_graph`.
-        edge_attrs: Likewise of the features of edges.
-        node_labels: Likewise of the labels of nodes.
-        edge_labels: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
-            "auto" takes what is cheaper for the graphs of the fit.
-        node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
-            "separate", in a tensor of their own that every layer has beside that of the pairs.
-        n_estimators: How many networks learn from the same batches, each with initial weights of its own, and answer
-            together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
-            (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
-        dropout: The probability to drop a channel while learning.
-        label_smoothing: The share of every label that is spread over all classes while learning.
+            empty list for none. By default those with an unambiguous meaning are used, and a warning names the others:
+            see `bellnet.data.as_graph`.
+        edge_attrs: The same for features of edges.
+        node_labels: The same for labels of nodes.
+        edge_labels: The same for labels of edges.
+        layout: "padded" stores all pairs of nodes; "sparse" stores edges and nodes only, and takes means over those;
+            "auto" is the cheaper one for the graphs of the fit.
+        node_channels: Where labels, features and degrees of nodes are: on the "diagonal" of the pairs of nodes, or
+            "separate", in a tensor over nodes that every layer has beside that over pairs.
+        n_estimators: The number of networks, whose outputs are averaged. They are trained on the same batches and
+            differ in their initial weights. "auto" is 3, or 1 if there are more than 250,000 edges (counted in both
+            directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
+        dropout: The probability to drop a channel in training.
+        label_smoothing: The share of each label that is spread over all classes in training.
         learning_rate: Of Adam.
         weight_decay: Of Adam with decoupled weight decay.
         batch_size: Graphs in a batch.
-        max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
-            are more than 10 million edges and nodes (or pairs of nodes): half as many where there are 40 million.
-        patience: For how many epochs none may be as good as the best before training stops; None for a third of
-            max_epochs, and at least five.
-        validation_fraction: The share of labels that is held out, of every class alike; 0 holds out none, and all
-            epochs are run.
-        class_weight: None for all alike, "balanced" to weigh classes by the inverse of how frequent they are, or a
-            dict with a weight for every class.
-        random_state: A seed, a random state of numpy, or None for another result each time. The same seed gives the
-            same model for the same number of torch threads, on one kind of device with one version of torch; otherwise
-            sums are taken in another order, and outputs differ slightly, probabilities by about 1e-3.
-        device: "auto" takes a GPU if there is one; or a device of torch.
-        max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
-            when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
-            half of what there is.
-        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
+        max_epochs: The maximum number of epochs. "auto" is 60, or fewer, down to 5, if there are more than 10 million
+            edges and nodes (or pairs of nodes): half as many for four times as many entries.
+        patience: The number of epochs without an epoch as good as the best one after which training stops; None for a
+            third of max_epochs, and at least five.
+        validation_fraction: The share of the labels of each class that is in the validation set; with 0 there is none,
+            and training takes max_epochs epochs.
+        class_weight: None for equal weights, "balanced" for the inverse frequencies of the classes, or a dict with the
+            weights of classes.
+        random_state: A seed, a random state of NumPy, or None for a random seed. The same seed gives the same model for
+            the same number of torch threads, on one kind of device with one version of torch; otherwise the order of
+            sums differs, and probabilities differ by about 1e-3.
+        device: "auto" is a GPU if there is one; or a device of torch.
+        max_gigabytes: The maximum memory of a padded batch in training and in prediction, and of the weights in
+            training, in units of 10^9 bytes; more is refused in advance. None is half of the memory of the machine.
+        verbose: Whether to show the progress on a terminal, and to print a summary to standard error.
 
     Attributes:
         classes_: The classes, sorted.
-        history_: A dict for every epoch: its number, "loss" and "accuracy" of the labels that are learned, as they were
-            while learning, "validation_loss" and "validation_accuracy" of those held out, None where none are.
-        best_epoch_: The epoch whose weights were kept.
-        fit_summary_: What happened in the fit, in a line; it is not in files.
-        layout_: What was taken, "padded" or "sparse".
-        n_estimators_: How many networks there are.
-        n_nodes_: The fewest and the most nodes of a graph in the training data.
-        encoding_: How graphs become channels.
-        net_: The network, or the ensemble of several.
+        history_: A dict for each epoch: its number, "loss" and "accuracy" of the training set, measured in training,
+            "validation_loss" and "validation_accuracy" of the validation set, None without one.
+        best_epoch_: The epoch whose weights are used.
+        fit_summary_: The fit in a line; it is not in files.
+        layout_: The layout, "padded" or "sparse".
+        n_estimators_: The number of networks.
+        n_nodes_: The smallest and the largest number of nodes of a training graph.
+        encoding_: The encoding of graphs as channels.
+        ensemble_: The networks, `ensemble_.members`, and their mean.
 
     >>> from bellnet.data import generated
     >>> graphs, labels = generated.leaf_pairs(40)
@@ -138,12 +136,12 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         return split_up(outputs.softmax(1).numpy(), counts, self.target)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labels that are predicted, of those that are known.
+        """The accuracy: the share of the known labels that are predicted correctly.
 
         Args:
             X: Graphs, as in `fit`.
             y: Their labels, as in `fit`.
-            sample_weight: How much each label counts.
+            sample_weight: The weight of each label.
         """
         call = f"{type(self).__name__}.score(graphs, y)"
         outputs, counts = self._outputs(call, X)
@@ -163,8 +161,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
             self.classes_ = np.unique(labels)
         except (TypeError, ValueError) as reason:
             raise DataError(
-                f"{call}: y must hold classes, whole numbers or strings. {reason}\n"
-                "For numbers that are measured take GraphRegressor."
+                f"{call}: y must hold classes, integers or strings. {reason}\nFor real numbers use GraphRegressor."
             ) from reason
         if len(self.classes_) < 2:
             raise DataError(
@@ -179,8 +176,8 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         unknown = [name for name in names if name not in index]
         if unknown:
             raise DataError(
-                f"{call}: y holds the class {unknown[0]!r}, which is none of the {len(index)} that are learned.\n"
-                "Leave out what is of other classes, or learn from some of it."
+                f"{call}: y holds the class {unknown[0]!r}, which is not one of the {len(index)} training classes.\n"
+                "Remove graphs of other classes, or train on some of them."
             )
         codes = np.array([index[name] for name in names], dtype=np.int64)
         return torch.from_numpy(codes), codes
@@ -232,7 +229,7 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         classes = self.classes_.tolist()
         for name, weight in given.items():
             if name not in classes:
-                raise OptionError(f"{call}: class_weight has {name!r}, which is no class of y.")
+                raise OptionError(f"{call}: class_weight has {name!r}, which is not a class of y.")
             try:
                 fine = 0 <= float(weight) < math.inf
             except OverflowError as reason:

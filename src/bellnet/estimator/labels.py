@@ -100,10 +100,7 @@ def known_labels(call: str, values: Array, target: str) -> NDArray[np.bool_]:
     missing = _missing(values).reshape(len(values), -1 if values.size else 1)
     known = np.logical_not(missing.all(axis=1))
     if len(known) and not known.any():
-        raise DataError(
-            f"{call}: y has no label that is known; all {len(known)} are None or NaN.\n"
-            f"Give some {PLURAL[target]} labels."
-        )
+        raise DataError(f"{call}: all {len(known)} labels of y are unknown: None or NaN.\nLabel some {PLURAL[target]}.")
     return known
 
 
@@ -140,7 +137,7 @@ def check_present(call: str, values: Array) -> None:
     if values.dtype.kind == "c":
         raise DataError(
             f"{call}: y must hold real numbers or names of classes, but it is {values.dtype}.\n"
-            "Give its real part, or real and imaginary part as two numbers each."
+            "Use the real part, or the real and the imaginary part as two numbers."
         )
     if values.dtype == object:
         missing = _missing(values)
@@ -151,10 +148,10 @@ def check_present(call: str, values: Array) -> None:
     else:
         return
     if missing.any():
-        places = np.flatnonzero(missing.reshape(len(values), -1).any(axis=1))
+        indices = np.flatnonzero(missing.reshape(len(values), -1).any(axis=1))
         raise DataError(
-            f"{call}: y contains NaN or missing values: {len(places)} of {len(values)} labels are {what}, "
-            f"the first is number {places[0]}.\nLeave those out, graphs and labels."
+            f"{call}: y contains NaN or missing values: {len(indices)} of {len(values)} labels are {what}, "
+            f"the first is label {indices[0]}.\nRemove them and their graphs."
         )
 
 
@@ -193,7 +190,7 @@ def check_shared(call: str, labels: Array, classes: Array) -> None:
         what = f"holds {len(names)} classes for {len(labels)} labels; expected classes that several labels share."
         other = "make fewer classes"
     elif (fraction := _fraction(names)) is not None:
-        what = f"holds numbers in place of classes, such as {fraction!r}; expected integers or names."
+        what = f"holds numbers instead of classes, such as {fraction!r}; expected integers or names."
         other = "write classes as names, such as 'class 1.5'"
     else:
         return
@@ -254,7 +251,7 @@ def flat_weights(call: str, given: Any, counts: NDArray[np.int64], target: str) 
         weights = np.repeat(weights, counts)
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
-            raise DataError(f"{call}: the sum of sample_weight must be finite; it is too large for a number.")
+            raise DataError(f"{call}: the sum of sample_weight overflows float64.")
     return weights
 
 

@@ -1,4 +1,4 @@
-"""Numbers that belong to graphs, nodes or edges."""
+"""The regression of numbers of graphs, nodes or edges."""
 
 import math
 from dataclasses import asdict
@@ -23,65 +23,18 @@ LARGEST, SMALLEST = 1e150, 1e-150
 class GraphRegressor(RegressorMixin, GraphEstimator):
     """A scikit-learn regressor for lists of graphs, or for the nodes or edges of graphs.
 
-    The network and its training are those of `GraphClassifier`, with the mean square error as loss. Targets are
-    brought to mean zero and variance one before they are learned; a target may be one number or several.
+    The network and its training are those of `GraphClassifier`, with the mean square error as loss and as error on the
+    validation set. Targets are standardised; a label may be one number or several.
 
     Args:
-        target: What has a number: "graph", "node" or "edge".
-        order: As in `GraphClassifier`, like all that follow.
-        channels: The channels of the equivariant layers.
-        hidden: The widths of the fully connected layers.
-        pool: What is taken of the entries of a graph.
-        jumping_knowledge: Whether that is taken after every layer.
-        norm: What is normalised before every activation.
-        residual: Whether layers add their input to their output.
-        adjacency: The channels that say where edges are.
-        degrees: Whether a channel says the degrees of nodes.
-        degree_bins: With degrees=True, how many degrees have a channel of their own besides, or 0: all that occur, or
-            if they are more, quantiles, which share what lies between them.
-        size_feature: Whether the number of nodes is a channel.
-        node_attrs: The name or names of the attributes of networkx graphs and of `Data` that are features of nodes, an
-            empty list for none. Without names those whose meaning is plain are used, and what is left out is said in a
-            warning: see `bellnet.data.as_graph`.
-        edge_attrs: Likewise of the features of edges.
-        node_labels: Likewise of the labels of nodes.
-        edge_labels: Likewise of the labels of edges.
-        layout: "padded" holds all pairs of nodes; "sparse" holds edges and nodes only, and takes means over those;
-            "auto" takes what is cheaper for the graphs of the fit.
-        node_channels: Where labels, features and degrees of nodes stand: on the "diagonal" of the pairs of nodes, or
-            "separate", in a tensor of their own that every layer has beside that of the pairs.
-        n_estimators: How many networks learn from the same batches, each with initial weights of its own, and answer
-            together by the mean of their outputs. "auto" stands for 3, or for 1 where there are more than 250,000 edges
-            (counted in both directions) and nodes, or with layout="padded" pairs of nodes, with order=3 triples.
-        dropout: The probability to drop a channel while learning.
-        learning_rate: Of Adam.
-        weight_decay: Of Adam with decoupled weight decay.
-        batch_size: Graphs in a batch.
-        max_epochs: The most times that every graph is seen. "auto" stands for 60, or for fewer, down to 5, where there
-            are more than 10 million edges and nodes (or pairs of nodes): half as many where there are 40 million.
-        patience: For how many epochs none may be as good as the best before training stops; None for a third of
-            max_epochs, and at least five.
-        validation_fraction: The share of numbers that is held out.
-        random_state: A seed, a random state of numpy, or None for another result each time. The same seed gives the
-            same model for the same number of torch threads, on one kind of device with one version of torch; otherwise
-            sums are taken in another order, and outputs differ slightly, probabilities by about 1e-3.
-        device: "auto" takes a GPU if there is one; or a device of torch.
-        max_gigabytes: The most memory that a padded batch may take when learning or predicting, and that weights may
-            when learning, in units of 10^9 bytes; what would take more is refused before it is begun. None stands for
-            half of what there is.
-        verbose: Whether to show progress on the terminal, and to say at the end on standard error what happened.
+        **options: Those of `GraphClassifier`, without `label_smoothing` and `class_weight`.
 
     Attributes:
-        history_: A dict for every epoch: its number, "loss" and "r2", the coefficient of determination, of the numbers
-            that are learned, as they were while learning, "validation_loss" and "validation_r2" of those held out. None
-            where there are none, or where they do not differ.
-        best_epoch_: The epoch whose weights were kept.
-        fit_summary_: What happened in the fit, in a line; it is not in files.
-        layout_: What was taken, "padded" or "sparse".
-        n_estimators_: How many networks there are.
-        n_nodes_: The fewest and the most nodes of a graph in the training data.
-        encoding_: How graphs become channels.
-        net_: The network, or the ensemble of several.
+        history_: A dict for each epoch: its number, "loss" and "r2", the coefficient of determination, of the training
+            set, measured in training, "validation_loss" and "validation_r2" of the validation set. None without a
+            validation set, or if all its targets are equal.
+        target_scaling_: The mean and the scale of the targets.
+        best_epoch_, fit_summary_, layout_, n_estimators_, n_nodes_, encoding_, ensemble_: As in `GraphClassifier`.
 
     >>> from bellnet.data import generated
     >>> graphs, _ = generated.leaf_pairs(40)
@@ -109,7 +62,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         Args:
             X: Graphs, as in `fit`.
             y: Their numbers, as in `fit`.
-            sample_weight: How much each label counts.
+            sample_weight: The weight of each label.
         """
         call = f"{type(self).__name__}.score(graphs, y)"
         found, counts = self._numbers(call, X)
@@ -129,11 +82,11 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
             numbers = labels.astype(np.float64)
         except OverflowError as reason:
             raise DataError(
-                f"{call}: y must hold numbers of 64 bits, but some are too large for that.\nScale them down."
+                f"{call}: y must hold numbers that fit float64, but some are too large.\nScale them down."
             ) from reason
         except (TypeError, ValueError) as reason:
             raise DataError(
-                f"{call}: y must hold numbers, but it is {labels.dtype}.\nFor classes take GraphClassifier."
+                f"{call}: y must hold numbers, but it is {labels.dtype}.\nFor classes use GraphClassifier."
             ) from reason
         if numbers.ndim > 2:
             raise DataError(f"{call}: y must have one axis, or two for several numbers each, not {numbers.ndim}.")
@@ -148,7 +101,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         shape = (len(labels), self._n_outputs()) if self.several_outputs_ else (len(labels),)
         if labels.shape != shape or labels.dtype.kind not in "biuf":
             raise DataError(
-                f"{call}: y must hold numbers in the form of those that are learned, an array of shape {shape}, "
+                f"{call}: y must hold numbers like the training set, an array of shape {shape}, "
                 f"but it is {labels.dtype} of shape {labels.shape}."
             )
         rows = torch.from_numpy(labels.astype(np.float64).reshape(len(labels), -1))
@@ -162,13 +115,11 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
                 continue
             y = f"y[:, {column}]" if self.several_outputs_ else "y"
             beyond, way, back = (
-                ("beyond 64 bits", "Divide", "multiply")
-                if largest > LARGEST
-                else ("below what 64 bits can tell", "Multiply", "divide")
+                ("overflows", "Divide", "multiply") if largest > LARGEST else ("underflows", "Multiply", "divide")
             )
             raise DataError(
-                f"{call}: {y} has numbers up to {largest:.3g}, and the variance of such numbers is {beyond}.\n"
-                f"{way} y by a constant, and {back} what is predicted by it."
+                f"{call}: {y} has numbers up to {largest:.3g}, whose variance {beyond} float64.\n"
+                f"{way} y by a constant, and {back} the predictions by it."
             )
 
     def _n_outputs(self) -> int:

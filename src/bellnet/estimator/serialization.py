@@ -53,7 +53,7 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         "version": VERSION,
         "written_by": f"bellnet {__version__}",
         "estimator": type(estimator).__name__,
-        "options": options_to_json(estimator.get_params(deep=False)),
+        "options": {name: to_json(value) for name, value in estimator.get_params(deep=False).items()},
         "labels": estimator._labels_to_json(),
         "encoding": estimator.encoding_.to_json(),
         "scaling": asdict(estimator.scaling_),
@@ -70,8 +70,8 @@ def save(estimator: "GraphEstimator", path: str | PathLike[str]) -> None:
         _build(_described(header), weights)
     except UNSOUND as reason:
         raise DataError(
-            f"save({str(path)!r}): nobody could load this estimator: {_words(reason)}\n"
-            "Set its options as they were when it was fitted, or fit it again."
+            f"save({str(path)!r}): the file could not be loaded: {_words(reason)}\n"
+            "Set the options as they were in the fit, or fit again."
         ) from reason
     try:
         files.write_files({Path(path): to_bytes(weights, {HEADER: header})})
@@ -92,13 +92,13 @@ def load(path: str | PathLike[str], *, device: str | torch.device | None = None)
         estimator = _build(described, weights)
     except UNSOUND as reason:
         raise DataError(
-            f"{call}: this is a file of a bellnet estimator, but not a sound one: {_words(reason)}\nSave it again."
+            f"{call}: this file of a bellnet estimator is invalid: {_words(reason)}\nSave the estimator again."
         ) from reason
     if device is not None:
         estimator.device = device
     if mistake := mistake_in_device(estimator.device):
         kind = DataError if device is None else OptionError
-        raise kind(f"{call}: {mistake}\nName another one: load(path, device='auto'), or --device auto in the shell.")
+        raise kind(f"{call}: {mistake}\nChoose another: load(path, device='auto'), or --device auto in the shell.")
     return estimator
 
 
@@ -127,7 +127,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise DataError(f"{call}: this file cannot be read: {reason.strerror or reason}.") from reason
     except SafetensorError as reason:
         raise DataError(
-            f"{call}: this file is cut off, or it never was a safetensors file ({reason}).\n"
+            f"{call}: this is not a safetensors file, or it is incomplete ({reason}).\n"
             "Give the file that save(path) wrote; if it was copied, copy it again."
         ) from reason
     try:
@@ -164,12 +164,17 @@ def _field(name: str) -> Iterator[None]:
         raise DataError(f"{name}: {_words(reason)}") from reason
 
 
+def _words(reason: Exception) -> str:
+    return f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
+
+
 def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstimator":
     from bellnet.estimator.classifier import GraphClassifier
     from bellnet.estimator.regressor import GraphRegressor
 
+    if described["checksum"] != checksum(described, weights):
+        raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
     kinds: dict[str, type[GraphEstimator]] = {kind.__name__: kind for kind in (GraphClassifier, GraphRegressor)}
-    _check_sum(described, weights)
     name = described["estimator"]
     if name not in kinds:
         raise DataError(f"estimator must be one of {', '.join(kinds)}, not {name!r}.")
@@ -184,8 +189,12 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
         estimator._labels_from_json(described["labels"])
     with _field("options"):
         estimator._check_label_options(name)
-    estimator.layout_ = _layout(described, options)
-    estimator.n_estimators_ = _n_estimators(described, options)
+    for chosen in ("layout", "n_estimators"):
+        value, option = described[chosen], options[chosen]
+        is_possible = value in LAYOUTS if chosen == "layout" else type(value) is int and value >= 1
+        if not is_possible or option not in ("auto", value):
+            raise DataError(f"{chosen} must be one that its options allow, not {value!r}.")
+        setattr(estimator, f"{chosen}_", value)
     with _field("encoding"):
         estimator.encoding_ = Encoding.from_json(described["encoding"])
         estimator.encoding_.check_node_channels(name, estimator.node_channels)
@@ -193,123 +202,81 @@ def _build(described: dict[str, Any], weights: dict[str, Tensor]) -> "GraphEstim
         estimator.scaling_ = FeatureScaling.from_json(described["scaling"])
         estimator.scaling_.check_fits(estimator.encoding_)
     estimator.history_, estimator.best_epoch_ = _history(described, estimator._score_name)
-    estimator.n_nodes_ = _n_nodes(described)
-    config = estimator._net_config()
-    _check_extent(config, weights)
+    counts = described["n_nodes"]
+    if not (isinstance(counts, list) and list(map(type, counts)) == [int, int] and 1 <= counts[0] <= counts[1]):
+        raise DataError(f"n_nodes must be the smallest and the largest number of nodes of a graph, not {counts!r}.")
+    estimator.n_nodes_ = counts[0], counts[1]
+    estimator.ensemble_ = _ensemble(estimator._net_config(), weights)
+    return estimator
+
+
+def _ensemble(config: NetConfig, weights: dict[str, Tensor]) -> Ensemble:
+    """An ensemble with weights, which must be those of its architecture."""
+    layers = config.n_estimators * (len(config.widths) - 1)
+    if len(weights) < layers:  # compared before an ensemble is built of what may be a billion layers
+        raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
+    held = sum(map(Tensor.numel, weights.values()))
+    if held < config.min_weights:
+        raise DataError(f"it describes at least {config.min_weights} weights but holds {held} numbers.")
     ensemble = Ensemble.on_meta(config)
-    shapes = {name: (value.shape, value.dtype) for name, value in ensemble.state_dict().items()}
-    if shapes != {name: (value.shape, value.dtype) for name, value in weights.items()}:
+    shapes, found = (
+        {name: (value.shape, value.dtype) for name, value in tensors.items()}
+        for tensors in (ensemble.state_dict(), weights)
+    )
+    if shapes != found:
         raise DataError("its tensors are not those of the network that it describes.")
     for name, value in weights.items():
         if not bool(value.isfinite().all()):
             raise DataError(f"its tensor {name!r} holds NaN or infinite numbers.")
     ensemble.load_state_dict(weights, assign=True)
-    estimator.ensemble_ = ensemble.eval()
-    return estimator
+    return ensemble.eval()
 
 
-def _words(reason: Exception) -> str:
-    return f"it has no {reason}" if isinstance(reason, KeyError) else str(reason)
-
-
-def _check_sum(described: dict[str, Any], weights: dict[str, Tensor]) -> None:
-    if described["checksum"] != checksum(described, weights):
-        raise DataError("its checksum is not that of its content; it was damaged or changed after it was written.")
-
-
-def _check_extent(config: NetConfig, weights: dict[str, Tensor]) -> None:
-    """Raise an error if networks have more layers or weights than the file has tensors or numbers, without building."""
-    layers = config.n_estimators * (len(config.widths) - 1)
-    if len(weights) < layers:
-        raise DataError(f"it describes {layers} layers but holds {len(weights)} tensors.")
-    needed, held = config.min_weights, sum(map(Tensor.numel, weights.values()))
-    if held < needed:
-        raise DataError(f"it describes at least {needed} weights but holds {held} numbers.")
-
-
-def _layout(described: dict[str, Any], options: dict[str, Any]) -> str:
-    """The layout of the fit, which the option may leave open."""
-    layout = described["layout"]
-    if layout not in (LAYOUTS if options["layout"] == "auto" else (options["layout"],)):
-        raise DataError(f"its layout must be what its options allow, not {layout!r}.")
-    return str(layout)
-
-
-def _n_estimators(described: dict[str, Any], options: dict[str, Any]) -> int:
-    """The number of networks, which the option may leave open."""
-    n_estimators = described["n_estimators"]
-    if type(n_estimators) is not int or n_estimators < 1 or options["n_estimators"] not in ("auto", n_estimators):
-        raise DataError(f"n_estimators must be what its options allow, not {n_estimators!r}.")
-    return n_estimators
-
-
-def _n_nodes(described: dict[str, Any]) -> tuple[int, int]:
-    """The fewest and the most nodes of a graph in the training data."""
-    counts = described["n_nodes"]
-    if not (isinstance(counts, list) and list(map(type, counts)) == [int, int] and 1 <= counts[0] <= counts[1]):
-        raise DataError(f"n_nodes must be the fewest and the most nodes of a graph, not {counts!r}.")
-    return counts[0], counts[1]
-
-
-def _history(described: dict[str, Any], measure: str) -> tuple[list[dict[str, Any]], int]:
-    history, kept = described["history"], described["best_epoch"]
+def _history(described: dict[str, Any], score: str) -> tuple[list[dict[str, Any]], int]:
+    history, best = described["history"], described["best_epoch"]
     if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
         raise DataError("its history must be a list of epochs.")
-    measures = {"validation_loss", measure, f"validation_{measure}"}
+    names = {"epoch", "loss", "validation_loss", score, f"validation_{score}"}
     for epoch, record in enumerate(history):
         number, loss = record.get("epoch"), record.get("loss")
-        others = [record[name] for name in record.keys() - {"epoch", "loss"}]
-        if (
-            type(number) is not int
-            or number != epoch
-            or type(loss) not in (int, float)
-            or not record.keys() <= {"epoch", "loss", *measures}
-            or not all(value is None or type(value) in (int, float) for value in others)
-        ):
+        are_numbers = all(value is None or type(value) in (int, float) for value in record.values())
+        if record.keys() != names or not are_numbers or loss is None or type(number) is not int or number != epoch:
             raise DataError(
                 f"history[{epoch}] must have epoch {epoch}, a loss, and numbers or null for "
-                f"{', '.join(sorted(measures))}, not {record!r}."
+                f"{', '.join(sorted(names - {'epoch', 'loss'}))}, not {record!r}."
             )
-    if type(kept) is not int or not 0 <= kept < len(history):
-        raise DataError(f"best_epoch must be one of its {len(history)} epochs, not {kept!r}.")
-    return history, kept
+    if type(best) is not int or not 0 <= best < len(history):
+        raise DataError(f"best_epoch must be one of its {len(history)} epochs, not {best!r}.")
+    return history, best
 
 
-def options_to_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of an estimator; a random state of NumPy becomes None."""
-    plain: dict[str, Any] = {}
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            plain[name] = {"pairs": [[_value(key), _value(weight)] for key, weight in value.items()]}
-        elif isinstance(value, np.random.RandomState | np.random.Generator):
-            plain[name] = None
-        elif name == "device":
-            plain[name] = str(value)
-        elif isinstance(value, list | tuple):
-            plain[name] = [_value(item) for item in value]
-        else:
-            plain[name] = _value(value)
-    return plain
+def to_json(value: Any) -> Any:
+    """An option as JSON: a dict as pairs, a random state of NumPy as None."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[to_json(key), to_json(weight)] for key, weight in value.items()]}
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else str(value) if isinstance(value, torch.device) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise DataError(f"save(path): {value!r} cannot be written to a file; options must be numbers or strings.")
 
 
 def options_from_json(stored: Any) -> dict[str, Any]:
-    """The inverse of `options_to_json`; lists become tuples."""
+    """Options from their JSON; lists become tuples."""
     if not isinstance(stored, dict):
         raise DataError(f"its options must be named, not {stored!r}.")
     options: dict[str, Any] = {}
     for name, value in stored.items():
         if isinstance(value, dict):
-            options[name] = _pairs(name, value)
-        else:
-            options[name] = tuple(value) if isinstance(value, list) else value
+            pairs = value.get("pairs")
+            if value.keys() != {"pairs"} or not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+                raise DataError(f'{name} must be {{"pairs": [[name, number], ...]}}, not {value!r}.')
+            value = dict(pairs)
+        options[name] = tuple(value) if isinstance(value, list) else value
     return options
-
-
-def _pairs(name: str, stored: dict[str, Any]) -> dict[Any, Any]:
-    pairs = stored.get("pairs")
-    if stored.keys() != {"pairs"} or not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
-        raise DataError(f'{name} must be {{"pairs": [[name, number], ...]}}, not {stored!r}.')
-    return dict(pairs)
 
 
 def _is_pair(stored: Any) -> bool:
@@ -352,10 +319,3 @@ def _numbers(kind: str, names: list[Any]) -> Array:
             if np.isfinite(found).all() and found.tolist() == names:
                 return found
     raise DataError(f"its classes must be numbers of type {kind}.")
-
-
-def _value(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise DataError(f"save(path): {value!r} cannot be written to a file; options must be numbers or strings.")

@@ -121,7 +121,7 @@ def train(
         loss, score = _train_epoch(ensemble, training, objective, optimizer, scheduler, bar, epoch)
         if not math.isfinite(loss):
             if epoch == 0:
-                raise OptionError(f"training diverged: the loss of epoch 0 is {loss}.\nTake a smaller learning_rate.")
+                raise OptionError(f"training diverged: the loss of epoch 0 is {loss}.\nUse a smaller learning_rate.")
             break
         validation_loss, validation_score, (error, standard_error) = (
             (None, None, (0.0, 0.0)) if validation is None else _evaluate(ensemble, validation, objective)

@@ -1,4 +1,4 @@
-"""1-WL features: how often each colour of colour refinement occurs in a graph, and a linear model on the counts.
+"""1-WL (colour refinement) features: the counts of colours in a graph, and a linear model on them.
 
 A colour is a 64-bit hash. At depth 0 it is that of a node's labels, or of its degrees where nodes have no labels; at
 depth d + 1 that of a node's colour and the multiset of its edges' labels and their ends' colours. A multiset is hashed
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 DEPTHS = (2, 3, 4, 5)
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
 """The inverse of the strength of regularisation, between which cross-validation chooses."""
-N_FOLDS = 3
+N_SPLITS = 3
 ABSENT = -20.0
 """The logit of a class that a part of the graphs lacks."""
 MAX_VALUES = 16
@@ -214,7 +214,7 @@ class WLModel:
     coef: Floats
     intercept: Floats
 
-    def outputs(self, graphs: Sequence[Graph]) -> Floats:
+    def predict_logits(self, graphs: Sequence[Graph]) -> Floats:
         """Logits of classes, or numbers: (graphs, outputs)."""
         colours = Colours.of(graphs, len(self.vocabulary) - 1, self.alphabet)
         return np.asarray(unit_rows(colours.counts(self.vocabulary)) @ self.coef.T + self.intercept)
@@ -228,7 +228,7 @@ class WLFit:
         model: The model.
         depth: The number of rounds.
         penalty: The inverse of the strength of regularisation.
-        out_of_sample: (graphs, outputs): for each training graph those of a model that was fitted without its fold.
+        out_of_sample: (graphs, outputs): for each training graph those of a model that was fitted without its part.
     """
 
     model: WLModel
@@ -247,10 +247,10 @@ def fit_wl(
         targets: (graphs,) the index of a class for each, or (graphs, outputs) numbers of about unit variance.
         weights: The weight of each graph.
         n_classes: The number of classes; None for numbers.
-        seed: Chooses the folds.
+        seed: Determines the splits.
     """
     weights = weights / weights.mean()
-    fold = _folds(targets if n_classes else np.zeros(len(graphs)), np.random.default_rng(seed))
+    part = _splits(targets if n_classes else np.zeros(len(graphs)), np.random.default_rng(seed))
     least, best = (math.inf, math.inf), None
     for alphabet in _alphabets(graphs):
         colours = Colours.of(graphs, max(DEPTHS), alphabet)
@@ -259,10 +259,10 @@ def fit_wl(
         ends = np.cumsum([len(colour) for colour in vocabulary])
         for depth in DEPTHS:
             X = counts[:, : ends[depth]]
-            for penalty, found in _cross_validated(X, targets, weights, fold, n_classes).items():
-                badness = _badness(found, targets, weights, n_classes)
-                if badness < least:
-                    least, best = badness, (alphabet, vocabulary[: depth + 1], X, penalty, found)
+            for penalty, found in _cross_validated(X, targets, weights, part, n_classes).items():
+                error = _error(found, targets, weights, n_classes)
+                if error < least:
+                    least, best = error, (alphabet, vocabulary[: depth + 1], X, penalty, found)
     assert best is not None
     alphabet, vocabulary, X, penalty, found = best
     model = WLModel(alphabet, tuple(vocabulary), *_fit_linear(unit_rows(X), targets, weights, penalty, n_classes))
@@ -276,32 +276,32 @@ def _alphabets(graphs: Sequence[Graph]) -> list[Alphabet]:
     return [without, with_all] if has_more else [without]
 
 
-def _folds(groups: NDArray[Any], random: np.random.Generator) -> Ints:
-    """A fold for each graph; every group is spread over all folds."""
+def _splits(groups: NDArray[Any], random: np.random.Generator) -> Ints:
+    """A part for each graph; every group is spread over all parts."""
     order = random.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
-    fold = np.empty(len(groups), dtype=np.int64)
-    fold[order] = np.arange(len(groups)) % N_FOLDS
-    return fold
+    part = np.empty(len(groups), dtype=np.int64)
+    part[order] = np.arange(len(groups)) % N_SPLITS
+    return part
 
 
 def _cross_validated(
-    X: sparse.csr_array, targets: NDArray[Any], weights: Floats, fold: Ints, n_classes: int | None
+    X: sparse.csr_array, targets: NDArray[Any], weights: Floats, part: Ints, n_classes: int | None
 ) -> dict[float, Floats]:
     """For each penalty the outputs for all graphs of models that were fitted to the other folds."""
-    found = {penalty: np.zeros((len(fold), n_classes or targets.shape[1])) for penalty in PENALTIES}
-    for number in np.unique(fold):
-        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+    found = {penalty: np.zeros((len(part), n_classes or targets.shape[1])) for penalty in PENALTIES}
+    for number in np.unique(part):
+        train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         seen = np.unique(X[train].indices)
-        known, asked = (unit_rows(X[rows][:, seen]) for rows in (train, test))
+        train_rows, test_rows = (unit_rows(X[rows][:, seen]) for rows in (train, test))
         for penalty, outputs in found.items():
-            coef, intercept = _fit_linear(known, targets[train], weights[train], penalty, n_classes)
-            outputs[test] = asked @ coef.T + intercept
+            coef, intercept = _fit_linear(train_rows, targets[train], weights[train], penalty, n_classes)
+            outputs[test] = test_rows @ coef.T + intercept
     return found
 
 
-def _badness(outputs: Floats, targets: NDArray[Any], weights: Floats, n_classes: int | None) -> tuple[float, float]:
-    """What is chosen by: the share of misses, then the log-loss; of numbers the mean squared error."""
+def _error(outputs: Floats, targets: NDArray[Any], weights: Floats, n_classes: int | None) -> tuple[float, float]:
+    """What is minimised: the error rate, then the log-loss; for numbers the mean squared error."""
     if n_classes is None:
         return float((weights[:, None] * (outputs - targets) ** 2).mean()), 0.0
     losses = -log_softmax(outputs, axis=1)[np.arange(len(targets)), targets]
