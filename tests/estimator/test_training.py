@@ -141,9 +141,7 @@ def test_the_learning_rate_rises_and_then_falls_to_zero(n_steps):
 
 def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
     graphs, labels = leaves()
-    with pytest.raises(
-        OptionError, match=r"training diverged: the loss of epoch 0 is .*\nUse a smaller learning_rate"
-    ):
+    with pytest.raises(OptionError, match=r"training diverged: the loss of epoch 0 is .*\nUse a smaller learning_rate"):
         classifier(learning_rate=1e18, batch_size=4).fit(graphs, labels)
 
 
