@@ -31,7 +31,7 @@ def _symmetric(spec, x):
 
 
 def _assert_symmetric(spec, y):
-    for group in spec.unordered_of():
+    for group in spec.constants().unordered:
         for one, other in combinations(group, 2):
             assert torch.equal(y, y.transpose(one + 1, other + 1))
 

@@ -51,7 +51,7 @@ def bias_tensors(plan: Plan, sizes: Mapping[str, int], *, basis: str) -> Tensor:
 
 def _averaged(tensors: Tensor, plan: Plan, first: int) -> Tensor:
     """The average over all exchanges of unordered target slots, whose axes begin at the first."""
-    for group in plan.spec.unordered_of():
+    for group in plan.spec.constants().unordered:
         exchanged = []
         for order in permutations(group):
             axes = list(range(tensors.ndim))

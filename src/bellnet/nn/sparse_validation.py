@@ -316,4 +316,4 @@ def _check_channels(call: str, x: Sparse, channels: int | None) -> None:
 
 def _is_misfit(support: Support, slots: Shape) -> bool:
     """Whether a support is over other slots."""
-    return support.slots != slots if support.is_named else support.order != len(slots)
+    return support.slots != slots if support.counts.is_named else support.order != len(slots)

@@ -39,7 +39,7 @@ class Symmetrization:
 
     def __init__(self, call: str, spec: Spec) -> None:
         self._call = call
-        self._groups = [spec.unordered_of(target) for target in range(len(spec.targets))]
+        self._groups = [spec.constants(target).unordered for target in range(len(spec.targets))]
         self.shares = [1 / prod(factorial(len(group)) for group in groups) for groups in self._groups]
 
     def __call__(self, results: Sequence[Tensor], layout: Layout) -> list[Tensor]:

@@ -43,21 +43,18 @@ def group_by_rank(diagrams: Iterable[Diagram], n_sets: int) -> tuple[Level, ...]
         axis_sets = diagram.contraction.axis_sets
         rank = tuple(axis_sets.count(node_set) for node_set in range(n_sets))
         by_rank.setdefault(rank, {})[diagram.permutation, diagram.contraction, diagram.broadcast] = number
-    return tuple(_level(rank, by_rank[rank]) for rank in sorted(by_rank, key=lambda rank: (sum(rank), rank)))
-
-
-def _level(rank: tuple[int, ...], numbers: dict[tuple[Permutation, Contraction, Contraction], int]) -> Level:
-    permutations = tuple(sorted({permutation for permutation, _, _ in numbers}))
-    contractions = tuple(sorted({contraction for _, contraction, _ in numbers}, key=_canonical_order))
-    broadcasts = tuple(sorted({broadcast for _, _, broadcast in numbers}, key=_canonical_order))
-    index = tuple(
-        tuple(
-            tuple(numbers.get((permutation, contraction, broadcast)) for broadcast in broadcasts)
-            for contraction in contractions
+    levels = []
+    for rank in sorted(by_rank, key=lambda rank: (sum(rank), rank)):
+        numbers = by_rank[rank]
+        permutations = sorted({permutation for permutation, _, _ in numbers})
+        contractions = sorted({contraction for _, contraction, _ in numbers}, key=_canonical_order)
+        broadcasts = sorted({broadcast for _, _, broadcast in numbers}, key=_canonical_order)
+        index = tuple(
+            tuple(tuple(numbers.get((permutation, one, other)) for other in broadcasts) for one in contractions)
+            for permutation in permutations
         )
-        for permutation in permutations
-    )
-    return Level(rank, contractions, permutations, broadcasts, index)
+        levels.append(Level(rank, tuple(contractions), tuple(permutations), tuple(broadcasts), index))
+    return tuple(levels)
 
 
 def _canonical_order(contraction: Contraction) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

@@ -189,6 +189,11 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, abse
     patterns: list[dict[Partition, None]] = [{} for _ in sources]
     for diagram in diagrams:
         patterns[diagram.source][diagram.contraction.blocks] = None
+    constants = (Symmetry.of(spec.constants(target), symmetric=False, hollow=False) for target in range(len(targets)))
+    bias_patterns = tuple(
+        tuple(pattern for pattern in symmetry.partitions() if pattern not in absent)
+        for symmetry, absent in zip(constants, absent_target, strict=True)
+    )
     return Plan(
         spec,
         symmetric,
@@ -197,20 +202,12 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, abse
         absent_target,
         diagrams=tuple(diagrams),
         pairs=tuple(pairs),
-        bias_patterns=tuple(
-            tuple(pattern for pattern in _constants(spec, target) if pattern not in absent)
-            for target, absent in enumerate(absent_target)
-        ),
+        bias_patterns=bias_patterns,
         source_patterns=tuple(map(tuple, patterns)),
         levels=levels,
         source=ContractionTree.of(sources, tuple(level.contractions for level in levels)),
         target=ContractionTree.of(targets, tuple(level.broadcasts for level in levels)),
     )
-
-
-def _constants(spec: Spec, target: int) -> tuple[Partition, ...]:
-    """The equality patterns of a target, one of each orbit under exchanges of unordered slots."""
-    return Symmetry.of(spec.constants(target), symmetric=False, hollow=False).partitions()
 
 
 class RestrictedPlan(NamedTuple):

@@ -37,7 +37,7 @@ def warn_if_unlikely(*sides: tuple[Shape, ...]) -> None:
         SpecWarning,
         stacklevel=_frames_inside(),
     )
-    _warned.add(text)
+    _warned.update([text, *(_text((side,)) for side in sides)])  # networks make layers over the shapes of a side
 
 
 def _slots(shapes: tuple[Shape, ...]) -> str:
@@ -50,7 +50,11 @@ def _likely_meaning(sides: Sides) -> Meaning | None:
     after = "other names end this warning"
     if _looks_like_einsum(sides):
         alone = all(len(shape) <= 1 for shape in _flat(sides))
-        meant = _each(sides, lambda shape: tuple(name for word in shape for name in _taken_apart(word, alone)))
+
+        def split(word: str) -> Iterable[str]:
+            return word if is_one_letter_repeated(word) or (alone and _may_be_letters(word)) else [word]
+
+        meant = _each(sides, lambda shape: tuple(name for word in shape for name in split(word)))
         return meant, ": names are separated by spaces.\nIf each letter is an axis, as in einsum", after
     if _looks_like_slots(sides):
         source, *target = (shapes if len(shapes) > 1 else shapes[0] for shapes in sides)
@@ -86,31 +90,18 @@ def _looks_like_slots(sides: Sides) -> bool:
 
 def _without_batch_and_channels(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
     """Shapes without a name for the batch in front and names for channels at the end, and those names if it is sure."""
-    if batch := _batch_axis(shapes):
-        shapes = [shape[1:] for shape in shapes]
-    if channels := _channel_axes(shapes):
-        shapes = [shape[:-1] for shape in shapes]
-    axes = [*batch, *channels]
+    axes: list[str] = []
+    first = shapes[0][0] if shapes[0] else ""
+    if first.lower() in BATCH and all(shape[:1] == (first,) and shape.count(first) == 1 for shape in shapes):
+        axes, shapes = [first], [shape[1:] for shape in shapes]
+    last, inside = [shape[-1] if shape else "" for shape in shapes], {name for shape in shapes for name in shape[:-1]}
+    if channels := all(name.lower() in CHANNELS and name not in inside for name in last):
+        axes, shapes = [*axes, *dict.fromkeys(last)], [shape[:-1] for shape in shapes]
     is_spelled = any(len(name) > 1 for name in axes)
     has_pairs = any(len(set(shape)) < len(shape) for shape in shapes)
     # A single letter may well be a node set.
-    is_sure = any(shapes) and (is_spelled or has_pairs or (batch and channels))
+    is_sure = any(shapes) and (is_spelled or has_pairs or (first in axes and channels))
     return shapes, axes if is_sure else []
-
-
-def _batch_axis(shapes: list[Shape]) -> list[str]:
-    """The name for a batch that begins every shape and comes nowhere else, if there is one."""
-    name = shapes[0][0] if shapes[0] else ""
-    begins = all(shape[:1] == (name,) and shape.count(name) == 1 for shape in shapes)
-    return [name] if begins and name.lower() in BATCH else []
-
-
-def _channel_axes(shapes: list[Shape]) -> list[str]:
-    """The names for channels that end the shapes, each of them, and come nowhere else."""
-    last = [shape[-1] if shape else "" for shape in shapes]
-    inside = {name for shape in shapes for name in shape[:-1]}
-    end = all(name.lower() in CHANNELS and name not in inside for name in last)
-    return list(dict.fromkeys(last)) if end else []
 
 
 def _flat(sides: Sides) -> list[Shape]:
@@ -128,10 +119,6 @@ def is_one_letter_repeated(word: str) -> bool:
 
 def _may_be_letters(word: str) -> bool:
     return word.isalpha() and len(word) <= LONGEST
-
-
-def _taken_apart(word: str, alone: bool) -> Iterable[str]:
-    return word if is_one_letter_repeated(word) or (alone and _may_be_letters(word)) else [word]
 
 
 def _text(sides: Sides) -> str:

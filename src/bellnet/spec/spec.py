@@ -125,10 +125,6 @@ class Spec:
         source, target = (shapes[0] if len(shapes) == 1 else shapes for shapes in (self.sources, self.targets))
         return source, target
 
-    def unordered_of(self, target: int = 0) -> Groups:
-        """The groups among the slots of one of the targets, numbered from its first slot."""
-        return self.constants(target).unordered
-
     @property
     def slots(self) -> Shape:
         """The node set of every slot, source slots first."""
@@ -151,8 +147,9 @@ class Spec:
     @property
     def set_numbers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The same for the slots of the one source and of the one target."""
-        numbers = canonical(self.slots)
-        return numbers[: len(self.source)], numbers[len(self.source) : len(self.source) + len(self.target)]
+        assert len(self.source) + len(self.target) == len(self.slots)
+        (source,), (target,) = self.numbered
+        return source, target
 
     @property
     def target_only(self) -> Shape:

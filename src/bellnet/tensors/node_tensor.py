@@ -122,8 +122,7 @@ class NodeTensor(ABC):
     def __add__(self, other: Any) -> Self:
         return self._combined(other, add, "+")
 
-    def __radd__(self, other: Any) -> Self:
-        return self._combined(other, add, "+")
+    __radd__ = __add__
 
     def __sub__(self, other: Any) -> Self:
         return self._combined(other, sub, "-")
@@ -134,8 +133,7 @@ class NodeTensor(ABC):
     def __mul__(self, other: Any) -> Self:
         return self._combined(other, mul, "*")
 
-    def __rmul__(self, other: Any) -> Self:
-        return self._combined(other, mul, "*")
+    __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Self:
         return self._combined(other, truediv, "/")

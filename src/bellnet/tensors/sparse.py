@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, type_name
+from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, count_of, type_name
 from bellnet.spec import parse_shape
 from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for, shown_sizes
 from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, register_pytree
@@ -20,9 +20,9 @@ CALL = "Sparse(index, values, sizes)"
 class Sparse(NodeTensor):
     """A sparse tensor over tuples of nodes: the values of its stored entries; all other entries are zero.
 
-    A layer returns a `Sparse` for a `Sparse`: the stored entries of the result have the values that the dense layer
-    computes from the tensor with its zeros. Entries are in ascending order of their tuples, so the values of a new
-    `Sparse` may be in another order than the given ones; `at` looks them up by their tuples.
+    A layer returns a `Sparse` for a `Sparse`, with the values that the dense layer computes at its stored entries.
+    Entries are sorted by their tuples, so the values of a new `Sparse` may be in another order than the given ones;
+    `at` looks them up by their tuples.
 
     `len` is the number of graphs of a batch, and an index selects some of them: `x[3]` is a single graph, `x[1:4]` and
     `x[torch.tensor([0, 2])]` are batches.
@@ -247,19 +247,19 @@ class Sparse(NodeTensor):
         several = list(graphs)
         if not several:
             raise SupportError("Sparse.pack(graphs): there is no graph.")
+        first, values = several[0].support, several[0].values
         for number, graph in enumerate(several):
+            call = f"Sparse.pack(graphs): graphs[{number}]"
             if not isinstance(graph, Sparse):
-                raise TensorError(f"Sparse.pack(graphs): graphs[{number}] must be a Sparse, not {type_name(graph)}.")
-            _check_like(graph.values, several[0].values, f"Sparse.pack(graphs): graphs[{number}]")
-        first = several[0].support
-        for number, graph in enumerate(several):
-            same = graph.support.slots == first.slots and graph.support.is_named == first.is_named
+                raise TensorError(f"{call} must be a Sparse, not {type_name(graph)}.")
+            if graph.device != values.device:
+                raise TensorError(f"{call} is on {graph.device}, but graphs[0] is on {values.device}.")
+            if graph.channels != values.shape[1]:
+                raise ShapeError(f"{call} has {graph.channels} channels, but graphs[0] has {values.shape[1]}.")
+            same = graph.support.slots == first.slots and graph.support.counts.is_named == first.counts.is_named
             if graph.support.counts.is_batch or not same:
                 what = "is a batch" if graph.support.counts.is_batch else f'has the shape "{graph.support.shape}"'
-                raise SupportError(
-                    f"Sparse.pack(graphs): graphs[{number}] {what}; all must be single graphs of one shape, "
-                    f'here "{first.shape}".'
-                )
+                raise SupportError(f'{call} {what}; all must be single graphs of one shape, here "{first.shape}".')
         counts = NodeCounts(
             {name: torch.cat([one.support.counts.by_set[name] for one in several]) for name in first.counts.by_set},
             is_batch=True,
@@ -275,9 +275,14 @@ class Sparse(NodeTensor):
     def __getitem__(self, key: Key) -> "Sparse":
         chosen = chosen_graphs(self, key)
         graphs, is_batch = chosen.reshape(-1), chosen.ndim == 1
-        index, positions = self.support.entries_of(graphs)
+        lengths = self.support.entries_per_graph
+        starts, lengths = (lengths.cumsum(0) - lengths)[graphs], lengths[graphs]
+        number = torch.repeat_interleave(torch.arange(len(graphs), device=self.device), lengths)
+        within = torch.arange(len(number), device=self.device) - (lengths.cumsum(0) - lengths)[number]
+        positions = starts[number] + within
+        index = self.support.index[1:, positions]
         counts = self.support.counts.map(lambda sizes: sizes[graphs], is_batch=is_batch)
-        part = Support(index if is_batch else index[1:], counts, self.support.slots)
+        part = Support(torch.cat([number.unsqueeze(0), index]) if is_batch else index, counts, self.support.slots)
         return Sparse.on(part, self.values.index_select(0, positions))
 
     def unpack(self) -> list["Sparse"]:
@@ -294,19 +299,10 @@ class Sparse(NodeTensor):
         return graphs
 
     def __repr__(self) -> str:
-        channels = self.values.shape[1]
         return (
-            f'Sparse("{self.support.shape}", {self.nnz} tuple{"s" * (self.nnz != 1)}, '
-            f"{channels} channel{'s' * (channels != 1)}, sizes={shown_sizes(self.sizes)})"
+            f'Sparse("{self.support.shape}", {count_of(self.nnz, "tuple")}, {count_of(self.channels, "channel")}, '
+            f"sizes={shown_sizes(self.sizes)})"
         )
-
-
-def _check_like(values: Tensor, first: Tensor, graph: str) -> None:
-    """Refuse values that cannot be put beside those of the first graph."""
-    if values.device != first.device:
-        raise TensorError(f"{graph} is on {values.device}, but graphs[0] is on {first.device}.")
-    if values.shape[1] != first.shape[1]:
-        raise ShapeError(f"{graph} has {values.shape[1]} channels, but graphs[0] has {first.shape[1]}.")
 
 
 def _checked_values(call: str, values: Tensor, support: Support) -> Tensor:

@@ -1,8 +1,7 @@
 """Supports: the sparsity patterns of sparse tensors, that is, the tuples of nodes that have stored entries.
 
-A support has no values. What depends on it alone, such as the positions of the reversed pairs, is computed once and
-cached there; so tensors that share a support share that work. Tuples are sorted and searched by their codes: one
-integer for each tuple.
+What depends on a support alone, such as the positions of the reversed pairs, is cached there, and shared by all tensors
+with this support. Tuples are sorted and searched by their codes: one integer for each tuple.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -56,7 +55,12 @@ class Support(Cached):
         ascending = codes[order]
         if not is_increasing(ascending):
             position = int((ascending[1:] == ascending[:-1]).nonzero()[0])
-            support._refuse_duplicates(call, order[position : position + 2])
+            first, second = sorted(order[position : position + 2].tolist())
+            raise SupportError(
+                f"{call}: the tuple {support.show(first)} occurs twice, at positions {first} and {second}.\n"
+                "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg "
+                'and from_ratings of bellnet.data.sparse_inputs add up with duplicates="sum".'
+            )
         if is_sorted:
             position = int((codes[1:] < codes[:-1]).nonzero()[0])
             raise SupportError(
@@ -90,11 +94,6 @@ class Support(Cached):
     def nnz(self) -> int:
         """The number of stored entries."""
         return self.counts.n_graphs if not self.slots else self.index.shape[1]
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the node sets have names; otherwise any names of a spec fit."""
-        return self.counts.is_named
 
     @property
     def shape(self) -> str:
@@ -137,15 +136,6 @@ class Support(Cached):
         wanted, stored = encode([nodes, self.nodes], self.totals)
         return find(wanted, stored)
 
-    def entries_of(self, graphs: Tensor) -> tuple[Tensor, Tensor]:
-        """The index of a batch of some of the graphs, in this order, and the positions of its entries here."""
-        lengths = self.entries_per_graph
-        starts, lengths = (lengths.cumsum(0) - lengths)[graphs], lengths[graphs]
-        number = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.device), lengths)
-        within = torch.arange(len(number), device=graphs.device) - (lengths.cumsum(0) - lengths)[number]
-        positions = starts[number] + within
-        return torch.cat([number.unsqueeze(0), self.index[1:, positions]]), positions
-
     @property
     def entries_per_graph(self) -> Tensor:
         """(n_graphs,): the number of stored entries of every graph."""
@@ -167,10 +157,15 @@ class Support(Cached):
         return query
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """A result that depends on the support alone, computed once."""
+        """A result that depends on the support alone, computed once; an index that was changed since is refused."""
 
         def make_checked() -> Made:
-            self._check_memory()
+            version = _version(self.index)
+            if None not in (version, self._version) and version != self._version:
+                raise SupportError(
+                    "the index of a Sparse was changed in place after the Sparse was made.\n"
+                    "Leave x.support.index as it is, and make another one: Sparse(index, values, sizes)."
+                )
             return make()
 
         return super().cached(key, make_checked)
@@ -214,17 +209,7 @@ class Support(Cached):
         return f"({', '.join(map(str, numbers[1:]))}) of graph {numbers[0]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The cache can be computed again; copies and pickles go without it.
         return Support, (self.index, self.counts, self.slots)
-
-    def _check_memory(self) -> None:
-        """Refuse an index that was changed in place since it was checked."""
-        version = _version(self.index)
-        if None not in (version, self._version) and version != self._version:
-            raise SupportError(
-                "the index of a Sparse was changed in place after the Sparse was made.\n"
-                "Leave x.support.index as it is, and make another one: Sparse(index, values, sizes)."
-            )
 
     def _check_range(self, call: str) -> None:
         if not self.index.numel():
@@ -252,14 +237,6 @@ class Support(Cached):
                     f"{call}: index[{first + slot}, {position}] is node {int(row[position])}, but node set "
                     f"{name!r}{where} has {int(size[position])} nodes.\nNodes are numbered from 0 in every graph."
                 )
-
-    def _refuse_duplicates(self, call: str, positions: Tensor) -> None:
-        first, second = sorted(positions.tolist())
-        raise SupportError(
-            f"{call}: the tuple {self.show(first)} occurs twice, at positions {first} and {second}.\n"
-            "A tuple has one value. Add up or choose among values of equal tuples first; from_edge_index, from_pyg and "
-            'from_ratings of bellnet.data.sparse_inputs add up with duplicates="sum".'
-        )
 
 
 def _version(index: Tensor) -> int | None:

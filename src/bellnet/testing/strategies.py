@@ -41,14 +41,10 @@ _NAMES = ("n", "u", "i", "v", "w")
 def specs(
     draw: st.DrawFn, *, min_slots: int = 0, max_slots: int = 4, max_node_sets: int = 2, target_only: bool = True
 ) -> Spec:
-    """Specs with at most so many slots, source and target together, over at most so many node sets.
+    """Specs with `min_slots` to `max_slots` slots, source and target together, over at most `max_node_sets` node sets.
 
-    Args:
-        draw: Filled in by hypothesis.
-        min_slots: The least number of slots.
-        max_slots: The largest number of slots; the number of maps grows like a Bell number.
-        max_node_sets: The largest number of node sets, at most five.
-        target_only: Whether the target may have node sets that the source has not; if not, such slots are left out.
+    The number of maps grows with the slots like a Bell number. Without `target_only` the target has no node sets that
+    the source has not.
     """
     names = _NAMES[:max_node_sets]
     n_slots = draw(st.integers(min_slots, max_slots))
@@ -62,7 +58,8 @@ def specs(
 
 def sizes(spec: str | Spec, *, min: int = 0, max: int = 4) -> SearchStrategy[dict[str, int]]:
     """For every node set of a spec (or of a shape such as "n n") a number of nodes from `min` to `max`."""
-    return st.fixed_dictionaries({name: st.integers(min, max) for name in dict.fromkeys(_slots(spec))})
+    slots = parse_shape(spec) if isinstance(spec, str) and "->" not in spec else parse_spec(spec).slots
+    return st.fixed_dictionaries({name: st.integers(min, max) for name in dict.fromkeys(slots)})
 
 
 def permutations(sizes: Mapping[str, int]) -> SearchStrategy[dict[str, tuple[int, ...]]]:
@@ -85,15 +82,22 @@ def tensors(
     Small integers are often equal, as a maximum may meet them, and their sums are exact.
 
     Args:
-        draw: Filled in by hypothesis.
+        draw: Passed by hypothesis.
         shape: The node set of every slot: "n n", or one side of a spec, `spec.source`.
         sizes: The number of nodes of every node set.
         channels: The number of channels.
         batch: The batch axes.
-        dtype: The type of the tensor.
+        dtype: The dtype of the tensor.
     """
     names = parse_shape(shape) if isinstance(shape, str) else shape
-    return _entries(draw, (*batch, *(sizes[name] for name in names), channels), dtype)
+    lengths = (*batch, *(sizes[name] for name in names), channels)
+    kind = draw(st.sampled_from(["zeros", "integers", "normal"]))
+    if kind == "zeros":
+        return torch.zeros(lengths, dtype=dtype)
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31 - 1)))
+    if kind == "integers":
+        return torch.randint(-2, 3, lengths, generator=generator).to(dtype)
+    return torch.randn(lengths, generator=generator, dtype=torch.float64).to(dtype)
 
 
 @st.composite
@@ -107,40 +111,13 @@ def padded(
     channels: int = 1,
     dtype: torch.dtype = torch.float64,
 ) -> Padded:
-    """Batches of graphs of different sizes, padded, with large numbers or NaN outside the true sizes.
-
-    Args:
-        draw: Filled in by hypothesis.
-        shape: The node set of every slot.
-        max_graphs: The largest number of graphs; there is at least one.
-        min: The least number of nodes.
-        max: The largest number of nodes.
-        channels: The number of channels.
-        dtype: The type of the values.
-    """
+    """Batches of 1 to `max_graphs` graphs with `min` to `max` nodes, with large numbers or NaN in the padding."""
     names = parse_shape(shape) if isinstance(shape, str) else shape
-    n_graphs = draw(st.integers(1, max_graphs))
+    n_graphs, extra = draw(st.integers(1, max_graphs)), draw(st.integers(0, 2))
     counts = st.lists(st.integers(min, max), min_size=n_graphs, max_size=n_graphs)
     drawn = {name: torch.tensor(draw(counts)) for name in dict.fromkeys(names)}
-    extra = draw(st.integers(0, 2))
-    lengths = [int(drawn[name].max()) + extra for name in names]
-    values = _entries(draw, (n_graphs, *lengths, channels), dtype)
+    lengths = {name: int(sizes.max()) + extra for name, sizes in drawn.items()}
+    values = draw(tensors(names, lengths, channels=channels, batch=(n_graphs,), dtype=dtype))
     graphs = Padded(values, drawn[names[0]] if len(drawn) == 1 else drawn)
     outside = ~graphs.mask(" ".join(names)).unsqueeze(-1)
     return graphs.with_values(values.masked_fill(outside, draw(st.sampled_from([1e4, float("nan")]))))
-
-
-def _entries(draw: st.DrawFn, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    kind = draw(st.sampled_from(["zeros", "integers", "normal"]))
-    if kind == "zeros":
-        return torch.zeros(shape, dtype=dtype)
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31 - 1)))
-    if kind == "integers":
-        return torch.randint(-2, 3, shape, generator=generator).to(dtype)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
-
-
-def _slots(spec: str | Spec) -> tuple[str, ...]:
-    if isinstance(spec, str) and "->" not in spec:
-        return parse_shape(spec)
-    return parse_spec(spec).slots
