@@ -65,6 +65,7 @@ class DenseSource:
         self.call, self.shape, self.channels, self._advice = call, shape, channels, advice
         self.names = tuple(dict.fromkeys(shape))
         self._order = len(shape)
+        self.first_axes = [(name, shape.index(name) - len(shape) - 1) for name in self.names]
         self._repeated = [(axis, first) for axis, name in enumerate(shape) if (first := shape.index(name)) < axis]
 
     def check(self, x: object) -> tuple[Tensor, int]:
@@ -219,26 +220,27 @@ class InputValidator:
         for number, (source, one) in enumerate(zip(self.sources, x, strict=True)):
             tensor, n_batch = source.check(one)
             shape = tensor.shape
-            values.append(tensor if n_batch == 1 else tensor.reshape(prod(shape[:n_batch]), *shape[n_batch:]))
+            own_batch = tuple(shape[:n_batch])
+            values.append(tensor if n_batch == 1 else tensor.reshape(prod(own_batch), *shape[n_batch:]))
             if number == 0:
-                batch = tuple(shape[:n_batch])
-            elif batch != tuple(shape[:n_batch]):
+                batch = own_batch
+            elif batch != own_batch:
                 raise ShapeError(
                     f"{self.call}: the batch axes of {self.names[0]} are {batch}, but those of {self.names[number]} "
-                    f"are {tuple(shape[:n_batch])}.\nAll tensors must be about the same graphs."
+                    f"are {own_batch}.\nAll tensors must be about the same graphs."
                 )
-            for name, length in zip(source.shape, shape[n_batch:], strict=False):
-                if lengths.setdefault(name, length) != length:
+            for name, axis in source.first_axes:
+                if lengths.setdefault(name, shape[axis]) != shape[axis]:
                     raise ShapeError(
                         f"{self.call}: node set {name!r} has length {lengths[name]} in {self._first_with(name)}, but "
-                        f"{length} in {self.names[number]}.\nAll tensors must be about the same nodes."
+                        f"{shape[axis]} in {self.names[number]}.\nAll tensors must be about the same nodes."
                     )
             if isinstance(one, Padded):
                 padded.append((number, one))
         if not (padded or sizes or self.target_only):
             wrap = list if len(batch) == 1 else partial(_with_batch, batch)
             return Inputs(values, DenseLayout(Nodes(tuple(lengths.values()))), batch, wrap)
-        if sizes or self.target_only or not all(share_sizes(one, padded[0][1]) for _, one in padded):
+        if sizes or self.target_only or not all(share_sizes(one, padded[0][1]) for _, one in padded[1:]):
             graphs = self._graphs(x, batch, lengths, sizes)
         else:
             key = self._key, batch, *lengths.values(), *[number for number, _ in padded]

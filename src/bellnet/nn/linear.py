@@ -294,6 +294,8 @@ def _in_diagram_basis(plans: Sequence[Plan], entries: Sequence[Entries], weights
 
 def autocast_dtype(tensor: Tensor) -> torch.dtype | None:
     """The dtype that autocast computes in, None where it is off."""
+    if not torch._C._is_any_autocast_enabled():
+        return None
     device_type = tensor.device.type
     if not torch.amp.is_autocast_available(device_type) or not torch.is_autocast_enabled(device_type):
         return None
