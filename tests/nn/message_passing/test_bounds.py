@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_flatten
 
 import bellnet as bn
 from bellnet.nn.message_passing import CompactSet
-from bellnet.nn.message_passing.ranges import ACTIVATIONS, Range, range_of
+from bellnet.nn.message_passing.approximation import ACTIVATIONS, Range, range_of
 from tests.nn.message_passing.examples import CONVS, NODE, OUT, graphs, mlp
 
 pytest.importorskip("torch_geometric")

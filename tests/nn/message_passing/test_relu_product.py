@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from bellnet.nn.message_passing import ReluProduct
-from bellnet.nn.message_passing.relu_product import square
+from bellnet.nn.message_passing.approximation import square
 
 DEPTHS = range(2, 13)
 LEFT, RIGHT = 3.0, 0.7

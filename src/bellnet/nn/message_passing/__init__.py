@@ -4,12 +4,11 @@ A message passing network is written as equivariant layers with weights in close
 thing these cannot do, to multiply by the adjacency, is done by a ReLU network with a proven error bound.
 """
 
+from bellnet.nn.message_passing.approximation import CompactSet, ReluProduct
 from bellnet.nn.message_passing.convert import from_message_passing
 from bellnet.nn.message_passing.functions import MessageFunctions
 from bellnet.nn.message_passing.layer import MessagePassingLayer
 from bellnet.nn.message_passing.network import MessagePassingNet
-from bellnet.nn.message_passing.ranges import CompactSet
-from bellnet.nn.message_passing.relu_product import ReluProduct
 from bellnet.nn.message_passing.state import Adjacency
 
 __all__ = [

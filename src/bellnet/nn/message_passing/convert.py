@@ -1,19 +1,20 @@
 """Conversion of PyTorch Geometric models to networks of equivariant layers."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from bellnet._utils.optional import require
-from bellnet.errors import OptionError
+from bellnet.errors import ConversionError, OptionError
 from bellnet.nn.arguments import check_choice
-from bellnet.nn.message_passing.functions import MessageFunctions
+from bellnet.nn.message_passing.approximation import ACTIVATIONS, CompactSet
+from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions, linear_of
 from bellnet.nn.message_passing.network import PRODUCTS, MessagePassingNet
-from bellnet.nn.message_passing.pyg_layers import functions_of, in_order, on_channels, refuse
-from bellnet.nn.message_passing.ranges import CompactSet
+from bellnet.nn.message_passing.state import Adjacency, Scale
 
 CALL = "from_message_passing"
 
@@ -194,3 +195,261 @@ def _layers_of_sequential(model: Any) -> Iterator[Called]:
         features = child.return_names[0]
         for called in _layers(layer):
             yield called._replace(with_weights=len(rest) > 1)
+
+
+SOFTMAX = "it weighs messages by a softmax over all neighbours, which is no function of h_u, h_v and e_uv alone"
+REASONS = {
+    "GATConv": SOFTMAX,
+    "GATv2Conv": SOFTMAX,
+    "TransformerConv": SOFTMAX,
+    "SuperGATConv": SOFTMAX,
+    "PNAConv": "it takes maxima, minima and standard deviations over neighbours, which are not sums",
+    "EdgeConv": "it takes the maximum over neighbours by default, which is not a sum",
+    "ChebConv": "it passes messages over several hops in one layer",
+    "SGConv": "it passes messages over several hops in one layer",
+    "TAGConv": "it passes messages over several hops in one layer",
+    "HypergraphConv": "it passes messages between nodes and hyperedges, two node sets",
+}
+GIVE_FUNCTIONS = "Pass its M and U: functions={conv: MessageFunctions(M, U, node_channels=...)}, if it has them."
+
+
+def functions_of(conv: Any, given: Mapping[nn.Module, MessageFunctions]) -> MessageFunctions:
+    """M, U and the adjacency of a convolution.
+
+    Args:
+        conv: A `torch_geometric.nn.MessagePassing`.
+        given: M and U of convolutions that are not supported here.
+    """
+    adjacency = _adjacency(conv)
+    if conv in given:
+        weighted = given[conv].adjacency.weighted
+        return replace(given[conv], adjacency=replace(adjacency, weighted=weighted))
+    kind = _kinds().get(type(conv))
+    if kind is None:
+        reason = REASONS.get(type(conv).__name__, "its M and U are Python code, which cannot be read")
+        refuse(conv, reason, GIVE_FUNCTIONS)
+    if not is_initialized(conv):
+        refuse(conv, "it has no weights yet", "Call the model on a graph first.")
+    return kind(conv, adjacency)
+
+
+def _kinds() -> dict[type, Callable[[Any, Adjacency], MessageFunctions]]:
+    # By the exact type: a subclass may have another message.
+    from torch_geometric.nn import GCNConv, GINConv, GINEConv, NNConv, SAGEConv
+
+    return {GCNConv: _gcn, GINConv: _gin, GINEConv: _gine, NNConv: _nn, SAGEConv: _sage}
+
+
+def _adjacency(conv: Any) -> Adjacency:
+    from torch_geometric.nn import MeanAggregation, SumAggregation
+
+    if type(conv.aggr_module) not in (SumAggregation, MeanAggregation):
+        refuse(
+            conv,
+            REASONS.get(type(conv).__name__, f"it aggregates by {conv.aggr!r}, and a message passing layer sums"),
+            'Message passing here adds messages up: aggr="add" or aggr="mean".',
+        )
+    scale: Scale = "mean" if type(conv.aggr_module) is MeanAggregation else "none"
+    return Adjacency(scale=scale, to_source=conv.flow == "target_to_source")
+
+
+def _gcn(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+    if adjacency.scale != "none":
+        refuse(conv, "it normalises by degrees and then takes a mean as well", 'Use aggr="add", its default.')
+    adjacency = replace(adjacency, weighted=True)
+    if conv.normalize:
+        loop = (2.0 if conv.improved else 1.0) if conv.add_self_loops else 0.0
+        adjacency = replace(adjacency, self_loops=loop, scale="symmetric")
+    weight = conv.lin.weight
+    out_channels, channels = weight.shape
+    message = linear_of(torch.zeros_like(weight), weight)
+    update = linear_of(torch.zeros_like(weight), _eye(out_channels, weight), bias=conv.bias)
+    return MessageFunctions(message, update, channels, adjacency=adjacency)
+
+
+def _gin(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+    module = on_channels(conv.nn)
+    first = _first_linear(conv, module)
+    eye = _eye(first.in_features, first.weight)
+    message = linear_of(torch.zeros_like(eye), eye)
+    return MessageFunctions(message, _gin_update(conv, eye, module), first.in_features, adjacency=adjacency)
+
+
+def _gine(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+    module = on_channels(conv.nn)
+    first = _first_linear(conv, module)
+    eye = _eye(first.in_features, first.weight)
+    edge, bias = (eye, None) if conv.lin is None else (conv.lin.weight, conv.lin.bias)
+    message = nn.Sequential(linear_of(torch.zeros_like(eye), eye, edge, bias=bias), nn.ReLU())
+    update = _gin_update(conv, eye, module)
+    return MessageFunctions(message, update, first.in_features, edge.shape[1], adjacency)
+
+
+def _gin_update(conv: Any, eye: Tensor, module: nn.Module) -> nn.Module:
+    return nn.Sequential(linear_of((1 + conv.eps.to(eye)) * eye, eye), module)
+
+
+def _nn(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+    matrix = on_channels(conv.nn)
+    first = _first_linear(conv, matrix)
+    channels, out_channels = conv.in_channels_l, conv.out_channels
+    own = conv.lin.weight if conv.root_weight else first.weight.new_zeros(out_channels, channels)
+    if own.shape[1] != channels:
+        _refuse_bipartite(conv)
+    message = EdgeConditionedMessage(matrix, channels, out_channels)
+    update = linear_of(own, _eye(out_channels, own), bias=conv.bias)
+    return MessageFunctions(message, update, channels, first.in_features, adjacency)
+
+
+def _sage(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+    if conv.normalize:
+        refuse(
+            conv,
+            "normalize=True divides by the length of the features, which no linear map and activation does",
+            "Build it with normalize=False.",
+        )
+    total = conv.lin_l.weight
+    channels = total.shape[1]
+    own = conv.lin_r.weight if conv.root_weight else torch.zeros_like(total)
+    if own.shape[1] != channels:
+        _refuse_bipartite(conv)
+    eye = _eye(channels, total)
+    message: nn.Module = linear_of(torch.zeros_like(eye), eye)
+    if conv.project:
+        message = nn.Sequential(linear_of(torch.zeros_like(eye), conv.lin.weight, bias=conv.lin.bias), nn.ReLU())
+    return MessageFunctions(message, linear_of(own, total, bias=conv.lin_l.bias), channels, adjacency=adjacency)
+
+
+def _first_linear(conv: Any, module: nn.Module) -> nn.Linear:
+    found = [part for part in module.modules() if isinstance(part, nn.Linear)]
+    if not found:
+        refuse(conv, "its nn has no Linear, so the number of its channels is not known", "Give it one.")
+    return found[0]
+
+
+def _refuse_bipartite(conv: Any) -> None:
+    refuse(conv, "its sources and targets are two node sets", "Here all nodes have the same number of channels.")
+
+
+def _eye(size: int, like: Tensor) -> Tensor:
+    return torch.eye(size, dtype=like.dtype, device=like.device)
+
+
+FUNCTIONS: dict[object, type[nn.Module]] = {
+    torch.relu: nn.ReLU,
+    nn.functional.relu: nn.ReLU,
+    Tensor.relu: nn.ReLU,
+    torch.tanh: nn.Tanh,
+    nn.functional.tanh: nn.Tanh,
+    torch.sigmoid: nn.Sigmoid,
+    nn.functional.sigmoid: nn.Sigmoid,
+    nn.functional.elu: nn.ELU,
+    nn.functional.leaky_relu: nn.LeakyReLU,
+    nn.functional.gelu: nn.GELU,
+    nn.functional.silu: nn.SiLU,
+    nn.functional.softplus: nn.Softplus,
+}
+
+
+def refuse(part: object, reason: str, remedy: str) -> NoReturn:
+    """Raise because a part of a model cannot be converted."""
+    raise ConversionError(f"from_message_passing cannot convert {name_of(part)}: {reason}.\n{remedy}")
+
+
+def name_of(part: object) -> str:
+    """A part of a model in one line."""
+    if isinstance(part, nn.Module):
+        text = repr(part)
+        return text if "\n" not in text and len(text) <= 100 else type(part).__name__
+    return str(getattr(part, "__name__", repr(part)))
+
+
+def on_channels(module: object) -> nn.Module:
+    """A module on channels with the same outputs in evaluation mode, which shares no parameters with the original."""
+    parts = list(_parts(module))
+    if len(parts) == 1:
+        return parts[0]
+    return nn.Sequential(*parts) if parts else nn.Identity()
+
+
+def is_initialized(module: nn.Module) -> bool:
+    """Whether all parameters have a shape; those of a lazy module have none before its first call."""
+    return not any(nn.parameter.is_lazy(parameter) for parameter in module.parameters())
+
+
+def _parts(module: Any) -> Iterator[nn.Module]:
+    from torch_geometric.nn import MLP, BatchNorm
+    from torch_geometric.nn import Linear as PygLinear
+
+    if type(module) is nn.Sequential:
+        for part in module:
+            yield from _parts(part)
+    elif type(module) is MLP:
+        for part in _parts_of_mlp(module):
+            yield from _parts(part)
+    elif type(module) in (nn.Linear, PygLinear):
+        if not is_initialized(module):
+            refuse(module, "it has no weights yet", "Call the model on a graph first.")
+        yield linear_of(module.weight, bias=module.bias)
+    elif type(module) is BatchNorm:
+        yield from _parts(module.module)
+    elif type(module) is nn.BatchNorm1d:
+        yield _batch_norm(module)
+    elif type(module) is nn.Dropout:
+        if module.training and module.p:
+            _refuse_training(module)
+    elif type(module) in ACTIVATIONS or type(module) is nn.Identity:
+        made = copy.deepcopy(module)
+        if hasattr(made, "inplace"):
+            made.inplace = False  # the input may still be needed
+        yield made
+    elif callable(module) and module in FUNCTIONS:
+        yield FUNCTIONS[module]()
+    else:
+        known = ", ".join(["Linear", "BatchNorm", "Dropout", "MLP", *(kind.__name__ for kind in ACTIVATIONS)])
+        refuse(
+            module,
+            "it is not known to be a linear map or an activation, on the channels of each node alone",
+            f"Known are {known}, and Sequential of these.",
+        )
+
+
+def _parts_of_mlp(module: Any) -> Iterator[Any]:
+    """The parts of PyTorch Geometric's MLP in the order of its calls."""
+    if module.training and any(module.dropout):
+        _refuse_training(module)
+    for linear, norm in zip(module.lins, module.norms, strict=False):
+        yield linear
+        yield from in_order(module.act, norm, act_first=module.act_first)
+    if module.plain_last:
+        yield module.lins[-1]
+
+
+def in_order(act: Any, norm: Any, *, act_first: bool) -> Iterator[Any]:
+    """Activation and normalisation in their order; there may be no activation."""
+    parts = [act, norm] if act_first else [norm, act]
+    yield from (part for part in parts if part is not None)
+
+
+def _batch_norm(module: Any) -> ChannelAffine:
+    if module.training:
+        _refuse_training(module)
+    if module.running_mean is None or module.running_var is None:
+        refuse(
+            module,
+            "it takes its statistics from every batch, so graphs of one batch see each other",
+            "Build it with track_running_stats=True.",
+        )
+    scale = torch.rsqrt(module.running_var + module.eps)
+    if module.weight is not None:
+        scale = scale * module.weight
+    shift = -scale * module.running_mean
+    return ChannelAffine(scale, shift if module.bias is None else shift + module.bias)
+
+
+def _refuse_training(module: nn.Module) -> NoReturn:
+    refuse(
+        module,
+        "in training mode its output depends on chance or on the other graphs of the batch",
+        "Call model.eval() first: dropout is then left out, and batch normalisation keeps its statistics.",
+    )

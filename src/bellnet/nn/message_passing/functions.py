@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bellnet.nn.message_passing.relu_product import EntryProduct, ExactProduct
 from bellnet.nn.message_passing.state import Adjacency
 
 PLAIN = Adjacency()
@@ -30,6 +29,14 @@ class MessageFunctions:
     adjacency: Adjacency = PLAIN
 
 
+class ExactProduct(nn.Module):
+    """The exact product of two tensors entry by entry, which is not part of the model; for comparison."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """Multiply entry by entry."""
+        return x * y
+
+
 class EdgeConditionedMessage(nn.Module):
     """M(h_u, h_v, e_uv) = h_v W(e_uv), with a matrix W that depends on the edge features.
 
@@ -46,7 +53,7 @@ class EdgeConditionedMessage(nn.Module):
         self.matrix = matrix
         self.node_channels = node_channels
         self.out_channels = out_channels
-        self.product: EntryProduct = ExactProduct()
+        self.product: nn.Module = ExactProduct()
 
     def forward(self, z: Tensor) -> Tensor:
         """From (..., h_u and h_v and e_uv) to (..., out_channels)."""

@@ -20,9 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.nn.linear import EquivariantLinear
-from bellnet.nn.message_passing.functions import MessageFunctions
-from bellnet.nn.message_passing.ranges import CompactSet, Range, product_for, range_of
-from bellnet.nn.message_passing.relu_product import EntryProduct, ExactProduct
+from bellnet.nn.message_passing.approximation import CompactSet, Range, product_for, range_of
+from bellnet.nn.message_passing.functions import ExactProduct, MessageFunctions
 from bellnet.nn.message_passing.state import Adjacency, Channels
 from bellnet.nn.pointwise import Pointwise
 from bellnet.tensors import Padded
@@ -105,7 +104,7 @@ class Gate(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.product: EntryProduct = ExactProduct()
+        self.product: nn.Module = ExactProduct()
 
     def forward(self, z: Tensor) -> Tensor:
         """From (..., 1 + channels) to (..., channels)."""

@@ -9,7 +9,8 @@ from bellnet.errors import DeclarationError, OptionError
 from bellnet.nn.arguments import check_channels, check_choice
 from bellnet.nn.inputs import InputValidator
 from bellnet.nn.linear import EquivariantLinear
-from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions
+from bellnet.nn.message_passing.approximation import CompactSet, Range, range_of
+from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, ExactProduct, MessageFunctions
 from bellnet.nn.message_passing.layer import (
     Copy,
     Gate,
@@ -19,8 +20,6 @@ from bellnet.nn.message_passing.layer import (
     diagrams_used,
     is_closed_form,
 )
-from bellnet.nn.message_passing.ranges import CompactSet, Range, range_of
-from bellnet.nn.message_passing.relu_product import ExactProduct
 from bellnet.nn.message_passing.state import Adjacency, Channels, Graphs, prepare
 from bellnet.nn.pool import InvariantPool
 from bellnet.spec import Spec
