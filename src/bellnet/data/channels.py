@@ -149,8 +149,8 @@ def _feature_rows(
 
 
 def log_degrees(graphs: Sequence[Graph]) -> Tensor:
-    """log(1 + degree) of each node."""
-    return _mean_degrees(graphs).log1p()
+    """log(1 + degree) of each node; the degree is the mean of out-degree and in-degree."""
+    return _degrees(graphs).mean(0).log1p()
 
 
 def log_sizes(graphs: Sequence[Graph]) -> Tensor:
@@ -176,7 +176,7 @@ def degree_bins_of(graphs: Sequence[Graph], most: int) -> tuple[float, ...]:
 
     A single degree distinguishes nothing and gives no bins.
     """
-    found = _mean_degrees(graphs).sort().values
+    found = _degrees(graphs).mean(0).sort().values
     bins = sorted(set(found.tolist()))
     if len(bins) > most:
         # If most nodes have the same few degrees, many quantiles are equal, and finer ones are needed.
@@ -210,22 +210,14 @@ def _bin_weights(graphs: Sequence[Graph], bins: Sequence[float]) -> Tensor:
 
 def _normalized(graphs: Sequence[Graph]) -> Tensor:
     """For each edge 1 / sqrt(out-degree of its source * in-degree of its target)."""
-    source, target = _ends(graphs)
-    outgoing, incoming = _degrees(graphs)
-    return (outgoing[source] * incoming[target]).rsqrt()
+    ends, degrees = _ends(graphs), _degrees(graphs)
+    return (degrees[0, ends[0]] * degrees[1, ends[1]]).rsqrt()
 
 
-def _degrees(graphs: Sequence[Graph]) -> tuple[Tensor, Tensor]:
-    """The out-degree and the in-degree of each node of all graphs."""
+def _degrees(graphs: Sequence[Graph]) -> Tensor:
+    """(2, nodes): the out-degree and the in-degree of each node of all graphs."""
     total = sum(graph.n for graph in graphs)
-    outgoing, incoming = (torch.bincount(ends, minlength=total).double() for ends in _ends(graphs))
-    return outgoing, incoming
-
-
-def _mean_degrees(graphs: Sequence[Graph]) -> Tensor:
-    """The mean of out-degree and in-degree of each node."""
-    outgoing, incoming = _degrees(graphs)
-    return (outgoing + incoming) / 2
+    return torch.stack([torch.bincount(ends, minlength=total).double() for ends in _ends(graphs)])
 
 
 def _ends(graphs: Sequence[Graph]) -> Tensor:
@@ -257,15 +249,14 @@ def place_padded(
     longest = int(sizes.max())
     values = of_edges.new_zeros(len(graphs), longest, longest, n_channels)
     edges, diagonal = _edges_and_diagonal(graphs)
-    _write(values, tuple(edges), of_edges)
-    if not is_separate:
-        _add_last(values, tuple(diagonal), of_nodes)
-    pairs = zero_padded(values.to(device), sizes, ("n", "n"))
-    if not is_separate:
-        return pairs
-    nodes = values.new_zeros(*values.shape[:2], of_nodes.shape[1])
-    _write(nodes, tuple(diagonal[:2]), of_nodes)
-    return pairs, zero_padded(nodes.to(device), pairs, ("n",))
+    values[..., : of_edges.shape[1]][tuple(edges)] = of_edges
+    if is_separate:
+        nodes = values.new_zeros(*values.shape[:2], of_nodes.shape[1])
+        nodes[tuple(diagonal[:2])] = of_nodes
+        pairs = zero_padded(values.to(device), sizes, ("n", "n"))
+        return pairs, zero_padded(nodes.to(device), pairs, ("n",))
+    values[..., n_channels - of_nodes.shape[1] :][tuple(diagonal)] += of_nodes
+    return zero_padded(values.to(device), sizes, ("n", "n"))
 
 
 def place_sparse(
@@ -287,13 +278,13 @@ def place_sparse(
     index = tuples.new_empty(3, len(codes))
     index[:, rows] = tuples
     values = of_edges.new_zeros(len(codes), n_channels)
-    _write(values, (rows[: edges.shape[1]],), of_edges)
+    values[rows[: edges.shape[1]], : of_edges.shape[1]] = of_edges
     if not is_separate:
-        _add_last(values, (rows[edges.shape[1] :],), of_nodes)
+        values[rows[edges.shape[1] :], n_channels - of_nodes.shape[1] :] += of_nodes
     pairs = Sparse(index.to(device), values.to(device), sizes.to(device), is_sorted=True)
-    if not is_separate:
-        return pairs
-    return pairs, Sparse.on(Support.every_node(pairs.support.counts, "n"), of_nodes.to(device))
+    return (
+        (pairs, Sparse.on(Support.every_node(pairs.support.counts, "n"), of_nodes.to(device))) if is_separate else pairs
+    )
 
 
 def _edges_and_diagonal(graphs: Sequence[Graph]) -> tuple[Tensor, Tensor]:
@@ -303,13 +294,3 @@ def _edges_and_diagonal(graphs: Sequence[Graph]) -> tuple[Tensor, Tensor]:
     node = torch.cat([torch.arange(graph.n) for graph in graphs])
     ends = torch.cat([graph.edge_index for graph in graphs], 1)
     return torch.cat([edge_owner.unsqueeze(0), ends]), torch.stack([node_owner, node, node])
-
-
-def _write(values: Tensor, index: tuple[Tensor, ...], rows: Tensor) -> None:
-    """Writes rows into the first channels."""
-    values[..., : rows.shape[1]][index] = rows
-
-
-def _add_last(values: Tensor, index: tuple[Tensor, ...], rows: Tensor) -> None:
-    """Adds rows to the last channels, at distinct indices."""
-    values[..., values.shape[-1] - rows.shape[1] :][index] += rows

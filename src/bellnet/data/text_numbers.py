@@ -7,8 +7,8 @@ blocks, so that a large one needs little memory. Only for an error, the lines of
 import io
 import math
 import re
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from bellnet.errors import DataError
 
@@ -22,7 +22,6 @@ INTEGER_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
 REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _DIGITS = 19  # of the largest int64; Python refuses to convert very long texts
 
-BLOCK = 2**20
 LONGEST = 2**23
 _INTEGERS = b"+-0123456789 ,\t\r\n"
 _REALS = _INTEGERS + b".eE"
@@ -50,7 +49,7 @@ def shown(text: str) -> str:
 
 
 def read_columns(
-    stream: IO[bytes],
+    pieces: Iterable[bytes],
     where: str,
     *,
     width: int | None = None,
@@ -61,7 +60,7 @@ def read_columns(
     """All numbers of a file, one row for each line; integers as int32 if all fit.
 
     Args:
-        stream: The file.
+        pieces: The content of the file.
         where: The file in messages.
         width: The number of numbers in a line; if None, that of the first line.
         real: Whether numbers are float64, not integers.
@@ -72,7 +71,7 @@ def read_columns(
 
     parts = []
     n_rows = 0
-    for line, values in read_blocks(stream, where, width=width, real=real):
+    for line, values in read_blocks(pieces, where, width=width, real=real):
         if within is not None and ((values < within[0]) | (values > within[1])).any():
             row = int(((values < within[0]) | (values > within[1])).any(1).argmax())
             raise DataError(
@@ -96,11 +95,11 @@ def read_columns(
 
 
 def read_blocks(
-    stream: IO[bytes], where: str, *, width: int | None = None, real: bool = False
+    pieces: Iterable[bytes], where: str, *, width: int | None = None, real: bool = False
 ) -> "Iterator[tuple[int, Array]]":
     """The rows of `read_columns` block by block, each with the number of its first line; integers as int64."""
     line = 1
-    for block in _blocks(stream, where):
+    for block in _blocks(pieces, where):
         values = _parse(block, width, real=real)
         if values is None:
             raise _explain(block, where, line, width=width, real=real)
@@ -109,11 +108,11 @@ def read_blocks(
         line += len(values)
 
 
-def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
+def _blocks(pieces: Iterable[bytes], where: str) -> Iterator[bytes]:
     """Blocks of whole lines, without the white space at the end of the file."""
     rest = b""
-    while block := stream.read(BLOCK):
-        block = rest + block
+    for piece in pieces:
+        block = rest + piece
         end = block.rstrip().rfind(b"\n") + 1
         rest = block[end:]
         if len(rest) > LONGEST:

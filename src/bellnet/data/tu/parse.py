@@ -4,8 +4,10 @@ Nodes are numbered within their graph and edges are sorted, so that the arrays a
 of the lines.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from bellnet.data.text_numbers import read_blocks, read_columns
 from bellnet.data.tu.tu_files import Files
@@ -92,15 +94,11 @@ def _rows(
     """The numbers of a file, one row for each of the `expected` graphs, nodes or edges; None if there is no file."""
     if not files.has(ending):
         return None
-
-    def reader(stream: IO[bytes], where: str) -> "Array":
-        return read_columns(stream, where, width=width, real=real, most=expected)
-
-    rows = files.read(ending, reader)
+    rows = files.read(ending, partial(read_columns, width=width, real=real, most=expected))
     if len(rows) != expected:
-        came = "more" if len(rows) > expected else str(len(rows))
+        got = "more" if len(rows) > expected else str(len(rows))
         raise DataError(
-            f"{files.where(ending)}: expected {expected} lines, one for each of the {owners}, came {came}.{AGAIN}"
+            f"{files.where(ending)}: expected {expected} lines, one for each of the {owners}, got {got}.{AGAIN}"
         )
     return rows
 
@@ -122,22 +120,22 @@ def _one_hot(files: Files, ending: str, columns: "Array | None") -> "Array | Non
     return np.concatenate([column[:, None] == known for column, known in zip(columns.T, values, strict=True)], axis=1)
 
 
-def _concatenated(left: "Array | None", right: "Array | None") -> "Array | None":
+def _concatenated(*parts: "Array | None") -> "Array | None":
     import numpy as np
 
-    parts = [part for part in (left, right) if part is not None]
-    return np.concatenate(parts, axis=1) if parts else None
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present, axis=1) if present else None
 
 
 def _sizes(files: Files) -> "Array":
     """The number of nodes of each graph."""
     import numpy as np
 
-    def reader(stream: IO[bytes], where: str) -> "list[tuple[int, Array]]":
+    def reader(pieces: Iterator[bytes], where: str) -> "list[tuple[int, Array]]":
         """For each block its first graph, and the number of nodes of this and the following graphs."""
         parts = []
         last = 0
-        for line, values in read_blocks(stream, where, width=1):
+        for line, values in read_blocks(pieces, where, width=1):
             graphs = values[:, 0]
             steps = np.diff(graphs, prepend=last)
             wrong = (steps < 0) | (steps > 1)
@@ -145,10 +143,10 @@ def _sizes(files: Files) -> "Array":
             if wrong.any():
                 row = int(wrong.argmax())
                 before = int(graphs[row - 1]) if row else last
-                came = str(graphs[row]) if line + row == 1 else f"{graphs[row]} after {before}"
+                got = str(graphs[row]) if line + row == 1 else f"{graphs[row]} after {before}"
                 raise DataError(
                     f"{where}, line {line + row}: graphs must be numbered 1, 2, 3 and so on, in this order and none "
-                    f"without nodes; came {came}.{AGAIN}"
+                    f"without nodes; got {got}.{AGAIN}"
                 )
             parts.append((int(graphs[0]), np.bincount(graphs - graphs[0])))
             last = int(graphs[-1])
@@ -157,8 +155,7 @@ def _sizes(files: Files) -> "Array":
     parts = files.read("graph_indicator", reader)
     if not parts:
         raise DataError(
-            f"{files.where('graph_indicator')} is empty.\n"
-            "It must say for every node which graph it belongs to; get it again."
+            f"{files.where('graph_indicator')} is empty.\nIt must have the graph of each node; get the data set again."
         )
     first, counts = parts[-1]
     sizes = np.zeros(first + len(counts) - 1, np.int64)
@@ -175,10 +172,7 @@ def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | Non
     """
     import numpy as np
 
-    def reader(stream: IO[bytes], where: str) -> "Array":
-        return read_columns(stream, where, width=2, within=(1, n_nodes))
-
-    ends = files.read("A", reader)
+    ends = files.read("A", partial(read_columns, width=2, within=(1, n_nodes)))
     ends -= 1
     source, target = ends.T
     larger = (source[1:] > source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] > target[:-1]))
@@ -239,6 +233,6 @@ def _directed(files: Files, ends: "Array", graph: "Array", features: "Array | No
     if len(alone) == 1 and alone[0] == graph[-1] and len(np.unique(graph)) > 1:
         raise DataError(
             f"{files.where('A')} seems to be cut off: in all graphs but the last that has edges, graph {alone[0] + 1}, "
-            "both directions of every edge are listed.\nGet the file again."
+            "each edge has both directions.\nGet the file again."
         )
     return True

@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -44,12 +44,12 @@ class Files:
     Attributes:
         name: The name of the data set, with which all files begin.
         place: The zip or folder.
-        members: For each name of a file a function that opens it.
+        members: For each name of a file a function that returns its content in pieces.
     """
 
     name: str
     place: Path
-    members: Mapping[str, Callable[[], AbstractContextManager[IO[bytes]]]]
+    members: Mapping[str, Callable[[], Iterator[bytes]]]
 
     @classmethod
     def in_zip(cls, place: Path, name: str | None, bound: Bound) -> "Files":
@@ -72,7 +72,7 @@ class Files:
     @classmethod
     def in_folder(cls, place: Path, name: str | None) -> "Files":
         """The files in a folder."""
-        members = {path.name: partial(_opened, path) for path in sorted(place.iterdir()) if path.is_file()}
+        members = {path.name: partial(_content, path) for path in sorted(place.iterdir()) if path.is_file()}
         return cls(name or _only_name(members, place), place, members)
 
     def has(self, ending: str) -> bool:
@@ -83,12 +83,12 @@ class Files:
         """A file in messages."""
         return f"{self.place}: {self.name}_{ending}.txt"
 
-    def read(self, ending: str, reader: Callable[[IO[bytes], str], T]) -> T:
-        """What `reader` returns for a file."""
+    def read(self, ending: str, reader: Callable[[Iterator[bytes], str], T]) -> T:
+        """What `reader` returns for the content of a file in pieces, and its position in messages."""
         if not self.has(ending):
             raise DataError(f"{self.where(ending)} is missing.\nA data set needs it; get the data set again.")
-        with _damage_named(self.where(ending)), self.members[f"{self.name}_{ending}.txt"]() as stream:
-            return reader(stream, self.where(ending))
+        with _damage_named(self.where(ending)):
+            return reader(self.members[f"{self.name}_{ending}.txt"](), self.where(ending))
 
     def digest(self) -> str:
         """A digest of the zip, or of all files of the folder that begin with the name."""
@@ -113,15 +113,15 @@ class Files:
         ]
 
 
-@contextmanager
-def _unpacked(place: Path, name: str, member: zipfile.ZipInfo, bound: Bound) -> Iterator[IO[bytes]]:
+def _unpacked(place: Path, name: str, member: zipfile.ZipInfo, bound: Bound) -> Iterator[bytes]:
     with place.open("rb") as file:
         bound.check(member, os.fstat(file.fileno()).st_size, f"{place}: {name}")
-        yield unpack(file, member, f"{place}: {name}")
+        yield from unpack(file, member, f"{place}: {name}")
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return path.open("rb")
+def _content(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from iter(partial(file.read, 2**18), b"")
 
 
 def file_digest(file: Path) -> str:

@@ -67,39 +67,29 @@ def _remedy(enough: int, name: str = "unpacked") -> str:
     )
 
 
-def unpack(file: IO[bytes], member: zipfile.ZipInfo, where: str) -> IO[bytes]:
-    """The content of a member; reading raises a `DataError` as soon as it exceeds the claim, or differs at its end.
+def unpack(file: IO[bytes], member: zipfile.ZipInfo, where: str) -> Iterator[bytes]:
+    """The content of a member in pieces; a `DataError` as soon as it exceeds the claim, or if it differs at its end.
 
     Args:
         file: The zip.
         member: The member, whose header is valid.
         where: The member in messages.
     """
-    pieces = _unpacked(_packed(file, member), member)
-    return io.BufferedReader(_Pieces(_checked(pieces, member, where)), _PIECE)
-
-
-class _Pieces(io.RawIOBase):
-    """A file whose content comes in pieces."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = memoryview(piece)
-        target = memoryview(buffer)
-        n = min(len(target), len(self._rest))
-        target[:n] = self._rest[:n]
-        self._rest = self._rest[n:]
-        return n
+    n_bytes = checksum = 0
+    for piece in _unpacked(_packed(file, member), member):
+        n_bytes += len(piece)
+        if n_bytes > member.file_size:
+            raise DataError(
+                f"{where} goes on after the {member.file_size} bytes that the directory of the zip claims.\n"
+                "Do not trust this zip; get the data set from where it is published."
+            )
+        checksum = zlib.crc32(piece, checksum)
+        yield piece
+    if (n_bytes, checksum) != (member.file_size, member.CRC):
+        raise DataError(
+            f"{where} cannot be read: its length or its checksum is not what the directory of the zip claims.\n"
+            "It is cut off or damaged; get it again."
+        )
 
 
 def _packed(file: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -147,21 +137,3 @@ def _lzma_decompressor(options: bytes, unpacked: int) -> lzma.LZMADecompressor:
     bits, literal = divmod(packed, 9)
     chosen = {"dict_size": max(4096, min(dictionary, unpacked)), "lc": literal, "lp": bits % 5, "pb": bits // 5}
     return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1, **chosen}])
-
-
-def _checked(pieces: Iterator[bytes], member: zipfile.ZipInfo, where: str) -> Iterator[bytes]:
-    n_bytes = checksum = 0
-    for piece in pieces:
-        n_bytes += len(piece)
-        if n_bytes > member.file_size:
-            raise DataError(
-                f"{where} goes on after the {member.file_size} bytes that the directory of the zip claims.\n"
-                "Do not trust this zip; get the data set from where it is published."
-            )
-        checksum = zlib.crc32(piece, checksum)
-        yield piece
-    if (n_bytes, checksum) != (member.file_size, member.CRC):
-        raise DataError(
-            f"{where} cannot be read: its length or its checksum is not what the directory of the zip claims.\n"
-            "It is cut off or damaged; get it again."
-        )
