@@ -94,14 +94,14 @@ FINE = {
     ),
     "the file made for hypothesis": ("testing/strategies.py", "import hypothesis"),
     "the command line uses public names": ("cli.py", "from bellnet import plan, __version__\nimport bellnet as bn"),
-    "a layout uses indices": ("backends/sparse_layout.py", "from bellnet.backends.incidence import Incidence"),
+    "a layout uses indices": ("backends/sparse_layout.py", "from bellnet.backends.projections import Incidence"),
 }
 
 
 def _plant(tmp_path, file, code):
     """A library of empty parts with one file that has this code."""
     root = tmp_path / "bellnet"
-    files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense_layout", "backends/incidence", "backends/reference")
+    files = ("nn/linear", "nn/pool", "plan/plan", "backends/dense_layout", "backends/projections", "backends/reference")
     for part in (*PARTS, *files):
         is_file = part in ("errors", "combinatorics", "tensors", "cli", *files) or part.startswith("__")
         path = root / f"{part}.py" if is_file else root / part / "__init__.py"

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellnet.backends.incidence import Incidence
+from bellnet.backends.projections import Incidence
 
 WHOLES = 4
 WHOLE = st.lists(st.integers(-1, WHOLES - 1), min_size=1, max_size=12)

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
-from bellnet.backends import buffers, incidence
+from bellnet.backends import buffers, projections
 from tests.backends.listed import KINDS, expected, listed_sizes, sparse
 from tests.backends.recording import Recording
 from tests.backends.subjects import randomise
@@ -134,7 +134,7 @@ def test_graphs_without_nodes_and_batches_without_graphs_give_empty_results(n_gr
 
 @pytest.mark.parametrize("long", [1, 2, 3])
 def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
-    monkeypatch.setattr(incidence, "LONG", max(long, 2))
+    monkeypatch.setattr(projections, "LONG", max(long, 2))
     _assert_as_defined(
         randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)), ("some", "some"), {"n": 9}
     )
@@ -181,8 +181,8 @@ def test_first_and_second_derivatives_are_those_of_finite_differences(spec, how)
 
 def test_the_joins_are_made_once_and_shared_by_all_layers(monkeypatch):
     made = []
-    original = incidence.Incidence.__init__
-    monkeypatch.setattr(incidence.Incidence, "__init__", lambda self, *args: made.append(1) or original(self, *args))
+    original = projections.Incidence.__init__
+    monkeypatch.setattr(projections.Incidence, "__init__", lambda self, *args: made.append(1) or original(self, *args))
     x = sparse("some", ("n", "n"), {"n": 6}, 2, torch.Generator().manual_seed(0))
     net = bn.EquivariantNet("n n -> n", [2, 4, 3, 1], normalize="sum").double()
     net(x).values.sum().backward()
@@ -239,8 +239,8 @@ def test_what_was_kept_in_inference_mode_serves_training_as_well():
 
 @pytest.mark.usefixtures("without_kernels")
 def test_the_comparison_can_fail(monkeypatch):
-    original = incidence.Incidence.segment_sum
-    monkeypatch.setattr(incidence.Incidence, "segment_sum", lambda self, parts: original(self, parts) * 1.001)
+    original = projections.Incidence.segment_sum
+    monkeypatch.setattr(projections.Incidence, "segment_sum", lambda self, parts: original(self, parts) * 1.001)
     with pytest.raises(AssertionError):
         _assert_as_defined(
             randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)), ("some", "some"), {"n": 4}

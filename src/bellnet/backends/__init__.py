@@ -8,7 +8,7 @@ from bellnet.backends.pooling import Orbit, pool_orbits
 from bellnet.backends.products import multiply_dense
 from bellnet.backends.sparse_layout import SparseLayout
 from bellnet.backends.sparse_products import multiply_sparse
-from bellnet.backends.transforms import is_traced
+from bellnet.tensors.tracing import is_traced
 
 __all__ = [
     "DenseLayout",

@@ -71,8 +71,7 @@ class SharedBuffer:
 
     _shared: "weakref.ref[BufferPool]" = weakref.ref(BufferPool())  # to none, at first
 
-    def __init__(self) -> None:
-        self._pool: BufferPool | None = None
+    _pool: BufferPool | None = None
 
     def empty(self, n_rows: int, width: int, like: Tensor) -> Tensor:
         """An uninitialised (n_rows, width) tensor on the CPU."""

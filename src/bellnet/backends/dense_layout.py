@@ -10,11 +10,10 @@ from torch import Tensor
 from bellnet.backends.kernel_backend import KernelBackend, can_run
 from bellnet.backends.kernel_program import KernelProgram, kernel_program
 from bellnet.backends.level_matrices import Channels, Tensors, constant
-from bellnet.backends.torch_backend import Means, inverse, permute_axes
-from bellnet.backends.transforms import is_batched, is_traced
+from bellnet.backends.torch_backend import Means, permute_axes
 from bellnet.kernels.calling import needs_torch_operations
-from bellnet.plan import ContractionStack, Plan, RestrictedPlan, StackStep
-from bellnet.tensors.tracing import no_transforms, transforms_active
+from bellnet.plan import ContractionStack, Plan, RestrictedPlan, StackStep, inverse
+from bellnet.tensors.tracing import is_batched, is_traced, no_transforms, transforms_active
 
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """The integers of as many bytes: -1 has all bits, 0 none."""

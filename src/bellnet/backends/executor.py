@@ -12,9 +12,9 @@ from torch import Tensor
 
 from bellnet.backends.kernel_backend import KernelBackend
 from bellnet.backends.level_matrices import Channels, Tensors
-from bellnet.backends.torch_backend import Means, Primitives, TorchBackend, inverse, permute_axes, run_functional
-from bellnet.backends.transforms import is_batched, is_traced, save, saved
-from bellnet.plan import Permutation, Plan, RestrictedPlan
+from bellnet.backends.torch_backend import Means, Primitives, TorchBackend, permute_axes, run_functional
+from bellnet.plan import Permutation, Plan, RestrictedPlan, inverse
+from bellnet.tensors.tracing import is_batched, is_traced, save, saved
 
 Backend = KernelBackend | TorchBackend
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.errors import SupportError
 from bellnet.kernels.calling import call, can_call, function, n_threads, pointer
 from bellnet.kernels.structs import NormCall
+from bellnet.tensors.tracing import is_batched, is_traced, save, saved
 
 VALUES_PER_THREAD = 2**16
 MANY_VALUES = 2**18

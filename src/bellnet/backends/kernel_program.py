@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.backends.incidence import Incidence
 from bellnet.backends.level_matrices import Channels
-from bellnet.backends.projections import Projections
+from bellnet.backends.projections import Incidence, Projections
 from bellnet.backends.torch_backend import Means
 from bellnet.kernels import structs
 from bellnet.kernels.calling import pointer, table_pointer
@@ -130,9 +129,10 @@ class SparseKernelProgram(KernelProgram):
             if incidence is not None:
                 permutation.rows = self._table(incidence.table, incidence.n_rows, incidence.n_segments)
         source, target = (stacks for stacks, _ in self.sides)
-        for stack, factors in zip(source, means.over_columns(plan.source, channels[0]).factors or (), strict=False):
-            if factors is not None:
-                self._set_factors(stack, factors, dtype)
+        if means.factors is not None:
+            for stack, factors in zip(source, means.over_columns(plan.source, channels[0]).factors or (), strict=False):
+                if factors is not None:
+                    self._set_factors(stack, factors, dtype)
         self.n_multiplications = sum(
             target[level.stack[1]].n_rows
             * (level.n_permutations * source[level.stack[0]].width * target[level.stack[1]].width)

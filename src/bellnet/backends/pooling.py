@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from bellnet.backends.dense_layout import Nodes
-from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.kernels import structs
 from bellnet.kernels.calling import call, can_call, function, n_threads, pointer
+from bellnet.tensors.tracing import is_batched, is_traced, save, saved
 
 REDUCTIONS = {reduce: structs.CONSTANTS[f"POOL_{reduce.upper()}"] for reduce in ("max", "sum", "mean")}
 VALUES_PER_THREAD = 2**16

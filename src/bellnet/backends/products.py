@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from bellnet.backends.dense_layout import Nodes
-from bellnet.backends.transforms import is_batched, is_traced, save, saved
 from bellnet.kernels.calling import address, call, can_call, function, n_threads, pointer
 from bellnet.kernels.structs import ProductCall
 from bellnet.plan import ProductPlan, split_letters
 from bellnet.spec import Letters
-from bellnet.tensors.tracing import no_transforms
+from bellnet.tensors.tracing import is_batched, is_traced, no_transforms, save, saved
 
 
 def multiply_dense(plan: ProductPlan, x: Tensor, y: Tensor, nodes: Nodes, power: float) -> Tensor:

@@ -10,14 +10,13 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from bellnet.backends.incidence import Incidence
 from bellnet.backends.kernel_backend import KernelBackend, can_run
 from bellnet.backends.kernel_program import SparseKernelProgram
 from bellnet.backends.level_matrices import Channels, Tensors
-from bellnet.backends.projections import Projections
-from bellnet.backends.torch_backend import Means, inverse
+from bellnet.backends.projections import Incidence, Projections
+from bellnet.backends.torch_backend import Means
 from bellnet.combinatorics import Partition, blocks_of
-from bellnet.plan import Plan, RestrictedPlan, StackStep, restrict
+from bellnet.plan import Plan, RestrictedPlan, StackStep, inverse, restrict
 from bellnet.tensors import Support
 
 

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bellnet.backends.incidence import Bags
-from bellnet.backends.transforms import is_batched, is_traced, save, saved
+from bellnet.backends.projections import Bags
 from bellnet.plan import ProductPlan
 from bellnet.tensors import Support
 from bellnet.tensors.support import encode
-from bellnet.tensors.tracing import no_transforms
+from bellnet.tensors.tracing import is_batched, is_traced, no_transforms, save, saved
 
 MOST_CANDIDATES = 2**20
 """Pairs of factors that are looked up at a time while terms are found."""

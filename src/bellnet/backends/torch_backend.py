@@ -86,11 +86,6 @@ def scale(stack: Tensor, factors: Tensor | None) -> Tensor:
     return (columns * factors).flatten(-2)
 
 
-def inverse(order: Permutation) -> Permutation:
-    """The inverse permutation."""
-    return tuple(map(order.index, range(len(order))))
-
-
 def permute_axes(tensor: Tensor, order: Permutation) -> Tensor:
     """A view with the axes between batch and channels in another order."""
     return tensor.permute(0, *[axis + 1 for axis in order], tensor.ndim - 1)

@@ -187,6 +187,8 @@ class SparseInputValidator:
         return support, _inside([nodes.counts[slot] for slot in slots], axes[n_batch:]).flatten().nonzero().flatten()
 
     def _add_sizes(self, nodes: "_NodeSets", sizes: Sizes) -> None:
+        if sizes is None:
+            return
         for name, size in check_sizes(self.call, sizes, self.spec.node_sets, self.spec.target_only).items():
             counts = torch.as_tensor(size, device=nodes.first.index.device).to(torch.int64, copy=True)
             if counts.ndim > nodes.is_batch or (counts.ndim and len(counts) != nodes.n_graphs):

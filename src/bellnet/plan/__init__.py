@@ -3,7 +3,7 @@
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
 from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, StackStep, Step
 from bellnet.plan.cost import MOST_MAPS, Cost, count_maps, refuse_giants, short_count, short_spec
-from bellnet.plan.diagram import Diagram, Permutation
+from bellnet.plan.diagram import Diagram, Permutation, inverse
 from bellnet.plan.level import Level
 from bellnet.plan.plan import Absent, Pair, Plan, RestrictedPlan, plan, restrict
 from bellnet.plan.product_plan import ProductPlan, plan_product, split_letters
@@ -27,6 +27,7 @@ __all__ = [
     "Step",
     "count_maps",
     "diagram_to_orbit",
+    "inverse",
     "orbit_to_diagram",
     "plan",
     "plan_product",

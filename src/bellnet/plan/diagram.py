@@ -15,6 +15,11 @@ Permutation = tuple[int, ...]
 """Axis j of the broadcast is axis permutation[j] of the contraction, as for `torch.permute`."""
 
 
+def inverse(order: Permutation) -> Permutation:
+    """The inverse permutation."""
+    return tuple(map(order.index, range(len(order))))
+
+
 @dataclass(frozen=True)
 class Diagram:
     """A partition of all slots, source slots first; `source_sets` and `target_sets` are the node sets of the slots.
