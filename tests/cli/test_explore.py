@@ -45,15 +45,15 @@ def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a screen")
-def test_without_a_screen_it_says_where_the_page_is(monkeypatch, capsys):
+def test_without_a_screen_the_path_of_the_page_is_printed(monkeypatch, capsys):
     monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: pytest.fail(f"opened {address}"))
     assert main(["explore", "-> n"]) == 0
-    said, path = capsys.readouterr().out.strip().rsplit(maxsplit=1)
-    assert said == "there is no browser here that can open"
+    text, path = capsys.readouterr().out.strip().rsplit(maxsplit=1)
+    assert text == "there is no browser here that can open"
     assert _initial_spec(Path(path)) == "-> n"
 
 
-def test_a_browser_that_does_not_open_is_not_said_to_have_opened(monkeypatch, capsys):
+def test_a_browser_that_does_not_open_is_reported(monkeypatch, capsys):
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(spec_commands.webbrowser, "open", lambda address: False)
     assert main(["explore"]) == 0
@@ -65,7 +65,7 @@ def test_an_empty_spec_is_refused(capsys):
     assert capsys.readouterr().err.startswith("bellnet explore: This spec cannot be read: the arrow '->'")
 
 
-def test_without_the_built_page_the_error_says_how_to_get_it(monkeypatch, tmp_path, capsys):
+def test_a_missing_page_raises_an_error(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(spec_commands, "files", lambda package: tmp_path)
     assert main(["explore"]) == 2
     error = capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_without_the_built_page_the_error_says_how_to_get_it(monkeypatch, tmp_pa
     assert "pip install -e ." in error
 
 
-def test_exploring_does_not_wait_for_torch(tmp_path):
+def test_explore_does_not_import_torch(tmp_path):
     program = f"""
 import sys
 from bellnet.cli.main import main

@@ -1,4 +1,4 @@
-"""The command `bellnet` as a process: its exit codes, its messages, what it imports, and never a traceback."""
+"""The command `bellnet` as a process: exit codes, messages, imports, and no traceback."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def shell(words, *, redirect="", code=RUN, env=QUIET):
 @pytest.mark.parametrize(
     ("words", "name"), [(PLAN, "bellnet plan"), (["--help"], "bellnet"), (["--version"], "bellnet")]
 )
-def test_output_that_has_no_room_is_said(words, name, env):
+def test_a_full_device_is_reported(words, name, env):
     assert shell(words, redirect="> /dev/full", env=env) == (
         2,
         f"{name}: standard output cannot be written: No space left on device.\n",
@@ -64,20 +64,20 @@ def test_output_that_has_no_room_is_said(words, name, env):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_where_nothing_can_be_said_at_all_the_exit_code_still_is():
+def test_the_exit_code_is_right_without_any_output():
     assert shell(PLAN, redirect="> /dev/full 2> /dev/full") == (2, "")
     assert shell(["plan", "n"], redirect="2> /dev/full") == (2, "")
 
 
 @pytest.mark.parametrize("words", [PLAN, ["--help"]])
-def test_a_closed_standard_output_is_said_before_anything_is_done(words):
+def test_a_closed_standard_output_is_reported(words):
     assert shell(words, redirect=">&-") == (
         2,
         "bellnet: standard output is closed.\nRedirect it, for instance to /dev/null.\n",
     )
 
 
-def test_without_standard_error_a_mistake_is_not_told_to_standard_output(tmp_path):
+def test_errors_are_never_written_to_standard_output(tmp_path):
     out = tmp_path / "out"
     assert shell(["plan", "n"], redirect=f"> {out} 2>&-") == (2, "")
     assert shell(["plan"], redirect=f">> {out} 2>&-") == (2, "")
@@ -85,7 +85,7 @@ def test_without_standard_error_a_mistake_is_not_told_to_standard_output(tmp_pat
 
 
 @pytest.mark.parametrize("env", [QUIET, UNBUFFERED], ids=["buffered", "unbuffered"])
-def test_a_reader_that_has_seen_enough_does_not_hide_that_a_check_failed(env):
+def test_a_closed_pipe_does_not_change_the_exit_code(env):
     program = """
 plant(lambda arguments: print("Bell(3) is 5: no") or 1)
 sys.exit(main(["planted"]))
@@ -98,18 +98,18 @@ sys.exit(main(["planted"]))
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate", "predict"])
-def test_a_path_that_no_system_has_is_said(tmp_path, capsys, command):
+def test_a_path_that_is_too_long_is_reported(tmp_path, capsys, command):
     path = str(tmp_path / ("n" * 300))
     words = {"fit": [path, "--out", str(tmp_path / "m")]}.get(command, [str(tmp_path / "m"), path])
     if command != "fit":
         words[0] = path
     assert main([command, *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"bellnet {command}: ")
-    assert "File name too long" in said or "there is no such file" in said
+    error = capsys.readouterr().err
+    assert error.startswith(f"bellnet {command}: ")
+    assert "File name too long" in error or "there is no such file" in error
 
 
-def test_an_error_of_the_system_without_a_path_is_said(monkeypatch, capsys):
+def test_an_os_error_without_a_path_is_reported(monkeypatch, capsys):
     def fail(arguments):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
@@ -118,7 +118,7 @@ def test_an_error_of_the_system_without_a_path_is_said(monkeypatch, capsys):
     assert capsys.readouterr().err == "bellnet planted: Cannot allocate memory.\n"
 
 
-def test_ctrl_c_in_any_command_ends_it_with_a_word_and_130(monkeypatch, capsys):
+def test_ctrl_c_ends_a_command_with_exit_code_130(monkeypatch, capsys):
     def stop(arguments):
         raise KeyboardInterrupt
 
@@ -127,7 +127,7 @@ def test_ctrl_c_in_any_command_ends_it_with_a_word_and_130(monkeypatch, capsys):
     assert capsys.readouterr().err == "\nStopped.\n"
 
 
-def test_a_warning_is_said_in_a_line_that_a_terminal_does_not_obey():
+def test_warnings_are_printed_without_control_characters():
     program = """
 plant(lambda arguments: warnings.warn("the file a\\x1b[2J is odd", RuntimeWarning) or 0)
 before = warnings.formatwarning
@@ -138,7 +138,7 @@ sys.exit(code)
     assert shell([], code=program) == (0, "bellnet planted: RuntimeWarning: the file a\\x1b[2J is odd\n")
 
 
-def test_a_command_does_not_repeat_what_torch_says_of_a_numpy_that_nobody_needs(tmp_path):
+def test_the_warning_of_torch_about_numpy_is_suppressed(tmp_path):
     (tmp_path / "torch.py").write_text(
         "import warnings\n"
         "warnings.warn(\"Failed to initialize NumPy: No module named 'numpy' (Triggered internally)\", UserWarning)\n"
@@ -153,7 +153,7 @@ sys.exit(main(["planted"]))
     assert shell([], code=program) == (0, "bellnet planted: UserWarning: Something else\n")
 
 
-def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
+def test_errors_in_arguments_have_no_control_characters(capsys):
     with pytest.raises(SystemExit):
         main([*PLAN, "--\x1b[2J"])
     assert "\x1b" not in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_mistakes_in_arguments_are_said_without_what_a_terminal_obeys(capsys):
 
 
 @pytest.mark.parametrize(("package", "words"), [("argparse", PLAN), ("torch", ["basis", "n -> n", "--out", "a.png"])])
-def test_ctrl_c_while_a_package_is_imported_ends_the_command_with_a_word_and_130(tmp_path, package, words):
+def test_ctrl_c_during_an_import_ends_the_command_with_exit_code_130(tmp_path, package, words):
     # A package of that name, found before the real one, that takes its time and catches whatever comes.
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text(
@@ -182,11 +182,11 @@ sys.exit(main())
     ) as process:
         assert process.stdout.readline() == b"importing\n"
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, b"\nStopped.\n")
+        _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, b"\nStopped.\n")
 
 
-def test_ctrl_c_is_an_error_again_when_a_command_begins(monkeypatch):
+def test_ctrl_c_raises_keyboard_interrupt_in_a_command(monkeypatch):
     seen = []
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -253,7 +253,7 @@ def test_the_exit_code_reaches_the_shell():
     assert finished.stderr.startswith("bellnet plan: This spec cannot be read")
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     command = [sys.executable, "-m", "bellnet", "plan", "n n n n -> n n n n", "--diagrams"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
@@ -262,7 +262,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         assert process.wait() == 0
 
 
-def test_the_package_runs_as_the_command_does():
+def test_the_package_can_be_run_as_a_module():
     command = [sys.executable, "-m", "bellnet", "plan", "n n -> n n"]
     finished = subprocess.run(command, capture_output=True, text=True)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{bellnet.plan('n n -> n n')}\n", "")
@@ -286,7 +286,7 @@ STARTS = {
         (("fit",), 2),
     ],
 )
-def test_neither_help_nor_plan_nor_a_mistake_in_arguments_imports_torch(start, arguments, code):
+def test_help_plan_and_errors_in_arguments_do_not_import_torch(start, arguments, code):
     program = f"""
 import sys
 sys.argv[0] = "bellnet"

@@ -1,4 +1,4 @@
-"""Names of files and classes: what a terminal or a spreadsheet would obey is only shown."""
+"""Names of files and classes without control characters and formulas."""
 
 import pytest
 
@@ -18,23 +18,23 @@ from bellnet.cli.output import cell, printable, printable_lines
         ("caf\udce9", "caf\udce9"),
     ],
 )
-def test_what_a_terminal_obeys_is_shown_and_all_else_stays(name, shown):
+def test_control_characters_are_escaped(name, shown):
     assert printable(name) == shown
 
 
-def test_lines_stay_lines():
+def test_printable_lines_preserves_newlines():
     assert printable_lines("one\x1b\ntwo\r\n") == "one\\x1b\ntwo\\x0d\n"
 
 
 @pytest.mark.parametrize("value", [-1, 0, -0.5, 1e-300, True, float("nan")])
-def test_a_number_stays_a_number(value):
+def test_numbers_are_not_changed(value):
     assert cell(value) is value
 
 
 @pytest.mark.parametrize(
     "name", ["-1", "-0.5", "+3", "-1e-5", "-.5", "-2.", "star", "a=b", "a-b", "1-2", "", "'x", "a;b", "1;-2"]
 )
-def test_a_name_that_is_no_formula_stays_as_it_is(name):
+def test_names_that_are_not_formulas_are_not_changed(name):
     assert cell(name) == name
 
 
@@ -60,5 +60,5 @@ def test_a_name_that_is_no_formula_stays_as_it_is(name):
         (';";=1', ";\";'=1"),
     ],
 )
-def test_a_formula_becomes_text(name, written):
+def test_formulas_are_quoted(name, written):
     assert cell(name) == written

@@ -14,39 +14,39 @@ def test_plan_prints_the_table_of_the_plan(capsys):
     assert outcome(capsys, "plan", "n n -> n n") == (0, f"{bn.plan('n n -> n n')}\n", "")
 
 
-def test_the_help_of_plan_says_what_every_column_of_its_table_is(capsys):
+def test_the_help_of_plan_explains_every_column(capsys):
     _, printed, _ = outcome(capsys, "plan", "--help")
     heading = str(bn.plan("n n -> n n")).splitlines()[1]
     assert [name for name in heading.split() if not re.search(f"^  {name}  +[a-z]", printed, re.MULTILINE)] == []
 
 
-def test_plan_takes_declared_symmetries(capsys):
+def test_plan_has_the_options_symmetric_and_hollow(capsys):
     _, printed, _ = outcome(capsys, "plan", "n n -> n n", "--symmetric", "--hollow")
     assert printed == f"{bn.plan('n n -> n n', symmetric=True, hollow=True)}\n"
 
 
-def test_plan_prints_many_exchangeable_slots(capsys):
+def test_plan_prints_many_exchangeable_axes(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n n n n n n ->", "--symmetric", "--max-maps", "15")
     assert code == 0
     assert printed.startswith("n n n n n n n ->    15 maps, 1 bias    on symmetric inputs\n")
 
 
 @pytest.mark.parametrize("spec", ["->", "->n", "-> n n", "n n ->"])
-def test_a_spec_without_source_or_target_is_not_taken_for_an_option(capsys, spec):
+def test_a_spec_without_source_or_target_is_not_an_option(capsys, spec):
     assert outcome(capsys, "plan", spec) == (0, f"{bn.plan(spec)}\n", "")
 
 
-def test_plan_lists_every_diagram_in_words(capsys):
+def test_plan_prints_every_diagram_in_words(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--diagrams")
-    listed = printed.split("\n\n")[1].splitlines()[1:]
+    rows = printed.split("\n\n")[1].splitlines()[1:]
     assert code == 0
-    assert [re.split(" {2,}", line.strip()) for line in listed] == [
+    assert [re.split(" {2,}", line.strip()) for line in rows] == [
         [str(number), diagram.name, diagram.words(), diagram.describe()]
         for number, diagram in enumerate(bn.plan("n n -> n n").diagrams)
     ]
 
 
-def test_plan_says_between_which_of_several_tensors_a_map_is(capsys):
+def test_plan_prints_the_tensors_of_every_map(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n, n -> n, ", "--diagrams", "--cost", "10", "--channels", "2", "3")
     assert code == 0
     assert printed.startswith(f"{bn.plan('n n, n -> n, ')}\n")
@@ -54,7 +54,7 @@ def test_plan_says_between_which_of_several_tensors_a_map_is(capsys):
     assert re.split(" {2,}", line.strip()) == ["7", "[1] to [0]", "a->a", "the input, unchanged", "copy"]
 
 
-def test_plan_counts_the_cost(capsys):
+def test_plan_prints_the_cost(capsys):
     code, printed, _ = outcome(capsys, "plan", "n n -> n n", "--cost", "10", "--channels", "2", "3", "--batch", "4")
     assert code == 0
     # (2 n^2 + 9 n + 4) d d' for each graph, against 15 n^2 d d'.
@@ -62,13 +62,13 @@ def test_plan_counts_the_cost(capsys):
     assert f"with all maps stacked  {4 * 1500 * 6:>6,}  5.1 times as many\n" in printed
 
 
-def test_plan_takes_a_size_for_each_node_set(capsys):
+def test_plan_has_a_size_for_each_node_set(capsys):
     code, printed, _ = outcome(capsys, "plan", "u i -> u i", "--cost", "u=3, i=5")
     assert code == 0
     assert f"  {bn.plan('u i -> u i').cost({'u': 3, 'i': 5}).multiplications}\n" in printed
 
 
-def test_plan_counts_the_cost_of_the_largest_numbers(capsys):
+def test_plan_prints_the_cost_of_the_largest_numbers(capsys):
     largest = str(2**63 - 1)
     assert outcome(capsys, "plan", "n n -> n n", "--cost", largest, "--channels", largest, "00" + largest)[0] == 0
 
@@ -84,7 +84,7 @@ def test_basis_draws_both_pictures(capsys, tmp_path):
     assert diagrams.read_bytes().startswith(b"<?xml")
 
 
-def test_the_diagrams_are_drawn_beside_the_matrices_if_no_file_is_named_for_them(capsys, tmp_path):
+def test_diagrams_are_written_beside_the_matrices_by_default(capsys, tmp_path):
     assert outcome(capsys, "basis", "n -> n", "--out", str(tmp_path / "figure1.png"))[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1-diagrams.png", "figure1.png"]
 
@@ -101,18 +101,18 @@ def test_basis_draws_every_pair_of_several_tensors(capsys, tmp_path):
             draw("u i, u -> i")
 
 
-def test_basis_takes_the_basis_and_the_sizes(capsys, monkeypatch, tmp_path):
-    asked = []
+def test_basis_has_the_options_basis_and_n(capsys, monkeypatch, tmp_path):
+    calls = []
 
     def watched(*given, **options):
-        asked.append((given, options))
+        calls.append((given, options))
         return draw_basis(*given, **options)
 
     monkeypatch.setattr("bellnet.draw.draw_basis", watched)
     path = tmp_path / "a.pdf"
     code, _, _ = outcome(capsys, "basis", "u i -> u", "--n", "u=2,i=3", "--basis", "diagram", "--out", str(path))
     assert code == 0
-    assert asked == [(("u i -> u", {"u": 2, "i": 3}), {"basis": "diagram"})]
+    assert calls == [(("u i -> u", {"u": 2, "i": 3}), {"basis": "diagram"})]
     assert path.read_bytes().startswith(b"%PDF")
 
 

@@ -1,4 +1,4 @@
-"""Small graphs and small networks, which learn in a moment."""
+"""Small graphs and small networks that are trained quickly."""
 
 import torch
 
@@ -38,7 +38,7 @@ def leaves(count=24):
 
 
 def stars_and_paths(count=30):
-    """Graphs of different sizes whose classes are easy: the maximal degree tells them apart."""
+    """Graphs of different sizes whose classes are easy: the maximal degree distinguishes them."""
     graphs, labels = [], []
     for number in range(count):
         n = 5 + number % 4

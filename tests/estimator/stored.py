@@ -1,4 +1,4 @@
-"""Files of models, changed."""
+"""Changes of model files."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""An adapter for scikit-learn's own checks, which know tables only: every row becomes a graph of one node."""
+"""An adapter for scikit-learn's estimator checks, which use tables: every row becomes a graph of one node."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""What a caller may look at while a fit runs."""
+"""The callback of a fit."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.estimator.small import classifier, leaves, regressor
 
 
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_after_every_epoch_the_caller_gets_its_record_and_an_estimator_with_its_weights(make):
+def test_callback_gets_the_record_and_the_weights_of_every_epoch(make):
     graphs, labels = leaves()
     seen = []
     model = make(max_epochs=4, dropout=0.3)
@@ -17,7 +17,7 @@ def test_after_every_epoch_the_caller_gets_its_record_and_an_estimator_with_its_
     assert np.array_equal(seen[model.best_epoch_][1], model.predict(graphs[:9]))
 
 
-def test_looking_changes_nothing_of_what_is_learned():
+def test_callback_does_not_change_the_fit():
     graphs, labels = leaves()
     model = classifier(max_epochs=3, dropout=0.3)
     alone = model.fit(graphs, labels).predict_proba(graphs)
@@ -30,7 +30,7 @@ def test_looking_changes_nothing_of_what_is_learned():
     assert model.history_[0].keys() >= {"epoch", "loss", "validation_loss"}
 
 
-def test_what_the_caller_raises_ends_the_fit_and_leaves_nothing_fitted():
+def test_an_error_in_the_callback_ends_the_fit():
     graphs, labels = leaves()
     model = classifier()
 

@@ -1,4 +1,4 @@
-"""Several networks that answer together: each learns as it would alone, and what they say is the mean."""
+"""Ensembles: each member is trained on its own, and outputs are averaged."""
 
 import copy
 
@@ -16,11 +16,11 @@ from tests.estimator.small import classifier, leaves, regressor
 from tests.estimator.stored import changed
 
 
-def alone(model, place):
+def alone(model, index):
     """The estimator with one of its networks only."""
     one = copy.copy(model)
     one.n_estimators, one.n_estimators_, one.ensemble_ = 1, 1, copy.deepcopy(model.ensemble_)
-    one.ensemble_.members = one.ensemble_.members[place : place + 1]
+    one.ensemble_.members = one.ensemble_.members[index : index + 1]
     return one
 
 
@@ -29,12 +29,12 @@ def weights(net):
 
 
 @pytest.mark.parametrize("options", [{}, {"target": "node"}, {"layout": "sparse", "norm": "batch"}, {"order": 3}])
-def test_what_several_networks_say_is_the_mean_of_what_each_says(options):
+def test_outputs_of_an_ensemble_are_the_mean_of_its_members(options):
     graphs, labels = leaves()
     if options.get("target") == "node":
         labels = [np.arange(graph.n) % 2 for graph in graphs]
     number = regressor(n_estimators=3, **options).fit(graphs, labels)
-    each = [np.concatenate([*map(np.atleast_1d, alone(number, place).predict(graphs))]) for place in range(3)]
+    each = [np.concatenate([*map(np.atleast_1d, alone(number, index).predict(graphs))]) for index in range(3)]
     found = np.concatenate([*map(np.atleast_1d, number.predict(graphs))])
     np.testing.assert_allclose(found, np.mean(each, 0), rtol=1e-12)
     assert not np.allclose(each[0], each[1])
@@ -48,7 +48,7 @@ def test_what_several_networks_say_is_the_mean_of_what_each_says(options):
 @pytest.mark.parametrize(
     "options", [{}, {"layout": "sparse", "norm": "batch"}, {"weight_decay": 0.1}, {"order": 3, "learning_rate": 0.1}]
 )
-def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
+def test_every_member_is_trained_as_if_it_were_alone(options, monkeypatch):
     graphs, labels = leaves(16)
     options = {"max_epochs": 3, "validation_fraction": 0, "batch_size": 7, **options}
     drawn, begun = LabelNet.reset_parameters, []
@@ -67,7 +67,7 @@ def test_every_member_learns_what_it_would_learn_alone(options, monkeypatch):
     assert not torch.allclose(*map(weights, together.ensemble_.members[:2]))
 
 
-def test_members_drop_other_channels_and_a_fit_can_be_repeated():
+def test_members_drop_different_channels_and_fits_are_reproducible():
     graphs, labels = leaves()
     model = classifier(n_estimators=2, dropout=0.5, max_epochs=3)
     first = weights(model.fit(graphs, labels).ensemble_)
@@ -82,47 +82,47 @@ def test_members_drop_other_channels_and_a_fit_can_be_repeated():
     assert torch.equal(one(batch, graphs), other(batch, graphs))
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_one_member_whose_weights_are_no_numbers_ends_the_fit(place):
+@pytest.mark.parametrize("index", range(3))
+def test_a_member_with_nan_weights_ends_the_fit(index):
     graphs, labels = leaves()
     model = classifier(n_estimators=3, max_epochs=5, validation_fraction=0)
 
     def spoil(learning, record):
         if record["epoch"] == 2:
             with torch.no_grad():
-                next(learning.ensemble_.members[place].parameters()).fill_(float("nan"))
+                next(learning.ensemble_.members[index].parameters()).fill_(float("nan"))
 
     model.fit(graphs, labels, callback=spoil)
     assert len(model.history_) == 3
 
 
-def test_the_history_has_the_mean_loss_of_members_and_the_score_of_all_together():
+def test_history_has_the_mean_loss_of_members_and_the_score_of_the_ensemble():
     graphs, labels = leaves()
-    # Weights that hardly move: what was measured while learning is what each network says in the end.
+    # The weights hardly change, so that losses in training are those of the final networks.
     options = {"learning_rate": 1e-12, "validation_fraction": 0, "batch_size": 24, "max_epochs": 1}
     model = classifier(n_estimators=3, **options).fit(graphs, labels)
-    chances = [alone(model, place).predict_proba(graphs)[np.arange(24), labels] for place in range(3)]
+    chances = [alone(model, index).predict_proba(graphs)[np.arange(24), labels] for index in range(3)]
     (record,) = model.history_
     assert record["loss"] == pytest.approx(-np.log(chances).mean(), rel=1e-5)
     assert record["accuracy"] == pytest.approx(model.score(graphs, labels))
 
 
-def test_what_is_held_out_is_asked_of_all_together():
+def test_the_validation_set_is_evaluated_on_the_ensemble():
     graphs, labels = leaves(40)
     model = classifier(n_estimators=3, max_epochs=3).fit(
         graphs[:20], labels[:20], validation_data=(graphs[20:], labels[20:])
     )
     chances = model.predict_proba(graphs[20:])[np.arange(20), labels[20:]]
-    kept = model.history_[model.best_epoch_]
-    assert kept["validation_loss"] == pytest.approx(-np.log(chances).mean(), rel=1e-4)
-    assert kept["validation_accuracy"] == pytest.approx(model.score(graphs[20:], labels[20:]))
+    best = model.history_[model.best_epoch_]
+    assert best["validation_loss"] == pytest.approx(-np.log(chances).mean(), rel=1e-4)
+    assert best["validation_accuracy"] == pytest.approx(model.score(graphs[20:], labels[20:]))
 
 
-def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
+def test_small_data_sets_have_an_ensemble(monkeypatch):
     graphs, labels = leaves()
-    listed, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
-    assert listed < pairs < ENTRIES_OF_ENSEMBLE
-    for layout, count in (("sparse", listed), ("padded", pairs)):
+    stored, pairs = sum(graph.n + graph.n_edges for graph in graphs), sum(graph.n**2 for graph in graphs)
+    assert stored < pairs < ENTRIES_OF_ENSEMBLE
+    for layout, count in (("sparse", stored), ("padded", pairs)):
         monkeypatch.setattr("bellnet.estimator.options.ENTRIES_OF_ENSEMBLE", count)
         several = classifier(n_estimators="auto", layout=layout).fit(graphs, labels)
         assert (several.n_estimators_, len(several.ensemble_.members)) == (
@@ -143,7 +143,7 @@ def test_where_there_is_little_to_see_there_are_several_networks(monkeypatch):
         assert classifier(n_estimators="auto", order=3).fit(graphs, labels).n_estimators_ == count
 
 
-def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_made(monkeypatch):
+def test_too_many_networks_are_refused_before_they_are_built(monkeypatch):
     graphs, labels = leaves()
     monkeypatch.setattr(LabelNet, "__init__", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(SizesError) as caught:
@@ -155,7 +155,7 @@ def test_networks_that_would_take_too_much_memory_are_refused_before_they_are_ma
     )
 
 
-def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
+def test_the_memory_of_all_weights_is_checked():
     graphs, labels = leaves()
     one = sum(value.numel() for value in classifier(n_estimators=1).fit(graphs, labels).ensemble_.parameters())
     allowed = limits.WEIGHT_BYTES * one * 1e-9
@@ -166,7 +166,7 @@ def test_networks_are_counted_weight_by_weight_before_all_of_them_are_made():
 
 
 @pytest.mark.parametrize("n_estimators", [1, 3, "auto", np.int64(2)])
-def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
+def test_a_loaded_ensemble_has_the_same_predictions(tmp_path, n_estimators):
     graphs, labels = leaves()
     model = classifier(n_estimators=n_estimators, norm="batch", layout="sparse").fit(graphs, labels)
     model.save(tmp_path / "model")
@@ -179,7 +179,7 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
 
 
 @pytest.mark.parametrize(
-    ("claimed", "said"),
+    ("claimed", "message"),
     [
         *((one, f"n_estimators must be one that its options allow, not {one!r}.") for one in (0, -3, True, "3", None)),
         (1, "its tensors are not those of the network that it describes."),
@@ -189,7 +189,7 @@ def test_several_networks_are_stored_and_say_the_same(tmp_path, n_estimators):
         (10**15, "it describes 3000000000000000 layers but holds"),
     ],
 )
-def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(tmp_path, monkeypatch, claimed, said):
+def test_a_file_with_another_number_of_networks_is_refused(tmp_path, monkeypatch, claimed, message):
     graphs, labels = leaves()
     classifier(n_estimators="auto").fit(graphs, labels).save(tmp_path / "model")
     changed(tmp_path / "model", lambda described: described.update(n_estimators=claimed))
@@ -197,7 +197,7 @@ def test_a_file_that_claims_another_number_of_networks_than_it_holds_is_refused(
         monkeypatch.setattr(LabelNet, "__init__", lambda *given, **options: pytest.fail("it was made"))
     with pytest.raises(DataError) as caught:
         load(tmp_path / "model")
-    assert f"is invalid: {said}" in str(caught.value)
+    assert f"is invalid: {message}" in str(caught.value)
 
 
 def test_a_file_whose_networks_contradict_its_options_is_refused(tmp_path):

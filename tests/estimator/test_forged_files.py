@@ -1,4 +1,4 @@
-"""Files of estimators with forged numbers and a checksum that fits: each is a DataError that names file and field."""
+"""Model files with forged values and a valid checksum: each is a DataError that names file and field."""
 
 import json
 import math
@@ -43,54 +43,54 @@ def unfolded(described):
     return {**described, "encoding": json.loads(described["encoding"])}
 
 
-def set_at(place, value):
-    """The change of a description that puts a value at a place in it."""
+def set_at(position, value):
+    """The change of a description that sets a value in it."""
 
     def change(described):
         whole = unfolded(described)
         inner = whole
-        for key in place[:-1]:
+        for key in position[:-1]:
             inner = inner[key]
-        inner[place[-1]] = value
+        inner[position[-1]] = value
         described.update({**whole, "encoding": json.dumps(whole["encoding"])})
 
     return change
 
 
-def places_of_numbers(value, place=()):
+def positions_of_numbers(value, position=()):
     """Where the numbers of a description are."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places_of_numbers(item, (*place, key))
+            yield from positions_of_numbers(item, (*position, key))
     elif isinstance(value, int | float):
-        yield place
+        yield position
 
 
-def shown(place):
-    """A place as messages name it."""
-    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place).removeprefix(".")
+def shown(position):
+    """A position as messages name it."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in position).removeprefix(".")
 
 
 @pytest.mark.parametrize(
     "number", [HUGE, -HUGE, math.nan, math.inf, -math.inf], ids=["huge", "-huge", "nan", "inf", "-inf"]
 )
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-def test_each_number_of_a_file_must_fit_64_bits(saved, tmp_path, kind, number):
+def test_every_number_of_a_file_must_fit_64_bits(saved, tmp_path, kind, number):
     path = tmp_path / "model"
     path.write_bytes(saved[kind])
     found = []
-    changed(path, lambda described: found.extend(places_of_numbers(unfolded(described))))
+    changed(path, lambda described: found.extend(positions_of_numbers(unfolded(described))))
     assert len(found) > 30
-    for place in found:
-        if place[0] == "history" and isinstance(number, float) and place[-1] != "epoch":
+    for position in found:
+        if position[0] == "history" and isinstance(number, float) and position[-1] != "epoch":
             continue  # an epoch of a fit that diverged has such a loss
-        words = refusal(saved, tmp_path, kind, set_at(place, number))
-        named = [shown(place)]
-        if place[0] == "encoding":  # JSON inside JSON
-            named = ["encoding", shown(place[1:])]
-        elif place[0] == "history":
-            named = [shown(place[:2])]
-        assert all(name in words for name in named), (place, words)
+        words = refusal(saved, tmp_path, kind, set_at(position, number))
+        named = [shown(position)]
+        if position[0] == "encoding":  # JSON inside JSON
+            named = ["encoding", shown(position[1:])]
+        elif position[0] == "history":
+            named = [shown(position[:2])]
+        assert all(name in words for name in named), (position, words)
 
 
 def test_an_integer_of_more_digits_than_python_reads_is_refused(saved, tmp_path):
@@ -154,12 +154,12 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "place", "value", "field"), FORGED, ids=str)
-def test_a_field_of_another_form_is_refused_by_its_name(saved, tmp_path, kind, place, value, field):
-    assert field in refusal(saved, tmp_path, kind, set_at(place, value))
+@pytest.mark.parametrize(("kind", "position", "value", "field"), FORGED, ids=str)
+def test_an_invalid_field_is_named(saved, tmp_path, kind, position, value, field):
+    assert field in refusal(saved, tmp_path, kind, set_at(position, value))
 
 
-def test_json_nested_deeper_than_any_description_is_refused(saved, tmp_path):
+def test_deeply_nested_json_is_refused(saved, tmp_path):
     deep = 0
     for _ in range(200):
         deep = [deep]

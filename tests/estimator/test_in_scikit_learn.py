@@ -1,4 +1,4 @@
-"""The estimators among scikit-learn's tools: search, cross-validation, pipelines, copies."""
+"""The estimators in scikit-learn's tools: search, cross-validation, pipelines, clones."""
 
 import pickle
 
@@ -14,20 +14,20 @@ from bellnet.estimator import GraphClassifier, GraphRegressor
 from tests.estimator.small import LEARNS, classifier, leaves, regressor, stars_and_paths
 
 
-def test_scikit_learn_knows_what_they_are():
+def test_scikit_learn_knows_the_kinds_of_estimators():
     assert is_classifier(GraphClassifier())
     assert not is_classifier(GraphRegressor())
     assert is_regressor(GraphRegressor())
 
 
-def test_cross_validation_trains_and_scores_on_each_part():
+def test_cross_validation_works():
     graphs, labels = stars_and_paths()
     scores = cross_val_score(classifier(**LEARNS), graphs, labels, cv=2)
     assert scores.shape == (2,)
     assert scores.mean() > 0.9
 
 
-def test_a_grid_search_tries_every_option_and_keeps_the_best():
+def test_grid_search_works():
     graphs, labels = stars_and_paths()
     labels = 1 - labels  # the maximal degree alone, as chance weighs it at first, would be right the other way round
     search = GridSearchCV(classifier(**LEARNS), {"learning_rate": [1e-9, 0.01], "pool": ["max", "mean"]}, cv=2)
@@ -37,7 +37,7 @@ def test_a_grid_search_tries_every_option_and_keeps_the_best():
     assert search.predict(graphs).shape == labels.shape
 
 
-def test_a_pipeline_hands_the_graphs_on():
+def test_a_pipeline_passes_graphs():
     graphs, labels = stars_and_paths()
     pipeline = make_pipeline(FunctionTransformer(list), classifier(max_epochs=3))
     pipeline.fit(graphs, labels, graphclassifier__sample_weight=np.ones(len(graphs)))
@@ -46,7 +46,7 @@ def test_a_pipeline_hands_the_graphs_on():
 
 
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_a_clone_has_the_options_and_not_what_was_learned(make):
+def test_a_clone_has_the_options_and_is_not_fitted(make):
     graphs, labels = leaves()
     model = make(channels=(3,), random_state=5).fit(graphs, labels)
     copy = clone(model)

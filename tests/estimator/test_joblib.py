@@ -1,4 +1,4 @@
-"""The estimators in scikit-learn's tools with several processes: what they give is what one process gives."""
+"""The estimators in scikit-learn's tools with several processes."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ OPTIONS = {"channels": (8, 8), "batch_size": 5, "max_epochs": 6}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_cross_validation_side_by_side_gives_what_it_gives_in_turn(make):
+def test_parallel_cross_validation_gives_the_same_scores(make):
     graphs, labels = stars_and_paths()
     targets = labels if make is classifier else np.array([graph.n for graph in graphs], dtype=float)
     scoring = "neg_log_loss" if make is classifier else "r2"  # accuracies could be the same by chance

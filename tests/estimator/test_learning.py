@@ -1,4 +1,4 @@
-"""What the estimators learn, with which labels and weights, and that chance is under control."""
+"""What the estimators learn, from which labels and weights."""
 
 import networkx
 import numpy as np
@@ -9,7 +9,7 @@ from bellnet.data import Graph, generated, to_dense, to_networkx, to_pyg, to_sci
 from tests.estimator.small import LEARNS, classifier, leaves, regressor, stars_and_paths
 
 
-def test_classes_that_need_more_than_degrees_are_learned():
+def test_classes_that_depend_on_more_than_degrees_are_learned():
     graphs, labels = generated.leaf_pairs(150)
     model = classifier(channels=(16, 16), hidden=(16,), max_epochs=25, batch_size=10).fit(graphs[:100], labels[:100])
     assert model.score(graphs[100:], labels[100:]) > 0.9
@@ -45,7 +45,7 @@ def test_predictions_are_in_the_classes_that_were_given(names):
     assert model.score(graphs, given) > 0.9
 
 
-def test_three_classes_have_probabilities_that_add_up():
+def test_probabilities_of_three_classes_sum_to_one():
     graphs, labels = leaves(30)
     labels = np.arange(30) % 3
     found = classifier().fit(graphs, labels).predict_proba(graphs)
@@ -53,7 +53,7 @@ def test_three_classes_have_probabilities_that_add_up():
     assert np.allclose(found.sum(1), 1)
 
 
-def test_the_seed_decides_everything():
+def test_the_same_seed_gives_the_same_model():
     graphs, labels = leaves()
     first, again, other = (
         classifier(dropout=0.5, random_state=seed).fit(graphs, labels).predict_proba(graphs) for seed in (7, 7, 8)
@@ -71,14 +71,14 @@ def test_without_a_seed_two_fits_differ():
 
 
 @pytest.mark.parametrize("state", [np.random.RandomState, np.random.default_rng])
-def test_a_random_state_of_numpy_is_a_seed_that_moves_on(state):
+def test_a_random_state_of_numpy_gives_different_seeds(state):
     graphs, labels = leaves()
     first, same = (classifier(random_state=state(3)).fit(graphs, labels).predict_proba(graphs) for _ in range(2))
     assert np.array_equal(first, same)
 
 
 @pytest.mark.parametrize("seed", [0, None])
-def test_global_random_numbers_are_left_alone(seed):
+def test_a_fit_does_not_advance_global_random_states(seed):
     graphs, labels = leaves()
     torch.manual_seed(1)
     np.random.seed(1)
@@ -90,7 +90,7 @@ def test_global_random_numbers_are_left_alone(seed):
     assert np.array_equal(np.random.rand(3), expected[1])
 
 
-def test_a_class_of_great_weight_is_predicted_more_often():
+def test_a_class_with_a_large_weight_is_predicted_more_often():
     graphs, labels = leaves(40)
     often = [
         (classifier(class_weight=weight, max_epochs=5).fit(graphs, labels).predict(graphs) == 1).mean()
@@ -99,7 +99,7 @@ def test_a_class_of_great_weight_is_predicted_more_often():
     assert often == [0, 1]
 
 
-def test_balanced_weights_make_rare_classes_count_as_much():
+def test_balanced_weights_are_inverse_frequencies():
     model = classifier(class_weight="balanced")
     model.classes_ = np.array(["common", "rare"])
     groups = np.array([0] * 36 + [1] * 4)
@@ -109,13 +109,13 @@ def test_balanced_weights_make_rare_classes_count_as_much():
 
 def test_a_rare_class_is_found_with_balanced_weights():
     graphs, labels = stars_and_paths(60)
-    kept = [place for place, label in enumerate(labels) if label == 0 or place % 10 == 1]
-    few, rare = [graphs[place] for place in kept], labels[kept]
+    chosen = [index for index, label in enumerate(labels) if label == 0 or index % 10 == 1]
+    few, rare = [graphs[index] for index in chosen], labels[chosen]
     model = classifier(class_weight="balanced", **LEARNS).fit(few, rare)
     assert (model.predict(graphs)[labels == 1] == 1).mean() > 0.9
 
 
-def test_labels_of_weight_zero_are_not_learned():
+def test_labels_of_weight_zero_have_no_effect():
     graphs, labels = stars_and_paths(40)
     wrong = np.arange(40) % 4 == 1
     given = np.where(wrong, 1 - labels, labels)
@@ -123,7 +123,7 @@ def test_labels_of_weight_zero_are_not_learned():
     assert model.score(graphs, labels) == 1
 
 
-def test_the_scale_of_weights_does_not_matter():
+def test_weights_can_be_multiplied_by_a_constant():
     graphs, labels = leaves()
     weights = 1 + np.arange(len(graphs)) % 3
     one, other = (
@@ -152,14 +152,14 @@ def test_features_of_any_scale_are_learned():
 
 
 @pytest.mark.parametrize("convert", [to_dense, to_networkx, to_pyg, to_scipy])
-def test_every_kind_of_graph_gives_the_same_model(convert):
+def test_graphs_of_all_libraries_give_the_same_model(convert):
     graphs, labels = leaves(16)
     others = [convert(graph) for graph in graphs]
     model, same = (classifier().fit(given, labels) for given in (graphs, others))
     assert np.array_equal(model.predict_proba(others), same.predict_proba(graphs))
 
 
-def test_kinds_of_graphs_can_be_mixed():
+def test_graphs_of_several_libraries_can_be_mixed():
     graphs, labels = leaves(16)
     mixed = [*map(to_networkx, graphs[:5]), *graphs[5:]]
     assert isinstance(mixed[0], networkx.Graph)

@@ -1,4 +1,4 @@
-"""Weights, classes and graphs at the border of what can be learned from; messages are in tests/messages."""
+"""Extreme weights, classes and graphs; messages are in tests/messages."""
 
 import numpy as np
 import pytest
@@ -13,19 +13,19 @@ GRAPHS, LABELS = leaves(12)
 EMPTY = Graph(0, torch.empty(2, 0, dtype=torch.int64))
 
 
-def test_fractions_are_no_classes():
+def test_fractional_classes_are_refused():
     with pytest.raises(DataError, match=r"y must hold classes, .*Unknown label type: continuous"):  # by scikit-learn
         classifier().fit(GRAPHS, np.linspace(0, 1, 12))
 
 
 @pytest.mark.parametrize("size", [1e107, 1e200, 1e306, 1e-300, 5e-324])
-def test_equal_weights_of_any_size_are_weights_of_one(size):
+def test_equal_weights_of_any_size_equal_weights_of_one(size):
     expected = classifier().fit(GRAPHS, LABELS).history_
     assert classifier(class_weight={0: size, 1: size}).fit(GRAPHS, LABELS).history_ == expected
     assert classifier().fit(GRAPHS, LABELS, sample_weight=np.full(12, size)).history_ == expected
 
 
-def test_classes_whose_weights_add_up_to_more_than_a_number_are_learned():
+def test_class_weights_whose_sum_overflows_are_allowed():
     heavy = classifier(class_weight={0: 1.7e308, 1: 0}).fit(GRAPHS, LABELS)
     assert heavy.history_ == classifier(class_weight={0: 1.0, 1: 0.0}).fit(GRAPHS, LABELS).history_
     assert heavy.history_[0]["loss"] > 0
@@ -51,7 +51,7 @@ def fitted():
     return classifier().fit([with_features(graph) for graph in GRAPHS], LABELS)
 
 
-def test_edges_without_features_may_stand_for_edges_of_weight_one():
+def test_edges_without_features_have_weight_one():
     weighted = [
         Graph(graph.n, graph.edge_index, edge_features=torch.rand(1).expand(graph.n_edges, 1)) for graph in GRAPHS
     ]
@@ -66,7 +66,7 @@ def test_a_failed_fit_leaves_no_network():
     assert not hasattr(model, "ensemble_")
 
 
-def test_problems_finds_each_graph_that_cannot_be_predicted(fitted):
+def test_problems_returns_all_graphs_that_cannot_be_predicted(fitted):
     graphs = [*map(with_features, GRAPHS), None, EMPTY, GRAPHS[0]]
     found = fitted.problems(graphs)
     assert list(found) == [12, 13, 14]

@@ -1,4 +1,4 @@
-"""What the padded layout costs, said and refused before any of it is paid."""
+"""The memory of the padded layout is estimated and checked in advance."""
 
 import re
 
@@ -36,7 +36,7 @@ class Largest(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
-def test_a_fit_that_would_take_too_much_is_refused_before_anything_large_is_made(target):
+def test_a_fit_that_takes_too_much_memory_is_refused_before_allocation(target):
     graphs = [path_graph(LARGE), path_graph(5)]
     labels = {"graph": [0, 1], "node": [np.arange(LARGE) % 2, np.zeros(5, dtype=int)]}
     labels["edge"] = [np.zeros(2 * LARGE - 2, dtype=int), np.ones(8, dtype=int)]
@@ -54,7 +54,7 @@ def test_a_fit_that_would_take_too_much_is_refused_before_anything_large_is_made
     assert not hasattr(model, "ensemble_")
 
 
-def test_a_prediction_that_would_take_too_much_is_refused_before_anything_large_is_made():
+def test_a_prediction_that_takes_too_much_memory_is_refused_before_allocation():
     graphs, labels = leaves()
     model = classifier(max_gigabytes=1, channels=(32, 32)).fit(graphs, labels)
     with Largest() as largest, pytest.raises(SizesError) as caught:
@@ -73,20 +73,20 @@ def test_the_sparse_layout_is_not_refused():
     assert model.predict(graphs).shape == (4,)
 
 
-def test_what_is_allowed_is_fitted():
+def test_a_fit_within_max_gigabytes_is_allowed():
     graphs = [path_graph(150), path_graph(5)]
     with pytest.raises(SizesError, match=r"takes about 0\.0\d+ GB of memory, but 0\.001 GB is allowed"):
         classifier(max_gigabytes=0.001).fit(graphs, [0, 1])
     assert classifier(max_gigabytes=0.1).fit(graphs, [0, 1]).predict(graphs).shape == (2,)
 
 
-def test_without_a_bound_half_of_the_memory_of_the_machine_is_allowed(monkeypatch):
+def test_the_default_limit_is_half_of_the_memory(monkeypatch):
     monkeypatch.setattr(limits, "machine_memory", lambda: 2 * 10**6)
     with pytest.raises(SizesError, match=r"but 0\.001 GB is allowed"):
         classifier().fit([path_graph(150), path_graph(5)], [0, 1])
 
 
-def test_a_machine_that_does_not_tell_is_taken_for_one_of_8_gigabytes(monkeypatch):
+def test_unknown_memory_is_8_gigabytes(monkeypatch):
     monkeypatch.setattr(limits, "machine_memory", lambda: None)
     assert limits.allowed_bytes(None, torch.device("cpu")) == 4 * 10**9
 
@@ -102,7 +102,7 @@ def test_a_machine_that_does_not_tell_is_taken_for_one_of_8_gigabytes(monkeypatc
     ],
     ids=str,
 )
-def test_weights_that_would_take_too_much_are_refused_before_they_are_made(target, options):
+def test_weights_that_take_too_much_memory_are_refused_before_allocation(target, options):
     graphs, labels = leaves()
     if target == "node":
         labels = [np.full(graph.n, label) for graph, label in zip(graphs, labels, strict=True)]
@@ -118,7 +118,7 @@ def test_weights_that_would_take_too_much_are_refused_before_they_are_made(targe
     )
 
 
-def test_what_is_named_as_enough_for_the_weights_is_enough():
+def test_the_suggested_max_gigabytes_suffices():
     graphs, labels = leaves()
     options = {"layout": "sparse", "channels": (20, 20), "max_epochs": 1}
     with pytest.raises(SizesError, match=r"a network of at least [\d,]+ weights") as caught:
@@ -139,23 +139,23 @@ def test_what_is_named_as_enough_for_the_weights_is_enough():
     ids=str,
 )
 @pytest.mark.parametrize("sizes", [(60, 60, 59, 58), (120,)], ids=["padded", "alone"])
-def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(options, sizes):
+def test_saved_tensors_are_within_the_estimate(options, sizes):
     graphs = [path_graph(n) for n in sizes]
     widths, pool = (24, 24, 24, 24), ("mean", "max")
     model = classifier(channels=widths, pool=pool, layout="padded", max_epochs=1, **options)
     model.fit([path_graph(4), path_graph(5)] * 4, [0, 1] * 4)
     batch = model.encoding_.encode(graphs)
-    kept = {}
+    saved = {}
 
     def keep(tensor):
-        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         result = model.ensemble_.train()(batch, graphs)
     assert result.requires_grad
     estimate = limits.training_bytes(model._net_config(), (len(sizes), max(sizes)))
-    assert 0.3 * estimate < sum(kept.values()) < estimate
+    assert 0.3 * estimate < sum(saved.values()) < estimate
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,18 @@ def test_what_is_kept_for_the_gradient_is_within_the_estimate_and_most_of_it(opt
         ([300] * 9, 32, (5, 300)),
     ],
 )
-def test_a_batch_has_at_most_so_many_graphs(sizes, batch_size, expected):
+def test_largest_batch_is_bounded_by_batch_size_and_entries(sizes, batch_size, expected):
     assert limits.largest_batch(sizes, batch_size, 2) == expected
 
 
 @pytest.mark.parametrize("value", [0, -1, "much", float("nan"), True])
-def test_a_bound_that_is_none_is_refused(value):
+def test_an_invalid_max_gigabytes_is_refused(value):
     graphs, labels = leaves()
     with pytest.raises(OptionError, match=r"max_gigabytes must be a number from 1e-9 .* or None, not"):
         regressor(max_gigabytes=value).fit(graphs, labels)
 
 
-def test_the_bound_is_in_the_file(tmp_path):
+def test_max_gigabytes_is_in_the_file(tmp_path):
     graphs, labels = leaves()
     classifier(max_gigabytes=2.5).fit(graphs, labels).save(tmp_path / "model")
     assert load(tmp_path / "model").max_gigabytes == 2.5

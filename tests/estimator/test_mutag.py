@@ -1,4 +1,4 @@
-"""The ten lines of the README on the data set that they name, where it is present."""
+"""The example of the README on MUTAG, where it is present."""
 
 import os
 from pathlib import Path
@@ -13,12 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def folder():
     """The folder that has MUTAG.zip, or None."""
     given = Path(os.environ.get("BELLNET_DATA") or ROOT.parent / "shared" / "data")
-    return next((place for place in (given, given / "tu") if (place / "MUTAG.zip").is_file()), None)
+    return next((folder for folder in (given, given / "tu") if (folder / "MUTAG.zip").is_file()), None)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(folder() is None, reason="MUTAG.zip is neither in $BELLNET_DATA nor in ../shared/data")
-def test_the_ten_lines_of_the_readme_classify_molecules(monkeypatch, tmp_path, capsys):
+def test_the_example_of_the_readme_classifies_molecules(monkeypatch, tmp_path, capsys):
     (block,) = (block for block in python_blocks(README.read_text()) if "GraphClassifier()" in block)
     assert len([line for line in block.splitlines() if line.strip()]) <= 10
     monkeypatch.setenv("BELLNET_DATA", str(folder()))

@@ -1,4 +1,4 @@
-"""Estimators with a tensor for nodes beside that of pairs: the same promises as with nodes on the diagonal."""
+"""Estimators with a tensor for nodes beside that of pairs."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def marked(count):
     return found, labels
 
 
-def test_what_stands_on_nodes_is_learned():
+def test_node_labels_are_used():
     graphs, labels = marked(40)
     model = classifier(**APART, layout="sparse", batch_size=5, max_epochs=10).fit(graphs[:30], labels[:30])
     assert model.score(graphs[30:], labels[30:]) > 0.9
@@ -37,8 +37,8 @@ def test_what_stands_on_nodes_is_learned():
 @pytest.mark.parametrize("layout", ["padded", "sparse"])
 def test_labels_of_nodes_and_edges_are_learned(layout):
     graphs = generated.leaf_pairs(40)[0]
-    for target, answer in (("node", lambda graph: degrees(graph) == 1), ("edge", touches_a_leaf)):
-        labels = [answer(graph) for graph in graphs]
+    for target, label_of in (("node", lambda graph: degrees(graph) == 1), ("edge", touches_a_leaf)):
+        labels = [label_of(graph) for graph in graphs]
         model = classifier(target=target, **QUICK, **APART, layout=layout).fit(graphs[:30], labels[:30])
         assert [len(part) for part in model.predict(graphs[30:])] == [len(part) for part in labels[30:]]
         assert model.score(graphs[30:], labels[30:]) > 0.9, target
@@ -48,14 +48,14 @@ def test_labels_of_nodes_and_edges_are_learned(layout):
     "options", [{"layout": "sparse"}, {"layout": "padded"}, {"layout": "padded", "order": 3}], ids=str
 )
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_a_file_batches_and_numbering_change_nothing(make, options, tmp_path):
+def test_predictions_do_not_depend_on_files_batches_and_permutations(make, options, tmp_path):
     graphs, labels = marked(12)
     model = make(**APART, **options, norm="batch", residual=True, channels=(4, 4), dropout=0.1).fit(graphs, labels)
-    say = getattr(model, "predict_proba", model.predict)
-    together = say(graphs)
-    np.testing.assert_allclose(np.concatenate([say([graph]) for graph in graphs]), together, rtol=0, atol=1e-12)
+    predict = getattr(model, "predict_proba", model.predict)
+    together = predict(graphs)
+    np.testing.assert_allclose(np.concatenate([predict([graph]) for graph in graphs]), together, rtol=0, atol=1e-12)
     moved = [relabelled(graph, torch.randperm(graph.n)) for graph in graphs]
-    np.testing.assert_allclose(say(moved), together, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(predict(moved), together, rtol=0, atol=1e-12)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.node_channels == "separate"
@@ -70,7 +70,7 @@ def test_a_file_whose_node_channels_contradict_its_tensors_is_refused(tmp_path):
         load(tmp_path / "model")
 
 
-def test_pairs_that_stand_alone_get_a_mean_square_of_one():
+def test_separate_pair_channels_have_a_mean_square_of_one():
     graphs = generated.leaf_pairs(12)[0]
     model = classifier(**APART, layout="sparse").fit(graphs, leaves(12)[1])
     pairs, _ = model.encoding_.encode(graphs, layout="sparse", node_channels="separate")
@@ -79,7 +79,7 @@ def test_pairs_that_stand_alone_get_a_mean_square_of_one():
     assert torch.equal(model.ensemble_.members[0].scale, scale)
 
 
-def test_other_places_and_nothing_to_place_are_refused():
+def test_invalid_node_channels_are_refused():
     with pytest.raises(OptionError) as refusal:
         classifier(node_channels="tensor").fit(*leaves())
     assert str(refusal.value) == (

@@ -1,4 +1,4 @@
-"""Networks over triples of nodes: what they tell apart, what they refuse, and that files carry them."""
+"""Networks over triples of nodes."""
 
 import numpy as np
 import pytest
@@ -22,33 +22,33 @@ def skip_links(count):
     return graphs, labels.numpy()
 
 
-def test_order_3_tells_skip_links_apart_which_all_look_alike_to_order_2():
+def test_order_3_distinguishes_skip_links_and_order_2_does_not():
     graphs, labels = skip_links(32)
     assert classifier(order=3, **SOLVES).fit(graphs[:16], labels[:16]).score(graphs[16:], labels[16:]) == 1
-    said = classifier(order=2, **{**SOLVES, "max_epochs": 3}).fit(graphs, labels).predict_proba(graphs)
-    assert np.ptp(said, axis=0).max() < 1e-6
+    probabilities = classifier(order=2, **{**SOLVES, "max_epochs": 3}).fit(graphs, labels).predict_proba(graphs)
+    assert np.ptp(probabilities, axis=0).max() < 1e-6
 
 
 @pytest.mark.parametrize("make", [classifier, regressor])
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
-def test_order_3_says_the_same_of_a_graph_alone_and_among_others(make, target, tmp_path):
+def test_predictions_of_order_3_do_not_depend_on_the_batch(make, target, tmp_path):
     graphs = leaves(8)[0]
     labels = [np.full(count, graph.n % 2) for graph, count in zip(graphs, count_labels(graphs, target), strict=True)]
     model = make(order=3, target=target, dropout=0.1).fit(
         graphs, [*map(int, np.ravel(labels))] if target == "graph" else labels
     )
-    say = getattr(model, "predict_proba", model.predict)
-    for graph, found in zip(graphs, say(graphs), strict=True):
-        np.testing.assert_allclose(say([graph])[0], found, rtol=1e-9, atol=1e-12)
+    predict = getattr(model, "predict_proba", model.predict)
+    for graph, found in zip(graphs, predict(graphs), strict=True):
+        np.testing.assert_allclose(predict([graph])[0], found, rtol=1e-9, atol=1e-12)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.order == 3
-    for one, other in zip(getattr(again, "predict_proba", again.predict)(graphs), say(graphs), strict=True):
+    for one, other in zip(getattr(again, "predict_proba", again.predict)(graphs), predict(graphs), strict=True):
         assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("given", [2, (2, 3)])
-def test_blocks_over_triples_begin_at_the_product_of_two_matrices(given):
+def test_triple_blocks_are_initialised_as_a_matrix_product(given):
     block = TripleBlock(given, 3, norm=None, residual=False)
     block.reset_to_matrix_product(torch.Generator().manual_seed(0))
     pairs, nodes = torch.randn(5, 5, 2), torch.zeros(5, 3)
@@ -57,13 +57,13 @@ def test_blocks_over_triples_begin_at_the_product_of_two_matrices(given):
     first, second = (pairs @ up[names.index(name)].detach() for name in UP)  # of (i, k) and of (k, j)
     bias = block.up((pairs * 0, nodes) if given != 2 else pairs * 0)
     added = torch.relu(first[:, None, :] + second.transpose(0, 1)[None, :, :] + bias)
-    (down,) = (block.down.weight[place] for place, d in enumerate(block.down.plan.diagrams) if d.name in DOWN)
+    (down,) = (block.down.weight[index] for index, d in enumerate(block.down.plan.diagrams) if d.name in DOWN)
     expected = added.mean(2) @ down
     found = block((pairs, nodes) if given != 2 else pairs) - block.across((pairs, nodes) if given != 2 else pairs)
     torch.testing.assert_close(found, expected)
 
 
-def test_layers_of_blocks_learn_slower_by_the_number_of_their_maps_and_no_weight_is_forgotten():
+def test_learning_rates_of_triple_blocks_are_divided_by_the_number_of_maps():
     config = classifier(order=3, channels=(3, 3), hidden=(4,), norm="graph").fit(*leaves())._net_config()
     net = LabelNet(config)
     groups = net.parameter_groups(0.1)
@@ -74,7 +74,7 @@ def test_layers_of_blocks_learn_slower_by_the_number_of_their_maps_and_no_weight
     assert {rates[id(one)] for one in net.net.head.parameters()} == {0.1}
 
 
-def test_running_statistics_are_those_of_all_graphs_until_more_were_seen_than_are_remembered():
+def test_running_statistics_are_exact_within_the_window():
     values = torch.randn(90, 4, dtype=torch.float64) * 3 + 5
     for cuts in ([1] * 90, [7] * 12 + [6], [90]):
         norm = RunningNorm(4, eps=0).double()
@@ -95,7 +95,7 @@ def test_other_orders_are_refused(order):
         classifier(order=order).fit(*leaves())
 
 
-def test_triples_of_listed_pairs_are_refused():
+def test_order_3_with_the_sparse_layout_is_refused():
     with pytest.raises(OptionError) as refusal:
         classifier(order=3, layout="sparse").fit(*leaves())
     assert str(refusal.value) == (
@@ -105,9 +105,9 @@ def test_triples_of_listed_pairs_are_refused():
 
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
-def test_triples_that_would_take_too_much_are_refused_before_they_are_made(target):
+def test_triples_that_take_too_much_memory_are_refused_before_allocation(target):
     graphs = [path_graph(400), path_graph(5)]
-    labels = [np.full(count, place) for place, count in enumerate(count_labels(graphs, target))]
+    labels = [np.full(count, index) for index, count in enumerate(count_labels(graphs, target))]
     model = regressor(target=target, order=3, channels=(16, 16), pool="mean", max_gigabytes=1)
     with Largest() as largest, pytest.raises(SizesError) as caught:
         model.fit(graphs, [0, 1] if target == "graph" else labels)
@@ -118,7 +118,7 @@ def test_triples_that_would_take_too_much_are_refused_before_they_are_made(targe
     )
 
 
-def test_predictions_by_triples_that_would_take_too_much_are_refused():
+def test_predictions_by_triples_that_take_too_much_memory_are_refused():
     graphs, labels = leaves()
     model = classifier(order=3, max_gigabytes=1, channels=(16, 16), max_epochs=1).fit(graphs, labels)
     with Largest() as largest, pytest.raises(SizesError) as caught:
@@ -152,7 +152,7 @@ def shape(batch):
 @pytest.mark.parametrize(
     "changed_option", [{"jumping_knowledge": True}, {"norm": "batch"}, {"residual": True}, {"pool": ("mean", "max")}]
 )
-def test_no_option_of_the_network_is_passed_over_at_order_3(changed_option):
+def test_every_option_of_the_network_has_an_effect_at_order_3(changed_option):
     graphs, labels = leaves(8)
     options = {
         "order": 3,

@@ -1,4 +1,4 @@
-"""Graphs of other sizes than those that were learned from: what is said of them, and that it is said."""
+"""Graphs of other sizes than the training graphs."""
 
 import pickle
 import warnings
@@ -23,61 +23,61 @@ def graphs_of(count, fewest, most):
 
 
 @pytest.fixture(scope="module")
-def learned():
+def training_set():
     return graphs_of(60, 8, 14)
 
 
 @pytest.fixture(scope="module")
-def model(learned):
-    return classifier(size_feature=True, max_epochs=1).fit(*learned)
+def model(training_set):
+    return classifier(size_feature=True, max_epochs=1).fit(*training_set)
 
 
-def mixed(learned):
+def mixed(training_set):
     large = sorted(graphs_of(60, 30, 40)[0], key=lambda graph: graph.n)
-    return [*learned[0][:4], *large[:3], *large[-3:]]
+    return [*training_set[0][:4], *large[:3], *large[-3:]]
 
 
-def said_of(model, graphs):
+def warnings_of(model, graphs):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.predict(graphs)
     return caught
 
 
-def test_graphs_far_larger_than_those_learned_are_named_where_predict_is_called(model, learned):
-    (warning,) = said_of(model, mixed(learned))
+def test_graphs_much_larger_than_the_training_graphs_cause_a_warning(model, training_set):
+    (warning,) = warnings_of(model, mixed(training_set))
     assert str(warning.message) == WORDS
     assert warning.filename == __file__
 
 
-def test_a_model_from_a_file_or_a_pickle_knows_what_sizes_it_has_learned(model, learned, tmp_path):
+def test_loaded_models_know_the_sizes_of_the_training_graphs(model, training_set, tmp_path):
     model.save(tmp_path / "model")
     for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert again.n_nodes_ == model.n_nodes_ == (8, 14)
-        assert [str(warning.message) for warning in said_of(again, mixed(learned))] == [WORDS]
+        assert [str(warning.message) for warning in warnings_of(again, mixed(training_set))] == [WORDS]
 
 
-def test_nothing_is_said_of_sizes_that_are_near_or_were_learned(model, learned):
-    assert said_of(model, [*learned[0], *(graph for graph in graphs_of(60, 7, 15)[0])]) == []
+def test_similar_sizes_cause_no_warning(model, training_set):
+    assert warnings_of(model, [*training_set[0], *(graph for graph in graphs_of(60, 7, 15)[0])]) == []
 
 
-def test_nothing_is_said_where_the_network_does_not_see_the_size(learned):
+def test_without_size_feature_there_is_no_warning(training_set):
     for make in (classifier, regressor):
-        blind = make(size_feature=False, max_epochs=1).fit(*learned)
-        assert said_of(blind, mixed(learned)) == []
+        blind = make(size_feature=False, max_epochs=1).fit(*training_set)
+        assert warnings_of(blind, mixed(training_set)) == []
 
 
-def test_where_all_graphs_had_one_size_every_other_one_is_named():
+def test_if_all_training_graphs_have_one_size_every_other_size_causes_a_warning():
     graphs, labels = generated.leaf_pairs(20, nodes=(9, 9))
     alike = regressor(size_feature=True, max_epochs=1).fit(graphs, labels.numpy())
-    assert said_of(alike, graphs) == []
-    (warning,) = said_of(alike, graphs_of(60, 10, 11)[0][:1])
+    assert warnings_of(alike, graphs) == []
+    (warning,) = warnings_of(alike, graphs_of(60, 10, 11)[0][:1])
     assert "training graphs have 9 nodes, but 1 of these 1 graphs have 1" in str(warning.message)
 
 
-def test_a_network_that_sees_the_size_can_be_lost_where_one_that_does_not_is_right():
-    learned, asked = generated.leaf_pairs(80, nodes=(8, 14)), generated.leaf_pairs(30, nodes=(30, 40))
+def test_without_size_feature_networks_generalise_to_larger_graphs():
+    training_set, test_set = generated.leaf_pairs(80, nodes=(8, 14)), generated.leaf_pairs(30, nodes=(30, 40))
     options = {"max_epochs": 10, "random_state": 0, "verbose": False}
     with pytest.warns(UserWarning, match="fit with size_feature=False"):
-        assert GraphClassifier(**options).fit(*learned).score(*asked) < 0.8
-    assert GraphClassifier(size_feature=False, **options).fit(*learned).score(*asked) > 0.95
+        assert GraphClassifier(**options).fit(*training_set).score(*test_set) < 0.8
+    assert GraphClassifier(size_feature=False, **options).fit(*training_set).score(*test_set) > 0.95

@@ -1,4 +1,4 @@
-"""Channels are brought to a scale at which the layers see them."""
+"""The scaling of channels."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ GRAPHS = [
 
 
 @pytest.mark.parametrize("adjacency", ["plain", "normalized", "both"])
-def test_pairs_get_a_mean_square_of_one_and_nodes_stay(adjacency):
+def test_channels_of_pairs_have_a_mean_square_of_one(adjacency):
     encoding = Encoding.fit(GRAPHS, adjacency=adjacency, degrees=True)
     scale = channel_scale(GRAPHS, encoding, "padded")
     scaled = encoding.encode(GRAPHS).values * scale
@@ -28,23 +28,23 @@ def test_pairs_get_a_mean_square_of_one_and_nodes_stay(adjacency):
     torch.testing.assert_close(mean_squares[:-4], torch.ones(encoding.channels - 4))
     assert encoding.names[-4:] == ("label 0", "label 1", "node feature 0", "degree")
     assert scale[-4:].tolist() == [1, 1, 1, 1]
-    listed = encoding.encode(GRAPHS, layout="sparse").values * channel_scale(GRAPHS, encoding, "sparse")
-    torch.testing.assert_close(listed.square().mean(0)[:-4], torch.ones(encoding.channels - 4))
+    scaled = encoding.encode(GRAPHS, layout="sparse").values * channel_scale(GRAPHS, encoding, "sparse")
+    torch.testing.assert_close(scaled.square().mean(0)[:-4], torch.ones(encoding.channels - 4))
 
 
-def test_channels_of_nothing_but_zeros_stay_what_they_are():
+def test_channels_of_zeros_have_factor_one():
     lonely = [undirected(3, []), undirected(1, [])]
     assert channel_scale(lonely, Encoding.fit(lonely, adjacency="both", degrees=True), "padded").tolist() == [1, 1, 1]
 
 
-def test_the_network_has_the_scale_of_the_graphs_it_learned_from():
+def test_the_network_has_the_scale_of_the_training_graphs():
     graphs, labels = leaves()
     model = classifier().fit(graphs, labels)
     assert model.encoding_.names == ("adjacency", "normalized adjacency", "degree")
     assert torch.equal(model.ensemble_.members[0].scale, channel_scale(graphs, model.encoding_, "padded"))
 
 
-def test_degrees_are_a_channel_only_where_they_are_wanted():
+def test_degrees_are_an_optional_channel():
     graphs, labels = leaves()
     model = classifier(degrees=False, adjacency="plain").fit([with_features(graph, 1) for graph in graphs], labels)
     assert model.encoding_.names == ("adjacency", "node feature 0")

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, on tables whose rows are graphs of one node."""
+"""scikit-learn's estimator checks, on tables whose rows are graphs of one node."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -6,7 +6,7 @@ from tests.estimator.tables import SMALL, TableClassifier, TableRegressor
 
 NOT_MET = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "A label of weight two is no label twice: what is held out and how batches are cut depends on their number."
+        "A label of weight two is not two labels: the validation set and the batches depend on their number."
     ),
 }
 

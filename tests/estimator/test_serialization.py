@@ -1,4 +1,4 @@
-"""Files of fitted estimators: the same predictions from them, whole or not at all, and nothing in them runs."""
+"""Model files: the same predictions, atomic saves, and no code in them is run."""
 
 import copy
 import json
@@ -45,14 +45,14 @@ def file(fitted, tmp_path):
     return tmp_path / "model.safetensors"
 
 
-def test_what_was_saved_predicts_the_same(fitted, file, featured):
+def test_a_loaded_estimator_has_the_same_predictions(fitted, file, featured):
     again = load(file)
     assert type(again) is GraphClassifier
     assert np.array_equal(again.predict_proba(featured), fitted.predict_proba(featured))
     assert np.array_equal(again.predict(featured), fitted.predict(featured))
 
 
-def test_everything_else_is_there_again(fitted, file):
+def test_a_loaded_estimator_has_the_same_attributes(fitted, file):
     again = load(file)
     assert again.get_params() == fitted.get_params()
     assert again.classes_.tolist() == fitted.classes_.tolist()
@@ -62,7 +62,7 @@ def test_everything_else_is_there_again(fitted, file):
     assert again.n_nodes_ == fitted.n_nodes_ is not None
 
 
-def test_a_new_process_predicts_the_same(tmp_path):
+def test_a_new_process_has_the_same_predictions(tmp_path):
     graphs, _ = generated.leaf_pairs(10)
     expected = {}
     for make in (classifier, regressor):
@@ -73,7 +73,7 @@ def test_a_new_process_predicts_the_same(tmp_path):
             model = make(target=target).fit(graphs, np.concatenate(labels) if target == "graph" else labels)
             name = f"{make.__name__}-{target}"
             model.save(tmp_path / name)
-            expected[name] = np.concatenate([np.atleast_1d(part) for part in said(model, graphs)])
+            expected[name] = np.concatenate([np.atleast_1d(part) for part in predictions_of(model, graphs)])
     program = """
 import sys
 from pathlib import Path
@@ -93,14 +93,14 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
     assert len(expected) == 6
 
 
-def said(model, graphs):
+def predictions_of(model, graphs):
     return getattr(model, "predict_proba", model.predict)(graphs)
 
 
 @pytest.mark.parametrize(
     "classes", [[0, 1], [-3, 7], [False, True], [1.5, 2.5], ["a", "ü"], np.array(["x", "yz"], dtype=object)], ids=str
 )
-def test_classes_of_every_kind_come_back(classes, tmp_path):
+def test_classes_of_every_type_are_saved(classes, tmp_path):
     graphs, labels = leaves()
     names = np.asarray(classes)[labels]
     if names.dtype == np.float64:
@@ -125,7 +125,7 @@ def test_random_states_of_numpy_become_none(tmp_path):
     assert load(tmp_path / "model").random_state is None
 
 
-def test_loading_draws_no_random_numbers_and_keeps_no_hold_of_the_file(file, featured):
+def test_loading_draws_no_random_numbers_and_copies_the_file(file, featured):
     state = torch.get_rng_state()
     model = load(file)
     assert torch.equal(torch.get_rng_state(), state)
@@ -134,7 +134,7 @@ def test_loading_draws_no_random_numbers_and_keeps_no_hold_of_the_file(file, fea
     assert np.array_equal(model.predict_proba(featured), before)
 
 
-def test_a_file_cut_off_anywhere_is_refused(file):
+def test_a_truncated_file_is_refused(file):
     content = file.read_bytes()
     for length in [0, 1, 7, 8, 9, 100, len(content) // 2, len(content) - 1]:
         file.write_bytes(content[:length])
@@ -146,7 +146,7 @@ def test_a_file_cut_off_anywhere_is_refused(file):
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04 a zip", b"\x80\x04cposix\nsystem\n", b"{}", os.urandom(2000)])
-def test_a_file_of_something_else_is_refused(tmp_path, content):
+def test_a_file_of_another_format_is_refused(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
     with pytest.raises(DataError, match=r"load\('.*model'\): this is not a safetensors file, or it is incomplete"):
         load(tmp_path / "model")
@@ -163,7 +163,7 @@ def test_a_pickle_is_not_run(tmp_path):
     assert not (tmp_path / "was here").exists()
 
 
-def test_tensors_of_something_else_are_refused(tmp_path):
+def test_a_safetensors_file_of_another_program_is_refused(tmp_path):
     save_file({"weight": torch.zeros(3)}, tmp_path / "model")
     with pytest.raises(DataError, match="a safetensors file, but not one of a bellnet estimator"):
         load(tmp_path / "model")
@@ -177,7 +177,7 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes have names there")
-def test_a_pipe_is_not_read_and_called_by_its_name(tmp_path):
+def test_a_pipe_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError) as refusal:
         load(tmp_path / "pipe")
@@ -186,13 +186,13 @@ def test_a_pipe_is_not_read_and_called_by_its_name(tmp_path):
     )
 
 
-def test_the_change_of_a_file_works(file, fitted, featured):
+def test_a_rewritten_file_can_be_loaded(file, fitted, featured):
     changed(file, lambda described: None)
     assert np.array_equal(load(file).predict(featured), fitted.predict(featured))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             lambda d: d.update(version=2),
@@ -294,9 +294,9 @@ def test_the_change_of_a_file_works(file, fitted, featured):
         ),
     ],
 )
-def test_a_file_that_contradicts_itself_is_refused(file, change, said):
+def test_an_inconsistent_file_is_refused(file, change, message):
     changed(file, change)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         load(file)
 
 
@@ -304,7 +304,7 @@ def encoded(described, **changes):
     described["encoding"] = json.dumps({**json.loads(described["encoding"]), **changes})
 
 
-def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypatch):
+def test_huge_numbers_in_a_header_allocate_no_memory(file, monkeypatch):
     def make(*_):
         raise AssertionError("a network was made of it")
 
@@ -322,7 +322,7 @@ def test_numbers_of_a_header_cost_nothing_before_they_are_refused(file, monkeypa
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
+def test_weights_that_are_not_finite_are_refused(fitted, tmp_path, value):
     fitted.save(tmp_path / "model")
     tensors = tensors_of((tmp_path / "model").read_bytes())
     tensors["members.0.net.head.0.bias"][2] = value
@@ -335,7 +335,7 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
 
 
 @pytest.mark.parametrize(
-    ("device", "said"),
+    ("device", "message"),
     [
         ("cuda:99", "device is 'cuda:99', which is not available"),
         ("meta", "device is 'meta', on which nothing is computed"),
@@ -345,17 +345,17 @@ def test_weights_that_are_no_numbers_are_refused(fitted, tmp_path, value):
         (["cpu"], r"device must be 'auto' or a device of torch such as 'cpu', not \('cpu',\)"),
     ],
 )
-def test_a_device_that_is_not_here_is_refused_unless_another_is_named(file, featured, fitted, device, said):
+def test_a_file_for_an_unavailable_device_needs_another_device(file, featured, fitted, device, message):
     changed(file, lambda described: described["options"].update(device=device))
     advice = r"Choose another: load\(path, device='auto'\), or --device auto in the shell\."
-    with pytest.raises(DataError, match=rf"load\('.*'\): {said}.*\n{advice}"):
+    with pytest.raises(DataError, match=rf"load\('.*'\): {message}.*\n{advice}"):
         load(file)
     model = load(file, device="cpu")
     assert model.device == "cpu"
     assert np.array_equal(model.predict(featured), fitted.predict(featured))
 
 
-def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
+def test_an_unavailable_device_is_refused(file, featured):
     with pytest.raises(OptionError, match=r"load\('.*'\): device is 'meta', on which nothing is computed"):
         load(file, device="meta")
     with pytest.raises(
@@ -367,8 +367,8 @@ def test_a_device_that_was_asked_for_and_is_not_here_is_refused(file, featured):
 def everything(model):
     """All that there is in a fitted estimator, as one value that can be compared."""
     weights = [(name, value.numpy().tobytes()) for name, value in model.ensemble_.state_dict().items()]
-    learned = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.best_epoch_)
-    return repr((model.get_params(), learned, model.encoding_, model.scaling_, weights))
+    fitted = (model.classes_.tolist(), str(model.classes_.dtype), model.history_, model.best_epoch_)
+    return repr((model.get_params(), fitted, model.encoding_, model.scaling_, weights))
 
 
 def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
@@ -377,7 +377,7 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     classifier(channels=(1,), hidden=(), max_epochs=1).fit(graphs, labels).save(path)
     content, whole = path.read_bytes(), everything(load(path))
     header = 8 + struct.unpack("<Q", content[:8])[0]
-    # Every bit of the tensors, and every seventh before: eight and seven have no common factor, so all places are met.
+    # Every bit of the tensors, and every seventh before: seven and eight have no common factor.
     bits = [*range(0, 8 * header, 7), *range(8 * header, 8 * len(content))]
     refused = 0
     for bit in bits:
@@ -404,15 +404,15 @@ def test_a_model_does_not_depend_on_the_default_type_of_torch(tmp_path, dtype, l
     try:
         same = classifier(layout=layout, dropout=0.3).fit(graphs, labels)
         assert everything(same) == everything(load(tmp_path / "model")) == everything(model)
-        said = same.predict_proba(graphs)
+        found = same.predict_proba(graphs)
         same.save(tmp_path / "same")
     finally:
         torch.set_default_dtype(torch.float32)
     assert (tmp_path / "same").read_bytes() == (tmp_path / "model").read_bytes()
-    assert np.array_equal(said, model.predict_proba(graphs))
+    assert np.array_equal(found, model.predict_proba(graphs))
 
 
-def test_an_interrupted_save_leaves_the_old_file_whole(file, monkeypatch):
+def test_an_interrupted_save_does_not_change_the_old_file(file, monkeypatch):
     before = file.read_bytes()
     graphs, labels = leaves()
     other = classifier(channels=(3,)).fit(graphs, labels)
@@ -427,7 +427,7 @@ def test_an_interrupted_save_leaves_the_old_file_whole(file, monkeypatch):
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_a_full_disk_leaves_the_old_file_whole(file, monkeypatch):
+def test_a_full_disk_does_not_change_the_old_file(file, monkeypatch):
     before = file.read_bytes()
 
     def full(descriptor):
@@ -440,7 +440,7 @@ def test_a_full_disk_leaves_the_old_file_whole(file, monkeypatch):
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_a_directory_that_is_not_there_is_said(fitted, tmp_path):
+def test_saving_to_a_missing_directory_raises_an_error(fitted, tmp_path):
     with pytest.raises(DataError) as refusal:
         fitted.save(tmp_path / "nowhere" / "model")
     assert str(refusal.value) == (
@@ -450,7 +450,7 @@ def test_a_directory_that_is_not_there_is_said(fitted, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes have names there")
-def test_what_is_not_a_file_is_not_replaced(fitted, tmp_path):
+def test_a_pipe_is_not_replaced(fitted, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError) as refusal:
         fitted.save(tmp_path / "pipe")
@@ -460,7 +460,7 @@ def test_what_is_not_a_file_is_not_replaced(fitted, tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path):
+def test_classes_that_cannot_be_saved_are_refused(tmp_path):
     graphs, labels = leaves()
     model = classifier(max_epochs=1).fit(graphs, labels.astype(np.longdouble))
     with pytest.raises(DataError, match="classes in a file must be numbers of 8 to 64 bits or strings"):
@@ -469,7 +469,7 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"class_weight": {"vielleicht": 2.0}}, "class_weight has 'vielleicht', which is not a class of y."),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict with a weight for every class"),
@@ -480,20 +480,20 @@ def test_classes_that_cannot_be_written_are_refused_and_nothing_is_left(tmp_path
     ],
     ids=str,
 )
-def test_what_could_not_be_loaded_is_not_saved(fitted, file, options, said):
+def test_an_estimator_that_could_not_be_loaded_is_not_saved(fitted, file, options, message):
     before = file.read_bytes()
     model = copy.deepcopy(fitted).set_params(**options)
     for path in (file, file.with_name("new")):
         with pytest.raises(DataError) as refusal:
             model.save(path)
         assert str(refusal.value).startswith(f"save('{path}'): the file could not be loaded: ")
-        assert said in str(refusal.value)
+        assert message in str(refusal.value)
         assert str(refusal.value).endswith("\nSet the options as they were in the fit, or fit again.")
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
+def test_weights_that_are_nan_are_not_saved(fitted, tmp_path):
     broken = copy.deepcopy(fitted)
     with torch.no_grad():
         broken.ensemble_.members[0].net.head[0].bias[2] = math.nan
@@ -507,7 +507,7 @@ def test_weights_that_have_become_no_numbers_are_not_saved(fitted, tmp_path):
 @pytest.mark.parametrize(
     "options", [{"class_weight": {"nein": 0}}, {"class_weight": None}, {"patience": 3}, {"device": "cuda:99"}], ids=str
 )
-def test_options_that_a_fit_could_have_are_saved_and_loaded(fitted, tmp_path, options):
+def test_valid_options_are_saved_and_loaded(fitted, tmp_path, options):
     model = copy.deepcopy(fitted).set_params(**options)
     model.save(tmp_path / "model")
     found = load(tmp_path / "model", device=model.device if model.device == "auto" else "cpu")

@@ -1,4 +1,4 @@
-"""Estimators on listed edges and nodes: the same promises as with padding."""
+"""Estimators with the sparse layout."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def test_graphs_are_classified():
 
 def test_nodes_and_edges_are_classified():
     graphs = generated.leaf_pairs(40)[0]
-    for target, answer in (("node", lambda graph: degrees(graph) == 1), ("edge", touches_a_leaf)):
-        labels = [answer(graph) for graph in graphs]
+    for target, label_of in (("node", lambda graph: degrees(graph) == 1), ("edge", touches_a_leaf)):
+        labels = [label_of(graph) for graph in graphs]
         model = classifier(target=target, layout="sparse", **LEARNS).fit(graphs[:30], labels[:30])
         assert [len(part) for part in model.predict(graphs[30:])] == [len(part) for part in labels[30:]]
         assert model.score(graphs[30:], labels[30:]) > 0.95, target
 
 
-def test_directed_edges_keep_their_direction():
+def test_directed_edges_are_not_symmetric():
     """The label of an edge is whether it leaves node 0; both directions of an edge are there."""
     graphs, labels = [], []
     for n in (4, 5, 6, 7) * 8:
@@ -49,13 +49,13 @@ def test_directed_edges_keep_their_direction():
     assert model.score(graphs[24:], labels[24:]) == 1
 
 
-def test_all_at_once_and_one_by_one_are_the_same(fitted):
+def test_predictions_do_not_depend_on_the_batch(fitted):
     model, graphs = fitted
     alone = np.concatenate([model.predict_proba([graph]) for graph in graphs])
     np.testing.assert_allclose(model.predict_proba(graphs), alone, rtol=0, atol=1e-12)
 
 
-def test_the_numbering_of_nodes_does_not_matter(fitted):
+def test_predictions_are_permutation_invariant(fitted):
     model, graphs = fitted
     generator = torch.Generator().manual_seed(0)
     renumbered = [Graph(g.n, torch.randperm(g.n, generator=generator)[g.edge_index]) for g in graphs]

@@ -20,7 +20,7 @@ def graphs():
 
 
 def touches_a_leaf(graph):
-    """For every listed edge whether one of its ends has no other edge."""
+    """For every edge whether one of its ends has no other edge."""
     return (degrees(graph)[graph.edge_index.numpy()] == 1).any(0)
 
 
@@ -49,7 +49,7 @@ def test_numbers_on_nodes_and_edges_are_learned(graphs):
         assert model.score(graphs[30:], numbers[30:]) > 0.9, target
 
 
-def test_both_directions_of_an_undirected_edge_get_the_same_answer(graphs):
+def test_both_directions_of_an_undirected_edge_have_the_same_prediction(graphs):
     model = classifier(target="edge").fit(graphs, [touches_a_leaf(graph) for graph in graphs])
     graph = graphs[0]
     found = model.predict_proba([graph])[0]
@@ -72,7 +72,7 @@ def test_the_direction_of_edges_can_be_learned():
     assert model.score(graphs, labels) == 1
 
 
-def test_predictions_on_nodes_follow_their_numbers(graphs):
+def test_predictions_on_nodes_are_permutation_equivariant(graphs):
     model = classifier(target="node").fit(graphs, [degrees(graph) for graph in graphs])
     graph, order = graphs[0], torch.randperm(graphs[0].n)
     renumbered = Graph(graph.n, order[graph.edge_index])
@@ -80,7 +80,7 @@ def test_predictions_on_nodes_follow_their_numbers(graphs):
     np.testing.assert_allclose(found[order.numpy()], expected, atol=1e-12)
 
 
-def test_of_one_graph_some_nodes_are_held_out(graphs):
+def test_the_validation_set_of_one_graph_is_a_part_of_its_nodes(graphs):
     graph = undirected(20, [(node, node + 1) for node in range(10)] + [(0, node) for node in range(11, 20)])
     labels = np.minimum(degrees(graph), 3)
     model = classifier(target="node", channels=(8, 8), max_epochs=80, patience=80).fit([graph], [labels])
@@ -93,7 +93,7 @@ def test_node_labels_can_be_cross_validated(graphs):
     assert cross_val_score(classifier(target="node", max_epochs=3), graphs, labels, cv=2).shape == (2,)
 
 
-def test_weights_can_be_given_for_labels_or_for_graphs(graphs):
+def test_weights_are_per_label_or_per_graph(graphs):
     labels = [degrees(graph) for graph in graphs]
     per_graph = 1 + np.arange(len(graphs)) % 2
     per_node = [np.full(graph.n, weight) for graph, weight in zip(graphs, per_graph, strict=True)]
@@ -105,7 +105,7 @@ def test_weights_can_be_given_for_labels_or_for_graphs(graphs):
 
 
 @pytest.mark.parametrize(
-    ("target", "change", "said"),
+    ("target", "change", "message"),
     [
         ("node", lambda y: y[:-1], "y must be a list with an array for each of the 40 graphs, not 39 entries"),
         ("node", lambda y: 3, "y must be a list with an array for each of the 40 graphs, not int"),
@@ -114,8 +114,8 @@ def test_weights_can_be_given_for_labels_or_for_graphs(graphs):
         ("node", lambda y: [0] * 40, r"y\[0\] is a single value, but graphs\[0\] has 16 nodes"),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(graphs, target, change, said):
-    with pytest.raises(DataError, match=said):
+def test_labels_of_the_wrong_shape_are_refused(graphs, target, change, message):
+    with pytest.raises(DataError, match=message):
         classifier(target=target).fit(graphs, change([degrees(graph) for graph in graphs]))
 
 
@@ -130,27 +130,27 @@ SMALL = "up to 1e-200, whose variance underflows float64.\nMultiply y by a const
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(1e308, LARGE), (1e200, LARGE.replace("308", "200")), (1e-200, SMALL)], ids=str
+    ("size", "message"), [(1e308, LARGE), (1e200, LARGE.replace("308", "200")), (1e-200, SMALL)], ids=str
 )
-def test_numbers_whose_variance_is_none_are_refused_by_the_name_of_y(size, said):
+def test_targets_whose_variance_overflows_are_refused(size, message):
     graphs, labels = leaves(12)
     signs = np.where(labels == 0, 1.0, -1.0)
     with pytest.raises(DataError) as refusal:
         regressor().fit(graphs, size * signs)
-    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y has numbers {said}")
+    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y has numbers {message}")
     with pytest.raises(DataError) as refusal:
         regressor().fit(graphs, np.stack([signs, size * signs], 1))
-    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y[:, 1] has numbers {said}")
+    assert str(refusal.value).startswith(f"GraphRegressor.fit(graphs, y): y[:, 1] has numbers {message}")
 
 
 @pytest.mark.parametrize("size", [1e140, 1e-140])
-def test_numbers_of_other_sizes_are_learned_as_those_around_one(size):
+def test_the_scale_of_targets_does_not_matter(size):
     graphs, labels = leaves(12)
     signs = np.where(labels == 0, 1.0, -1.0)
     found = regressor().fit(graphs, size * signs).predict(graphs)
     np.testing.assert_allclose(found / size, regressor().fit(graphs, signs).predict(graphs), rtol=1e-6)
 
 
-def test_a_tiny_number_that_never_changes_is_learned():
+def test_a_tiny_constant_target_is_learned():
     graphs, _ = leaves(12)
     assert np.isfinite(regressor().fit(graphs, np.full(12, 1e-200)).predict(graphs)).all()

@@ -1,4 +1,4 @@
-"""When training stops, what is held out, and what is shown meanwhile."""
+"""The validation set, early stopping, and what is shown in training."""
 
 import io
 import re
@@ -22,25 +22,25 @@ SCHEDULE = training.Schedule(max_epochs=9, patience=3, batch_size=4, learning_ra
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.floats(0, 0.9), st.integers(0, 9))
-def test_every_class_gives_its_share_and_never_all(classes, fraction, seed):
+def test_the_validation_set_is_stratified(classes, fraction, seed):
     groups = np.array(classes)
-    held = validation_split(groups, np.arange(len(groups)), fraction, np.random.default_rng(seed))
+    in_validation = validation_split(groups, np.arange(len(groups)), fraction, np.random.default_rng(seed))
     if round(fraction * len(groups)) < 1:
-        assert not held.any()
+        assert not in_validation.any()
         return
     for group in np.unique(groups):
         members = (groups == group).sum()
-        assert held[groups == group].sum() == min(round(fraction * members), members - 1)
+        assert in_validation[groups == group].sum() == min(round(fraction * members), members - 1)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 9))
-def test_a_unit_is_held_out_as_a_whole(units, seed):
+def test_a_unit_is_not_split(units, seed):
     units = np.array(units)
-    held = validation_split(np.zeros(len(units), dtype=int), units, 0.5, np.random.default_rng(seed))
-    assert all(len(set(held[units == unit])) == 1 for unit in units)
+    in_validation = validation_split(np.zeros(len(units), dtype=int), units, 0.5, np.random.default_rng(seed))
+    assert all(len(set(in_validation[units == unit])) == 1 for unit in units)
 
 
-def test_of_many_graphs_whole_graphs_are_units_of_few_nodes_and_edges():
+def test_units_are_graphs_or_nodes_or_edges():
     graphs = [undirected(3, [(0, 1), (1, 2)])] * 2
     assert split_units(graphs, "graph", 0.1).tolist() == [0, 1]
     assert split_units(graphs, "node", 0.5).tolist() == [0, 0, 0, 1, 1, 1]
@@ -54,7 +54,7 @@ def test_of_many_graphs_whole_graphs_are_units_of_few_nodes_and_edges():
 
 
 class Scripted(nn.Module):
-    """A network whose loss on what is held out follows a script: the output is the next entry, per epoch."""
+    """A network whose validation loss follows a script: the output is the next entry, per epoch."""
 
     def __init__(self, script):
         super().__init__()
@@ -89,7 +89,7 @@ def scripted(script, share=0.25, error=0.0, weights=None):
     def validation_error(outputs, targets, given):
         if weights is not None:
             weights.append(given.tolist())
-        return float((outputs - targets).nan_to_num().mean()), error  # as classes are said of what is no number
+        return float((outputs - targets).nan_to_num().mean()), error
 
     data = training.TrainingData(
         graphs=graphs,
@@ -112,7 +112,7 @@ def scripted(script, share=0.25, error=0.0, weights=None):
 
 
 @pytest.mark.parametrize(
-    ("script", "kept", "epochs"),
+    ("script", "best", "epochs"),
     [
         ([5, 4, 3, 4, 4, 4, 4, 4, 4], 2, 6),
         ([5, 4, 3, 2, 1, 0, -1, -2, -3], 8, 9),
@@ -120,10 +120,10 @@ def scripted(script, share=0.25, error=0.0, weights=None):
         ([3, 1, 2, 1, 2, 2, 2, 2, 2], 3, 7),
     ],
 )
-def test_training_stops_when_nothing_gets_better_and_keeps_the_last_epoch_that_was_as_good(script, kept, epochs):
+def test_training_stops_early_and_uses_the_last_of_the_best_epochs(script, best, epochs):
     net, outcome = scripted(script)
-    assert (outcome.best_epoch, len(outcome.history)) == (kept, epochs)
-    assert int(net.seen) == kept
+    assert (outcome.best_epoch, len(outcome.history)) == (best, epochs)
+    assert int(net.seen) == best
     assert not net.training
 
 
@@ -139,20 +139,20 @@ def test_the_learning_rate_rises_and_then_falls_to_zero(n_steps):
     assert pace[-1] == pytest.approx(0)
 
 
-def test_training_that_diverges_is_said_or_ends_with_the_epoch_before():
+def test_training_that_diverges_raises_an_error():
     graphs, labels = leaves()
     with pytest.raises(OptionError, match=r"training diverged: the loss of epoch 0 is .*\nUse a smaller learning_rate"):
         classifier(learning_rate=1e18, batch_size=4).fit(graphs, labels)
 
 
-def test_without_anything_held_out_all_epochs_are_run_and_the_last_is_kept():
+def test_without_a_validation_set_the_last_epoch_is_the_best():
     net, outcome = scripted([0] * 9, share=0)
     assert (outcome.best_epoch, len(outcome.history), int(net.seen)) == (8, 9, 8)
     assert outcome.history[0]["validation_loss"] is None
 
 
-def judged(right, weights=None):
-    """What a classifier thinks of answers of which some are right, in which it is very sure or hardly."""
+def error_of(right, weights=None):
+    """The validation error of predictions, some of which are right, with probabilities near one and near a half."""
     right = torch.tensor(right)
     sure = torch.where(torch.arange(len(right)) % 2 == 0, 9.0, 0.1)
     outputs = torch.stack([torch.zeros(len(right)), torch.where(right, sure, -sure)], 1)
@@ -160,54 +160,54 @@ def judged(right, weights=None):
     return classifier()._validation_error(outputs, torch.ones(len(right), dtype=torch.int64), weights)
 
 
-def test_classifiers_judge_an_epoch_by_what_is_missed_and_not_by_how_sure_they_are():
-    badness, error = judged([True] * 6 + [False] * 2)
-    assert badness == 0.25
+def test_validation_error_of_classifiers_is_the_error_rate():
+    rate, error = error_of([True] * 6 + [False] * 2)
+    assert rate == 0.25
     # Of twelve labels, four of which are made up, four are missed.
     assert error == pytest.approx((1 / 3 * 2 / 3 / 12) ** 0.5)
-    assert judged([False] * 2 + [True] * 6) == (badness, error)
-    assert judged([True, False], [1.0, 3.0])[0] == 0.75
+    assert error_of([False] * 2 + [True] * 6) == (rate, error)
+    assert error_of([True, False], [1.0, 3.0])[0] == 0.75
 
 
-def test_labels_that_weigh_nothing_say_nothing_and_a_common_factor_does_not_either():
+def test_validation_error_depends_on_relative_weights():
     some = [True] * 6 + [False] * 2
-    assert judged([*some, False, True], [1.0] * 8 + [0.0] * 2) == pytest.approx(judged(some))
-    assert judged(some, [3.0] * 8) == pytest.approx(judged(some))
-    assert judged(some, [0.0] * 8) == (0, 0)
+    assert error_of([*some, False, True], [1.0] * 8 + [0.0] * 2) == pytest.approx(error_of(some))
+    assert error_of(some, [3.0] * 8) == pytest.approx(error_of(some))
+    assert error_of(some, [0.0] * 8) == (0, 0)
     # Where few labels weigh most, they are as good as few: here as (7 + 5)^2 / (7 + 25) = 4.5.
-    share, error = judged([True] * 8, [1.0] * 7 + [5.0])
+    share, error = error_of([True] * 8, [1.0] * 7 + [5.0])
     assert share == 0
     assert error == pytest.approx((2 / 8.5 * 6.5 / 8.5 / 8.5) ** 0.5)
 
 
-def test_regressors_judge_an_epoch_by_the_loss():
+def test_validation_error_of_regressors_is_the_loss():
     outputs, weights = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1.0, 2.0, 0.5])
     losses = np.array([1.0, 8.0, 8.0])
     found = regressor()._validation_error(outputs, torch.zeros(3, 1), weights)
     assert found == pytest.approx((losses.mean(), losses.std() / 3**0.5))
 
 
-def test_an_epoch_that_misses_none_of_a_few_labels_is_not_the_only_good_one():
+def test_the_standard_error_of_no_misclassification_is_positive():
     for n in (15, 100, 1000):
-        none, error = judged([True] * n)
+        none, error = error_of([True] * n)
         assert none == 0
-        assert judged([True] * (n - 1) + [False])[0] < error < judged([True] * (n - 2) + [False] * 2)[0]
+        assert error_of([True] * (n - 1) + [False])[0] < error < error_of([True] * (n - 2) + [False] * 2)[0]
 
 
-def test_an_epoch_within_the_standard_error_of_the_best_is_as_good():
+def test_epochs_within_the_standard_error_of_the_best_are_as_good():
     script = [5, 3, 3.4, 3.6, 4, 4, 4, 4, 4]
     assert scripted(script, error=0.5)[1].best_epoch == 2
     assert scripted(script, error=0.7)[1].best_epoch == 3
     assert scripted(script)[1].best_epoch == 1
 
 
-def test_what_judges_is_given_the_weights_of_what_is_held_out():
+def test_validation_error_gets_the_weights_of_the_validation_set():
     weights = []
     scripted([5, 4, 3, 2, 1, 0, -1, -2, -3], share=0.5, weights=weights)
     assert [sorted(some) for some in weights] == [[1, 2, 3, 4]] * 9
 
 
-def test_an_epoch_whose_answers_are_no_numbers_is_never_kept():
+def test_an_epoch_with_nan_predictions_is_never_the_best():
     nan = float("nan")
     net, outcome = scripted([5, 4, nan, nan, nan, nan, nan, nan, nan])
     assert (outcome.best_epoch, int(net.seen)) == (1, 1)
@@ -233,15 +233,15 @@ def test_the_history_has_a_record_for_every_epoch():
 
 
 @pytest.mark.parametrize(("make", "name"), [(classifier, "accuracy"), (regressor, "r2")])
-def test_the_history_has_the_score_of_what_is_learned_and_of_what_is_held_out(make, name):
+def test_history_has_the_scores_of_both_sets(make, name):
     graphs, labels = leaves()
     others = generated.leaf_pairs(9, seed=1)
     # Weights that hardly move: what was scored while learning is what the model scores.
     model = make(learning_rate=1e-12, max_epochs=2).fit(graphs, labels, validation_data=others)
-    kept = model.history_[model.best_epoch_]
-    assert kept[name] == pytest.approx(model.score(graphs, labels), abs=1e-5)
-    assert kept[f"validation_{name}"] == pytest.approx(model.score(*others), abs=1e-5)
-    assert kept[name] != pytest.approx(kept[f"validation_{name}"], abs=1e-4)
+    best = model.history_[model.best_epoch_]
+    assert best[name] == pytest.approx(model.score(graphs, labels), abs=1e-5)
+    assert best[f"validation_{name}"] == pytest.approx(model.score(*others), abs=1e-5)
+    assert best[name] != pytest.approx(best[f"validation_{name}"], abs=1e-4)
 
 
 def test_a_score_that_is_not_defined_is_none():
@@ -259,7 +259,7 @@ def test_patience_is_a_third_of_all_epochs_unless_it_is_given(given, max_epochs,
     assert model._schedule([]).patience == expected
 
 
-def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold():
+def test_a_fit_on_random_labels_stops_early():
     options = {"channels": (16, 16), "learning_rate": 0.02, "batch_size": 4, "max_epochs": 60}
     graphs, _ = leaves(40)
     chance = np.random.default_rng(0).integers(2, size=40)
@@ -272,10 +272,10 @@ def test_a_fit_with_its_usual_patience_stops_when_it_learns_what_does_not_hold()
         assert len(model.history_) == model.best_epoch_ + 1 + 20
 
 
-def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more_is_missed():
+def test_a_classifier_continues_if_the_loss_rises_but_not_the_error_rate():
     graphs, labels = stars_and_paths()
     wrong = labels[20:].copy()
-    wrong[:3] = 1 - wrong[:3]  # whoever learns the rule must miss these, and the surer the greater is the loss
+    wrong[:3] = 1 - wrong[:3]  # a network that learns the rule misclassifies these
     options = {"channels": (16, 16), "learning_rate": 0.02, "batch_size": 4, "max_epochs": 40, "patience": 40}
     model = classifier(**options).fit(graphs[:20], labels[:20], validation_data=(graphs[20:], wrong))
     losses = [record["validation_loss"] for record in model.history_]
@@ -284,7 +284,7 @@ def test_a_classifier_goes_on_where_it_gets_surer_and_its_loss_rises_but_no_more
     assert model.score(graphs, labels) == 1
 
 
-def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(capfd):
+def test_fit_prints_a_summary_if_verbose(capfd):
     graphs, labels = leaves()
     quiet = classifier(verbose=False).fit(graphs, labels)
     assert "(at most 60)" in classifier(max_epochs="auto", channels=(1,)).fit(graphs, labels).fit_summary_
@@ -299,7 +299,7 @@ def test_silence_is_silent_and_otherwise_one_line_says_at_the_end_what_happened(
     )
 
 
-def test_the_line_says_what_has_labels_and_leaves_out_what_there_is_not():
+def test_the_summary_names_the_target():
     graphs, _ = leaves(1)
     model = regressor(target="node", validation_fraction=0).fit(graphs, [np.arange(graphs[0].n)])
     assert re.fullmatch(
@@ -309,7 +309,7 @@ def test_the_line_says_what_has_labels_and_leaves_out_what_there_is_not():
     )
 
 
-def test_a_terminal_sees_a_bar_with_the_losses(monkeypatch):
+def test_a_terminal_shows_a_progress_bar(monkeypatch):
     import rich.console
 
     screen = io.StringIO()

@@ -1,4 +1,4 @@
-"""Nodes and edges of which some labels are not known: they are seen, but neither learned from nor measured."""
+"""Nodes and edges with unknown labels."""
 
 import networkx as nx
 import numpy as np
@@ -25,15 +25,15 @@ def club_model(**options):
     return classifier(target="node", node_labels=[], **options)
 
 
-def test_a_few_labels_of_one_graph_tell_those_of_all_nodes():
+def test_a_few_labels_of_one_graph_suffice():
     model = GraphClassifier(target="node", node_labels=[], verbose=False).fit([CLUB], [partly(SIDES)])
     assert model.classes_.tolist() == ["Mr. Hi", "Officer"]
     others = [member for member in CLUB if member not in KNOWN]
-    said = model.predict([CLUB])[0]
-    assert np.mean([said[member] == SIDES[member] for member in others]) >= 0.8
+    predictions = model.predict([CLUB])[0]
+    assert np.mean([predictions[member] == SIDES[member] for member in others]) >= 0.8
 
 
-def test_none_nan_and_masks_mean_the_same():
+def test_unknown_labels_are_none_nan_or_masked():
     numbers = np.array([SIDES[member] == "Officer" for member in CLUB], dtype=np.int64)
     hidden = np.array([member not in KNOWN for member in CLUB])
     forms = [
@@ -51,19 +51,19 @@ def test_none_nan_and_masks_mean_the_same():
     assert texts.classes_.tolist() == ["Mr. Hi", "Officer"]
 
 
-def test_what_is_not_known_is_neither_learned_nor_held_out():
+def test_unknown_labels_have_no_effect():
     graphs = leaves(10)[0]
     degrees = [graph.edge_index[0].bincount(minlength=graph.n) for graph in graphs]
     y = [np.where(degree == 1, 1.0, 0.0) for degree in degrees]
     for labels in y[5:]:
         labels[:] = np.nan
     model = classifier(target="node", validation_fraction=0.2).fit(graphs, y)
-    told = [np.where(np.isnan(labels), 7, labels) for labels in y]
+    filled = [np.where(np.isnan(labels), 7, labels) for labels in y]
     with pytest.raises(DataError, match="labels of y are unknown"):
         model.score(graphs[5:], y[5:])
     assert model.score(graphs, y) == model.score(graphs[:5], y[:5])
     assert model.classes_.tolist() == [0, 1]
-    assert classifier(target="node").fit(graphs, told).classes_.tolist() == [0, 1, 7]
+    assert classifier(target="node").fit(graphs, filled).classes_.tolist() == [0, 1, 7]
 
 
 def test_numbers_of_some_nodes_may_be_unknown():

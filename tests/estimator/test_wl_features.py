@@ -128,7 +128,7 @@ def _index(graph):
 def cycles(*lengths):
     edges, start = [], 0
     for length in lengths:
-        edges += [(start + place, start + (place + 1) % length) for place in range(length)]
+        edges += [(start + node, start + (node + 1) % length) for node in range(length)]
         start += length
     return graph_of(start, edges)
 
@@ -249,7 +249,7 @@ def test_out_of_sample_outputs_do_not_depend_on_the_graph_s_own_label(monkeypatc
     assert one == pytest.approx(other)
 
 
-def test_a_fit_is_deterministic_and_the_seed_chooses_the_folds():
+def test_a_fit_is_deterministic_and_the_seed_determines_the_splits():
     graphs, labels = triangles_and_paths(30)
     one, same, other = (fit_wl(graphs, labels, np.ones(30), n_classes=2, seed=seed) for seed in (1, 1, 2))
     assert (one.out_of_sample == same.out_of_sample).all()
@@ -257,7 +257,7 @@ def test_a_fit_is_deterministic_and_the_seed_chooses_the_folds():
     assert (one.out_of_sample != other.out_of_sample).any()
 
 
-def test_classes_with_few_graphs_are_no_obstacle():
+def test_classes_may_have_few_graphs():
     graphs, labels = triangles_and_paths(12)
     labels[0] = 2
     fit = fit_wl(graphs, labels, np.ones(12), n_classes=3, seed=0)
@@ -267,7 +267,7 @@ def test_classes_with_few_graphs_are_no_obstacle():
     assert np.isfinite(one_of_each.model.predict_logits(graphs)).all()
 
 
-def test_graphs_of_weight_zero_do_not_count():
+def test_graphs_of_weight_zero_have_no_effect():
     graphs, labels = triangles_and_paths(40)
     wrong, weights = labels.copy(), np.ones(40)
     wrong[:10] = 1 - wrong[:10]

@@ -1,4 +1,4 @@
-"""Where the random numbers of a fit come from: from its own seed, whatever else draws meanwhile, and nothing else."""
+"""The random numbers of a fit."""
 
 import copy
 import pickle
@@ -31,21 +31,21 @@ def weights_of(model):
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_threads_side_by_side_learn_what_one_alone_learns(dropout):
+def test_concurrent_fits_equal_a_single_fit(dropout):
     graphs, labels = leaves()
 
-    def learned(_):
+    def fitted_weights(_):
         return weights_of(classifier(dropout=dropout, max_epochs=4, batch_size=4).fit(graphs, labels))
 
-    alone = learned(0)
+    alone = fitted_weights(0)
     with ThreadPoolExecutor(3) as threads:
-        for found in threads.map(learned, range(6)):
+        for found in threads.map(fitted_weights, range(6)):
             assert torch.equal(found, alone)
 
 
 @pytest.mark.parametrize("layout", ["padded", "sparse"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_others_draw_during_a_fit_does_not_change_it(target, layout, monkeypatch):
+def test_random_numbers_drawn_elsewhere_do_not_change_a_fit(target, layout, monkeypatch):
     graphs, _ = leaves(12)
     labels = labels_of(graphs, target)
     model = classifier(target=target, layout=layout, dropout=0.3, hidden=(8, 8), batch_size=4)
@@ -57,23 +57,23 @@ def test_what_others_draw_during_a_fit_does_not_change_it(target, layout, monkey
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_nobody_sees_the_global_random_numbers_change_while_a_fit_runs(target, monkeypatch):
+def test_a_fit_does_not_change_global_random_states(target, monkeypatch):
     graphs, _ = leaves(12)
     before, seen = (torch.get_rng_state(), str(np.random.get_state())), []
 
-    def look(*_):
+    def check(*_):
         seen.append(torch.equal(torch.get_rng_state(), before[0]))
         seen.append(str(np.random.get_state()) == before[1])
 
-    monkeypatch.setattr(ProgressBar, "batch", look)
-    monkeypatch.setattr(ProgressBar, "__enter__", lambda self: look() or self)
+    monkeypatch.setattr(ProgressBar, "batch", check)
+    monkeypatch.setattr(ProgressBar, "__enter__", lambda self: check() or self)
     classifier(target=target, dropout=0.3, hidden=(8, 8)).fit(graphs, labels_of(graphs, target))
-    look()
+    check()
     assert len(seen) > 4
     assert all(seen)
 
 
-def test_dropout_differs_from_batch_to_batch_and_from_seed_to_seed():
+def test_dropout_depends_on_the_seed():
     graphs, labels = leaves()
     fits = [
         weights_of(classifier(dropout=p, random_state=seed).fit(graphs, labels))
@@ -83,17 +83,17 @@ def test_dropout_differs_from_batch_to_batch_and_from_seed_to_seed():
     assert not torch.equal(fits[0], fits[2])
 
 
-def test_a_fitted_network_with_dropout_can_be_copied_pickled_and_trained_on():
+def test_a_fitted_network_with_dropout_can_be_copied_and_trained_further():
     graphs, labels = leaves()
     model = classifier(dropout=0.5).fit(graphs, labels)
     batch = model.encoding_.encode(graphs)
     for net in (copy.deepcopy(model.ensemble_), pickle.loads(pickle.dumps(model)).ensemble_):
-        said = []
+        outputs = []
         for seed in (3, 3, 4):
             torch.manual_seed(seed)  # outside of a fit dropout is torch's, as in any other module
-            said.append(net.train()(batch, graphs))
-        assert torch.equal(said[0], said[1])
-        assert not torch.equal(said[0], said[2])
+            outputs.append(net.train()(batch, graphs))
+        assert torch.equal(outputs[0], outputs[1])
+        assert not torch.equal(outputs[0], outputs[2])
 
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def paragraph(text, start):
     return " ".join(re.split(r"\n\s*\n|\n +\w+: ", rest)[0].split())
 
 
-def test_each_promise_of_the_same_model_names_the_number_of_threads(capsys):
+def test_documentation_of_reproducibility_mentions_the_number_of_threads(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "--help"])
     promises = [

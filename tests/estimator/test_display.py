@@ -1,4 +1,4 @@
-"""The estimators show themselves: a table of options and results in a notebook, a picture of the learning curve."""
+"""The estimators in notebooks, and the learning curve."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ def words_of(page):
     return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", page)))
 
 
-def test_a_notebook_shows_options_and_what_was_learned(fitted):
+def test_a_notebook_shows_options_and_fitted_attributes(fitted):
     page = fitted._repr_html_()
     words = words_of(page)
     for option, value in fitted.get_params().items():
@@ -36,13 +36,13 @@ def test_a_notebook_shows_options_and_what_was_learned(fitted):
     assert not re.search(r"""(?:src|href)=["']http""", page)  # nothing is loaded from elsewhere
 
 
-def test_a_notebook_shows_that_nothing_was_learned_yet():
+def test_a_notebook_shows_that_an_estimator_is_not_fitted():
     words = words_of(classifier()._repr_html_())
     assert "Not fitted" in words
     assert "history_" not in words
 
 
-def test_texts_are_shown_where_scikit_learn_is_told_to(fitted):
+def test_the_display_option_of_scikit_learn_is_respected(fitted):
     with config_context(display="text"):
         assert not hasattr(fitted, "_repr_html_")
     assert repr(fitted).startswith("GraphClassifier(")
@@ -56,18 +56,18 @@ def test_the_learning_curve_is_the_history(make, score):
     figure = model.plot_history()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["loss", score]
     for axes, name in zip(figure.axes, ("loss", model._score_name), strict=True):
-        learned, held_out, kept = axes.lines
-        for line, key in ((learned, name), (held_out, f"validation_{name}")):
+        training, validation, best = axes.lines
+        for line, key in ((training, name), (validation, f"validation_{name}")):
             assert list(line.get_xdata()) == [0, 1, 2]
             assert list(line.get_ydata()) == [record[key] for record in model.history_]
-        assert list(kept.get_xdata()) == [model.best_epoch_] * 2
+        assert list(best.get_xdata()) == [model.best_epoch_] * 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         *("training", "validation set", "best epoch"),
     ]
     assert figure._repr_png_()[0].startswith(b"\x89PNG")
 
 
-def test_without_what_is_held_out_there_is_one_curve():
+def test_without_a_validation_set_there_is_one_curve():
     figure = classifier(validation_fraction=0).fit(*leaves()).plot_history()
     assert [len(axes.lines) for axes in figure.axes] == [2, 2]
 
@@ -89,7 +89,7 @@ def test_there_is_no_learning_curve_before_a_fit():
         classifier().plot_history()
 
 
-def test_without_matplotlib_the_learning_curve_says_what_to_install(fitted, monkeypatch):
+def test_plot_history_without_matplotlib_names_the_extra(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError) as missing:
         fitted.plot_history()

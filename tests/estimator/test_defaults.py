@@ -1,4 +1,4 @@
-"""What the estimators do where nothing else is asked of them: layout, epochs, norms, sizes."""
+"""The defaults of the estimators: layout, epochs, norms, sizes."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def complete(n):
     return undirected(n, [(one, other) for one in range(n) for other in range(one)])
 
 
-def test_graphs_with_few_edges_are_listed_and_graphs_with_almost_all_are_padded():
+def test_auto_layout_is_sparse_for_few_edges_and_padded_for_many():
     graphs, labels = leaves()
     assert GraphClassifier(**SMALL).fit(graphs, labels).layout_ == "sparse"
     dense = [complete(3 + number % 4) for number in range(12)]
@@ -28,7 +28,7 @@ def test_graphs_with_few_edges_are_listed_and_graphs_with_almost_all_are_padded(
     assert GraphClassifier(layout="padded", **SMALL).fit(graphs, labels).layout_ == "padded"
 
 
-def test_what_was_taken_for_the_fit_holds_for_predictions_of_other_graphs():
+def test_predictions_use_the_layout_of_the_fit():
     graphs, labels = leaves()
     model = GraphClassifier(**SMALL).fit(graphs, labels)
     dense = [complete(graph.n) for graph in graphs[:2]]
@@ -40,7 +40,7 @@ def test_what_was_taken_for_the_fit_holds_for_predictions_of_other_graphs():
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
 @pytest.mark.parametrize("norm", ["batch", "graph", "channels"])
 @pytest.mark.parametrize("layout", ["padded", "sparse"])
-def test_a_file_holds_all_that_normalised_networks_have_learned(target, norm, layout, tmp_path):
+def test_files_of_normalised_networks_have_the_same_predictions(target, norm, layout, tmp_path):
     graphs, labels = leaves(12)
     if target != "graph":
         counts = [graph.n if target == "node" else graph.n_edges for graph in graphs]
@@ -54,24 +54,24 @@ def test_a_file_holds_all_that_normalised_networks_have_learned(target, norm, la
 
 @pytest.mark.parametrize(("order", "meant"), [(2, "batch"), (3, "graph")])
 @pytest.mark.parametrize("make", [GraphClassifier, GraphRegressor])
-def test_what_is_normalised_follows_the_order_unless_it_is_said(make, order, meant, tmp_path):
+def test_auto_norm_depends_on_the_order(make, order, meant, tmp_path):
     graphs, labels = leaves(12)
     options = {**SMALL, "channels": (4, 4), "order": order}
     found, same, other = (
         make(**options, **given).fit(graphs, labels)
         for given in ({}, {"norm": meant}, {"norm": "graph" if meant == "batch" else "batch"})
     )
-    say = [getattr(model, "predict_proba", model.predict)(graphs) for model in (found, same, other)]
-    assert np.array_equal(say[0], say[1])
-    assert not np.array_equal(say[0], say[2])
+    predictions = [getattr(model, "predict_proba", model.predict)(graphs) for model in (found, same, other)]
+    assert np.array_equal(predictions[0], predictions[1])
+    assert not np.array_equal(predictions[0], predictions[2])
     assert found.get_params()["norm"] == clone(found).norm == "auto"
     found.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.norm == "auto"
-    assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), say[0])
+    assert np.array_equal(getattr(again, "predict_proba", again.predict)(graphs), predictions[0])
 
 
-def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_path):
+def test_a_file_has_the_layout_of_the_fit(tmp_path):
     graphs, labels = leaves()
     path = tmp_path / "model"
     GraphClassifier(**SMALL).fit(graphs, labels).save(path)
@@ -81,7 +81,7 @@ def test_a_file_says_which_layout_was_taken_and_nothing_else_is_believed(tmp_pat
         load(path)
 
 
-def test_the_seed_decides_everything_of_the_usual_recipe_too():
+def test_the_defaults_are_reproducible():
     graphs, labels = leaves()
     first, again, other = (
         GraphClassifier(random_state=seed, **SMALL).fit(graphs, labels).predict_proba(graphs) for seed in (7, 7, 8)
@@ -90,7 +90,7 @@ def test_the_seed_decides_everything_of_the_usual_recipe_too():
     assert not np.array_equal(first, other)
 
 
-def test_the_number_of_nodes_is_learned_although_layers_and_pools_take_means():
+def test_the_number_of_nodes_is_learned():
     graphs, _ = generated.leaf_pairs(120)
     numbers = np.array([graph.n for graph in graphs], dtype=float)
     model = GraphRegressor(channels=(16, 16), max_epochs=30, verbose=False).fit(graphs[:90], numbers[:90])
@@ -98,7 +98,7 @@ def test_the_number_of_nodes_is_learned_although_layers_and_pools_take_means():
     assert model.score(graphs[90:], numbers[90:]) > 0.9
 
 
-def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path):
+def test_degree_bins_are_channels(tmp_path):
     graphs, labels = leaves()
     model = GraphClassifier(**SMALL).fit(graphs, labels)
     assert model.encoding_.names[2:] == ("degree", "degree 1", "degree 2", "degree 3", "size")
@@ -110,7 +110,7 @@ def test_degrees_have_channels_of_their_own_unless_they_are_not_wanted(tmp_path)
         assert GraphRegressor(**options, **SMALL).fit(graphs, labels).encoding_.names[2:] == left
 
 
-def test_the_more_there_is_to_see_the_fewer_epochs_are_run():
+def test_auto_max_epochs_falls_with_the_number_of_entries():
     graph = complete(1000)
     epochs = [auto_max_epochs([graph] * count, "sparse", 2) for count in (0, 1, 10, 40, 90, 1000, 10_000)]
     assert epochs == [60, 60, 60, 30, 20, 6, 5]
@@ -120,7 +120,7 @@ def test_the_more_there_is_to_see_the_fewer_epochs_are_run():
     assert auto_max_epochs([path], "padded", 3) == 5
 
 
-def test_without_a_number_of_epochs_one_is_found():
+def test_auto_max_epochs_is_60_for_small_data_sets():
     graphs, labels = leaves(12)
     model = GraphClassifier(**{**SMALL, "max_epochs": "auto", "patience": 100}).fit(graphs, labels)
     assert len(model.history_) == MAX_EPOCHS
@@ -141,7 +141,7 @@ def test_smoothed_labels_make_probabilities_less_extreme():
     "options",
     [{"pool": ("mean", "max", "sum")}, {"jumping_knowledge": True}, {"pool": ["sum"], "jumping_knowledge": True}],
 )
-def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp_path):
+def test_files_of_several_pools_and_jumping_knowledge_have_the_same_predictions(options, tmp_path):
     graphs, labels = leaves()
     model = GraphClassifier(**options, **SMALL).fit(graphs, labels)
     model.save(tmp_path / "model")
@@ -149,7 +149,7 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"norm": "layer"}, "norm must be one of 'auto', 'batch', 'graph', 'channels' or None, not 'layer'."),
         ({"layout": "dense"}, "layout must be one of 'auto', 'padded', 'sparse', not 'dense'."),
@@ -171,14 +171,14 @@ def test_pools_side_by_side_and_after_every_layer_are_kept_in_files(options, tmp
         ({"max_epochs": "all"}, "max_epochs must be 'auto' or an integer from 1 to 2**63 - 1, not 'all'."),
     ],
 )
-def test_options_of_the_recipe_are_refused_by_name(options, said):
+def test_invalid_options_are_refused_by_name(options, message):
     graphs, labels = leaves()
     with pytest.raises(OptionError) as caught:
         classifier(**options).fit(graphs, labels)
-    assert str(caught.value) == f"GraphClassifier.fit(graphs, y): {said}"
+    assert str(caught.value) == f"GraphClassifier.fit(graphs, y): {message}"
 
 
-def test_statistics_of_batches_are_kept_with_the_weights_of_their_epoch():
+def test_running_statistics_are_finite_and_in_state_dict():
     graphs, labels = leaves()
     model = GraphClassifier(**SMALL).fit(graphs, labels)
     buffers = {name: value for name, value in model.ensemble_.state_dict().items() if "running" in name}
