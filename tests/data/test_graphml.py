@@ -170,15 +170,13 @@ def test_a_file_is_read_in_the_encoding_it_says(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["klingon", "rot13", "zlib", "x-user-defined"])
 def test_an_encoding_that_is_not_known_is_an_error(tmp_path, name):
-    with pytest.raises(DataError, match=f"x.graphml: the encoding '{name}' is not known.\nWrite the file as UTF-8."):
+    with pytest.raises(DataError, match=f"x.graphml cannot be decoded: .*{name}.*\nWrite the file as UTF-8."):
         read(tmp_path, declared(name).encode())
 
 
 @pytest.mark.parametrize("content", [declared("UTF-8").encode("latin-1"), declared("ascii").encode()])
 def test_bytes_that_are_not_of_the_encoding_are_an_error(tmp_path, content):
-    with pytest.raises(
-        DataError, match=r"x.graphml cannot be decoded as \S+, which it declares: .*\nWrite the file as UTF-8."
-    ):
+    with pytest.raises(DataError, match=r"x.graphml cannot be decoded: .*\nWrite the file as UTF-8."):
         read(tmp_path, content)
 
 

@@ -82,5 +82,5 @@ def test_problems_of_graphs_with_other_attributes_than_an_encoding_reads_are_fou
     found = problems([Graph(1, [[], []], node_labels=[1]), PATH], encoding=two)
     assert found == {
         0: "it has 1 columns of node_labels, but the graphs of the fit had 2.",
-        1: "it has no node_labels, but the graphs of the fit had.",
+        1: "it has 0 columns of node_labels, but the graphs of the fit had 2.",
     }

@@ -1,7 +1,10 @@
 """Graphs of many kinds, padded and sparse batches of them, and data sets."""
 
 from bellnet.data import generated, graphml, sparse_inputs, tu
-from bellnet.data.converters import as_graph, as_graphs, to_dense, to_networkx, to_pyg, to_scipy
+from bellnet.data.converters.arrays import to_dense, to_scipy
+from bellnet.data.converters.conversion import as_graph, as_graphs
+from bellnet.data.converters.networkx_graphs import to_networkx
+from bellnet.data.converters.pyg import to_pyg
 from bellnet.data.encoding import Encoding, problems
 from bellnet.data.graph import Graph, GraphSet, undirected
 from bellnet.data.loader import Loader, at_edges, in_order, to_padded, to_sparse

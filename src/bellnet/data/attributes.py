@@ -58,14 +58,6 @@ class Names:
         """The roles that have names."""
         return [role for role in ROLES if getattr(self, role) is not None]
 
-    def refuse(self, kind: str) -> None:
-        """Raises a `DataError` if there are names, for kinds of graphs that have no named attributes."""
-        if self.given:
-            raise DataError(
-                f"as_graph(graph, {self.given[0]}=...): {kind} has no named attributes.\n"
-                f"Leave out {', '.join(self.given)}."
-            )
-
 
 class Source(ABC):
     """The attributes of all nodes, or of all edges, of a graph.

@@ -387,18 +387,16 @@ class Encoding:
             graph: The graph.
             strict: Whether features that the graphs of the fit lack are a difference; `encode` ignores them.
         """
-        rows = {"node": graph.n, "edge": graph.n_edges}
-        for name in ("node_features", "edge_features"):
-            expected, values = getattr(self, name), getattr(graph, name)
+        for name in ("node_features", "edge_features", "node_labels", "edge_labels"):
+            is_labels, values = name.endswith("labels"), getattr(graph, name)
+            expected = len(label_columns(getattr(self, name))) if is_labels else getattr(self, name)
+            is_read = (graph.n if name.startswith("node") else graph.n_edges) and (
+                expected or (strict and not is_labels)
+            )
             is_weightless = name == "edge_features" and values is None and expected == 1  # they have one feature, 1
-            if rows[name[:4]] and (strict or expected) and width_of(values) != expected and not is_weightless:
-                return name, f"{width_of(values)} {name}, but the graphs of the fit had {expected}"
-        for name in ("node_labels", "edge_labels"):
-            expected, labels = len(label_columns(getattr(self, name))), getattr(graph, name)
-            if rows[name[:4]] and expected and labels is None:
-                return name, f"no {name}, but the graphs of the fit had"
-            if rows[name[:4]] and expected and width_of(labels) != expected:
-                return name, f"{width_of(labels)} columns of {name}, but the graphs of the fit had {expected}"
+            if is_read and width_of(values) != expected and not is_weightless:
+                columns = "columns of " * is_labels
+                return name, f"{width_of(values)} {columns}{name}, but the graphs of the fit had {expected}"
         return None
 
     def _check_usable(self, graph: Graph, number: int) -> None:

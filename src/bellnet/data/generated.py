@@ -53,7 +53,7 @@ def cycles_and_pairs(
 
     The arguments are those of `leaf_pairs`.
     """
-    kinds = [_one_cycle, _two_cycles, _leaves_side_by_side, _leaves_apart]
+    kinds = [lambda n, generator: _cycle(range(n)), _two_cycles, _leaves_side_by_side, _leaves_apart]
     return _make("cycles_and_pairs", kinds, count, nodes, seed)
 
 
@@ -169,10 +169,6 @@ def _make(
 
 def _cycle(nodes: Sequence[int]) -> Edges:
     return [(node, nodes[(index + 1) % len(nodes)]) for index, node in enumerate(nodes)]
-
-
-def _one_cycle(n: int, generator: torch.Generator) -> Edges:
-    return _cycle(range(n))
 
 
 def _two_cycles(n: int, generator: torch.Generator) -> Edges:

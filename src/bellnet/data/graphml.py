@@ -230,12 +230,8 @@ def _decode(file: Path, content: bytes) -> str:
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), usual)
     try:
         return content.decode(encoding)
-    except LookupError as reason:
-        raise DataError(f"{file}: the encoding {encoding!r} is not known.\nWrite the file as UTF-8.") from reason
-    except UnicodeDecodeError as reason:
-        raise DataError(
-            f"{file} cannot be decoded as {encoding}, which it declares: {reason}.\nWrite the file as UTF-8."
-        ) from reason
+    except (LookupError, UnicodeDecodeError) as reason:
+        raise DataError(f"{file} cannot be decoded: {reason}.\nWrite the file as UTF-8.") from reason
 
 
 def _check(file: Path, root: Element) -> None:

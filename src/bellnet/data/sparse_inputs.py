@@ -15,17 +15,6 @@ from bellnet.data.attributes import Given
 from bellnet.data.converters.conversion import as_graph
 from bellnet.errors import DataError, type_name
 from bellnet.tensors import Sparse
-from bellnet.tensors.support import encode
-
-__all__ = [
-    "from_edge_index",
-    "from_graph",
-    "from_hyperedges",
-    "from_incidence",
-    "from_pyg",
-    "from_ratings",
-    "from_torch",
-]
 
 
 def from_edge_index(
@@ -246,10 +235,8 @@ def _from_entries(index: Tensor, values: Tensor, sizes: Any, duplicates: str) ->
     """A `Sparse`; with duplicates="sum" the values of equal index tuples are added."""
     # The constructor raises an error for indices that cannot be nodes.
     if duplicates == "sum" and index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0:
-        codes, rows = torch.unique(encode([index], [_last(row) for row in index])[0], return_inverse=True)
-        tuples = index.new_empty(len(index), len(codes))
-        tuples[:, rows] = index
-        index, values = tuples, values.new_zeros(len(codes), values.shape[1]).index_add(0, rows, values)
+        coo = torch.sparse_coo_tensor(index, values, check_invariants=False).coalesce()
+        index, values = coo.indices(), coo.values()
     return Sparse(index, values, sizes)
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-LEAST, MOST = -(2**63), 2**63 - 1
 INTEGER_FORM = re.compile(r"\s*[+-]?[0-9]+\s*")
 REAL_FORM = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _DIGITS = 19  # of the largest int64; Python refuses to convert very long texts
@@ -35,12 +34,7 @@ def integer(text: str) -> int | None:
     if len(digits) > _DIGITS:
         return None
     number = int(digits or "0") * (-1 if signed.startswith("-") else 1)
-    return number if LEAST <= number <= MOST else None
-
-
-def is_finite(text: str) -> bool:
-    """Whether a number is finite in float64."""
-    return math.isfinite(float(text))
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def shown(text: str) -> str:
@@ -129,7 +123,7 @@ def _parse(block: bytes, width: int | None, *, real: bool) -> "Array | None":
 
     if block.translate(None, _REALS if real else _INTEGERS) or not block.strip():
         return None
-    kind, separator = (np.float64 if real else np.int64), _separator(block)
+    kind, separator = (np.float64 if real else np.int64), "," if b"," in block else None
     try:
         values = np.loadtxt(io.BytesIO(block.replace(b"\r", b" ")), kind, delimiter=separator, comments=None, ndmin=2)
     except ValueError:
@@ -138,21 +132,17 @@ def _parse(block: bytes, width: int | None, *, real: bool) -> "Array | None":
     return values if is_whole and np.isfinite(values).all() else None
 
 
-def _separator(block: bytes) -> str | None:
-    return "," if b"," in block else None
-
-
 def _explain(block: bytes, where: str, line: int, *, width: int | None, real: bool) -> DataError:
     """The error for the first faulty line of a block."""
     lines = block.decode("utf-8", "replace").split("\n")
-    rows = [text.split(_separator(block)) for text in lines]
+    rows = [text.split("," if b"," in block else None) for text in lines]
     width = max(len(rows[0]), 1) if width is None else width
 
     def is_formed(cells: list[str]) -> bool:
         return len(cells) == width and all(map((REAL_FORM if real else INTEGER_FORM).fullmatch, cells))
 
     def fits(cells: list[str]) -> bool:
-        return all(is_finite(cell) if real else integer(cell) is not None for cell in cells)
+        return all(math.isfinite(float(cell)) if real else integer(cell) is not None for cell in cells)
 
     # The empty line after the last one, if no other is faulty.
     faulty = next(number for number, cells in enumerate(rows) if not (is_formed(cells) and fits(cells)))

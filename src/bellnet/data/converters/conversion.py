@@ -22,9 +22,6 @@ EXPECTED = (
     "or a dense numpy or torch array of shape (n, n) or (n, n, channels)"
 )
 
-UNNAMED = {"scipy": "a scipy sparse matrix", "numpy": "an array", "torch": "an array"}
-"""Libraries whose graphs have no named attributes."""
-
 
 def as_graph(
     graph: object,
@@ -131,15 +128,19 @@ def convert(graph: object, names: Names, *, strict: bool) -> Graph:
                 f"as_graph(graph): this {type_name(graph)} cannot be read: {type(reason).__name__}: {reason}.\n"
                 "It is inconsistent; create it again."
             ) from reason
-    unnamed = "a bellnet.data.Graph" if isinstance(graph, Graph) else UNNAMED.get(kind)
+    arrays = {"scipy": "a scipy sparse matrix", "numpy": "an array", "torch": "an array"}
+    unnamed = "a bellnet.data.Graph" if isinstance(graph, Graph) else arrays.get(kind)
     if unnamed is None:
         is_list = isinstance(graph, list | tuple)
         raise DataError(
             f"as_graph(graph): expected {EXPECTED}, not {type_name(graph)}."
             + "\nFor many graphs call as_graphs; for a matrix in nested lists pass torch.tensor(rows)." * is_list
         )
-    if strict:
-        names.refuse(unnamed)
+    if strict and names.given:
+        raise DataError(
+            f"as_graph(graph, {names.given[0]}=...): {unnamed} has no named attributes.\n"
+            f"Leave out {', '.join(names.given)}."
+        )
     if isinstance(graph, Graph):
         return graph
     return from_scipy(graph) if kind == "scipy" else from_dense(graph)

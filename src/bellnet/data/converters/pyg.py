@@ -75,28 +75,26 @@ class _Stored(Source):
 
     def numbers(self, name: str) -> Tensor:
         """An attribute as a matrix."""
-        values = self._tensor(name, self._attribute(name), "a tensor")
+        values = self._attribute(name)
         return as_features(values.unsqueeze(-1) if values.ndim == 1 else values)
 
     def label_column(self, name: str) -> tuple[Tensor, dict[int, str]]:
         """An attribute as labels, and the texts of text labels."""
-        values = self._attribute(name)
-        texts: dict[int, str] = {}
-        if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
-            numbers = [text_label(value) for value in values]
-            texts = dict(zip(numbers, values, strict=True))
-            values = torch.tensor(numbers, dtype=torch.int64)
-        labels = self._tensor(name, values, "a tensor or a list of texts")
-        return labels.squeeze(-1) if labels.ndim == 2 else labels, texts
+        values = self._attribute(name, texts=True)
+        if isinstance(values, Tensor):
+            return values.squeeze(-1) if values.ndim == 2 else values, {}
+        numbers = [text_label(value) for value in values]
+        return torch.tensor(numbers, dtype=torch.int64), dict(zip(numbers, values, strict=True))
 
-    def _attribute(self, name: str) -> Any:
+    def _attribute(self, name: str, *, texts: bool = False) -> Any:
+        """An attribute: a tensor, or where texts are allowed a list of them."""
         if name not in self.data:
             there = ", ".join(map(repr, sorted(self.data.keys())))
             raise DataError(f"{self.call}: there is no attribute {name!r}; there are {there}.")
-        return self.data[name]
-
-    def _tensor(self, name: str, values: Any, expected: str) -> Tensor:
-        if not isinstance(values, Tensor):
+        values = self.data[name]
+        are_texts = texts and isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+        if not isinstance(values, Tensor) and not are_texts:
+            expected = "a tensor or a list of texts" if texts else "a tensor"
             raise DataError(f"{self.call}: attribute {name!r} must be {expected}, not {type(values).__qualname__}.")
         return values
 

@@ -57,11 +57,6 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bellnet"
 
 
-def file_for(folder: Path, name: str, digest: str) -> Path:
-    """The file for a parsed data set whose content has this digest."""
-    return folder / f"{name}-{digest[:16]}-v{VERSION}.npz"
-
-
 def read(file: Path) -> Arrays | None:
     """The arrays in a file; None if there is no file or it cannot be read."""
     import numpy as np

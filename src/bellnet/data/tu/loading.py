@@ -1,6 +1,5 @@
 """Data sets of the TU layout as graphs, with their published splits."""
 
-import json
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bellnet._utils.json_text import read_json
 from bellnet._utils.optional import require
 from bellnet.data.graph import Graph, GraphSet, number_classes
 from bellnet.data.tu import cache as cached
@@ -62,7 +62,7 @@ def load(
         found = _build(files.name, parse(files))
     else:
         folder = default_folder() if cache is True else Path(cache)
-        found = _cached_or_parsed(files, cached.file_for(folder, files.name, files.digest()))
+        found = _cached_or_parsed(files, folder / f"{files.name}-{files.digest()[:16]}-v{cached.VERSION}.npz")
     return replace(found, splits=_read_splits(files.name, files.place, len(found)))
 
 
@@ -92,7 +92,9 @@ def known_names() -> list[str]:
 
 
 def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, *, bound: Bound) -> Files:
-    if data is None and name is not None and _is_path(name):
+    # Whether a name is a path does not depend on which files exist.
+    is_path = name is not None and (not isinstance(name, str) or name.endswith(".zip") or "/" in name or os.sep in name)
+    if data is None and is_path:
         name, data = None, name
     name = None if name is None else os.fspath(name)
     if data is not None:
@@ -110,11 +112,6 @@ def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, 
     return Files.in_zip(fetch(name, folder, known_names()), name, bound)
 
 
-def _is_path(name: PathLike) -> bool:
-    """Whether this is a path, not the name of a data set; which files exist does not matter."""
-    return not isinstance(name, str) or name.endswith(".zip") or "/" in name or os.sep in name
-
-
 def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
     if not place.exists() and name is None and (zipped := place.with_name(f"{place.name}.zip")).is_file():
         place = zipped
@@ -122,11 +119,11 @@ def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
         raise DataError(f"tu.load: expected a zip or a folder, but there is no {place}.")
     files = find(name, place, bound)
     if files is None:
-        there = sorted(file.stem for file in place.glob("*.zip"))
+        there = names_in(place)
         raise DataError(
             f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
-            f"{did_you_mean(str(name), names_in(place))}".rstrip()
-            + (f"\nThere are {', '.join(there)}." if there else "\nThere is no zip at all.")
+            f"{did_you_mean(str(name), there)}".rstrip()
+            + f"\nIt has {', '.join(there) or 'no data set'}."
         )
     return files
 
@@ -193,12 +190,10 @@ def _read_splits(name: str, place: Path, n_graphs: int) -> "list[Split] | None":
     form = f'{file}: expected {{"folds": [{{"train": [...], "test": [...]}}, ...]}} with integers'
     again = "\nGet the file again."
     try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
+        stored = read_json(file.read_text(encoding="utf-8"))
         splits = [tuple(np.array(part[side]) for side in ("train", "test")) for part in stored["folds"]]
-    except RecursionError as reason:
-        raise DataError(f"{form}; the JSON is nested too deeply to be read.{again}") from reason
     except (OSError, ValueError, KeyError, TypeError) as reason:
-        raise DataError(f"{form}; {type(reason).__name__}: {reason}.{again}") from reason
+        raise DataError(f"{form}; {type(reason).__name__}: {str(reason).rstrip('.')}.{again}") from reason
     for number, (train, test) in enumerate(splits):
         for side, indices in (("train", train), ("test", test)):
             if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
