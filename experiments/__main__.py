@@ -394,7 +394,6 @@ def _run_expressive(arguments: argparse.Namespace) -> int:
         graph6=arguments.graph6,
         brec=arguments.brec,
         train=not arguments.skip_learning,
-        say=lambda text: print(text, flush=True),
         progress=complain,
     )
     return OK if agrees else CHECK_FAILED

@@ -1,28 +1,40 @@
-"""Pairs of graphs that are hard to distinguish, made without any download; `refinement` says how hard.
+"""Pairs of graphs that are hard to distinguish, generated or read from files of graph6.
 
-- Strongly regular graphs: nodes have equally many neighbours, adjacent ones equally many in common, and others too.
-  2-FWL leaves two of them with the same parameters alike, and so do networks of order 3.
-- Random regular graphs and random double covers, which 1-WL leaves alike whatever is drawn.
-- Graphs of Cai, Fürer and Immerman (1992): every node of a base graph becomes a cloud, with a node for each even set of
-  its edges. Where nodes of the base are linked, those nodes of their clouds are that agree about the edge: both
-  sets have it or neither. In the twisted graph they must disagree about one edge. The two are not isomorphic if the
-  base is connected, and k-FWL distinguishes them if and only if the base has a tree-width of at most k.
+- Strongly regular graphs: nodes have the same number of neighbours, adjacent ones the same number in common, and others
+  too. 2-FWL does not distinguish two of them with the same parameters, and neither do networks of order 3.
+- Random regular graphs and random double covers, which 1-WL never distinguishes.
+- Graphs of Cai, Fürer and Immerman (1992): each node of a base graph becomes a node for each even set of its edges.
+  Two of them are adjacent if an edge of the base joins their nodes and both sets contain it or both do not; in the
+  twisted graph, for one edge, if exactly one contains it. If the base is connected, the two are not isomorphic, and
+  k-FWL distinguishes them if and only if the base has a tree-width of at most k.
+- BREC (Wang and Zhang, 2023): 400 pairs in six categories, in the files of its authors: `brec_v3.npy`, with 32 permuted
+  copies of each pair by turns, then copies for a test of reliability, which are ignored; or the files that it is made
+  from, such as `basic.npy`, with every graph once.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bellnet.data import Graph, as_graph, to_networkx, undirected
-from bellnet.errors import OptionError
+from bellnet.errors import DataError, OptionError
 
-Draw = Callable[[torch.Generator], tuple[str, Graph, Graph]]
-Edges = list[tuple[int, int]]
-
+WHOLE, COPIES = "brec_v3.npy", 32
+BREC: dict[str, tuple[int, tuple[str, ...]]] = {
+    "basic": (60, ("basic.npy",)),
+    "regular": (100, ("regular.npy", "str.npy")),
+    "extension": (100, ("extension.npy",)),
+    "CFI": (100, ("cfi.npy",)),
+    "4-vertex condition": (20, ("4vtx.npy",)),
+    "distance regular": (20, ("dr.npy",)),
+}
+"""The number of pairs of each category, in the order of `brec_v3.npy`, and the files with one category each."""
 STRONGLY_REGULAR: dict[tuple[int, int, int, int], tuple[str, ...]] = {
     (16, 6, 2, 2): (
         "O~`HW}GPHDaNaGPCcPWaN",
@@ -51,72 +63,76 @@ STRONGLY_REGULAR: dict[tuple[int, int, int, int], tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two graphs that are not isomorphic, and the name of the pair."""
+class Group:
+    """Graphs with the same number of nodes, no two of which are isomorphic; any two are a pair to distinguish."""
 
     name: str
-    first: Graph
-    second: Graph
+    graphs: tuple[Graph, ...]
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs."""
+        return len(self.graphs) * (len(self.graphs) - 1) // 2
 
 
 def strongly_regular(n: int, degree: int, common: int, other: int) -> list[Graph]:
-    """All strongly regular graphs with these parameters, none of them twice."""
+    """All strongly regular graphs with these parameters, up to isomorphism."""
     parameters = (n, degree, common, other)
     if parameters not in STRONGLY_REGULAR:
         raise OptionError(
             f"strongly_regular: the parameters must be {' or '.join(map(str, STRONGLY_REGULAR))}, not {parameters}.\n"
             "Graphs with others can be read from files of graph6."
         )
-    from networkx import from_graph6_bytes
-
-    return [as_graph(from_graph6_bytes(text.encode())) for text in STRONGLY_REGULAR[parameters]]
+    return [_parse(text, "strongly_regular") for text in STRONGLY_REGULAR[parameters]]
 
 
-def regular_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
-    """Two graphs of 8 to 16 nodes in which every node has three or four neighbours."""
+def regular_pairs(count: int = 50, *, seed: int = 0) -> list[Group]:
+    """Pairs of graphs of 8 to 16 nodes in which all nodes have three or four neighbours."""
 
     def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
-        n, degree = 2 * _between(4, 9, generator), _between(3, 5, generator)
+        n, degree = 2 * _integer(4, 9, generator), _integer(3, 5, generator)
         return f"{n} nodes of degree {degree}", _regular(n, degree, generator), _regular(n, degree, generator)
 
     return _not_isomorphic("regular_pairs", draw, count, seed)
 
 
-def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Pair]:
-    """Two double covers of one graph, so that nodes have the neighbours that nodes of that graph have.
+def cover_pairs(count: int = 50, *, seed: int = 0) -> list[Group]:
+    """Pairs of double covers of a connected graph of 5 to 8 nodes with two to four edges more than a tree.
 
-    Of a connected graph of 5 to 8 nodes with two to four edges more than a tree, every node is taken twice and every
-    edge as well, each time at random straight or crosswise. Colours of a cover are those of what it covers.
+    A cover has two copies of each node, and of each edge, at random straight or crosswise. 1-WL assigns its nodes the
+    colours of the nodes that they cover.
     """
 
     def draw(generator: torch.Generator) -> tuple[str, Graph, Graph]:
-        n = _between(5, 9, generator)
-        edges = _connected(n, _between(2, 5, generator), generator)
+        n = _integer(5, 9, generator)
+        edges = _connected(n, _integer(2, 5, generator), generator)
         return f"over {n} nodes", _cover(n, edges, generator), _cover(n, edges, generator)
 
     return _not_isomorphic("cover_pairs", draw, count, seed)
 
 
-def _not_isomorphic(name: str, draw: Draw, count: int, seed: int) -> list[Pair]:
+def _not_isomorphic(
+    name: str, draw: Callable[[torch.Generator], tuple[str, Graph, Graph]], count: int, seed: int
+) -> list[Group]:
     if type(count) is not int or count < 0:
         raise OptionError(f"families.{name}: count must be an integer from 0 up, not {count!r}.")
     from networkx import is_isomorphic
 
     generator = torch.Generator().manual_seed(seed)
-    pairs: list[Pair] = []
+    pairs: list[Group] = []
     while len(pairs) < count:
-        kind, first, second = draw(generator)
-        if not is_isomorphic(to_networkx(first), to_networkx(second)):
-            pairs.append(Pair(f"number {len(pairs)}, {kind}", first, second))
+        kind, *graphs = draw(generator)
+        if not is_isomorphic(*map(to_networkx, graphs)):
+            pairs.append(Group(f"number {len(pairs)}, {kind}", tuple(graphs)))
     return pairs
 
 
-def _between(least: int, beyond: int, generator: torch.Generator) -> int:
-    return int(torch.randint(least, beyond, (), generator=generator))
+def _integer(low: int, high: int, generator: torch.Generator) -> int:
+    return int(torch.randint(low, high, (), generator=generator))
 
 
 def _regular(n: int, degree: int, generator: torch.Generator) -> Graph:
-    """Ends of edges are paired at random until no edge is a loop and none occurs twice."""
+    """Pairs the ends of edges at random until there is no self-loop and no edge occurs twice."""
     ends = torch.arange(n).repeat(degree)
     while True:
         pairs = ends[torch.randperm(n * degree, generator=generator)].reshape(-1, 2).sort(1).values
@@ -126,7 +142,7 @@ def _regular(n: int, degree: int, generator: torch.Generator) -> Graph:
 
 def _connected(n: int, more: int, generator: torch.Generator) -> Tensor:
     """The edges of a random tree, and some more."""
-    tree = torch.tensor([(_between(0, node, generator), node) for node in range(1, n)])
+    tree = torch.tensor([(_integer(0, node, generator), node) for node in range(1, n)])
     pairs = torch.combinations(torch.arange(n))
     free = pairs[~(pairs[:, None] == tree).all(-1).any(1)]
     return torch.cat([tree, free[torch.randperm(len(free), generator=generator)[:more]]])
@@ -139,62 +155,107 @@ def _cover(n: int, edges: Tensor, generator: torch.Generator) -> Graph:
     return undirected(2 * n, torch.cat([first, second]))
 
 
-def cycle(n: int) -> Edges:
-    """The edges of a cycle, whose tree-width is 2."""
-    return [(node, (node + 1) % n) for node in range(n)]
+def cfi(base: Any, *, twisted: bool = False) -> Graph:
+    """The graph over a base, a graph of networkx, or its twisted form.
 
-
-def ladder(rungs: int) -> Edges:
-    """The edges of two paths side by side, linked by rungs; the tree-width is 2."""
-    sides = [(side + step, side + step + 2) for step in range(0, 2 * rungs - 2, 2) for side in (0, 1)]
-    return sides + [(step, step + 1) for step in range(0, 2 * rungs, 2)]
-
-
-def complete(n: int) -> Edges:
-    """The edges between any two of n nodes, whose tree-width is n - 1."""
-    return list(combinations(range(n), 2))
-
-
-def prism(sides: int) -> Edges:
-    """The edges of a ladder whose ends are linked; the tree-width is 3, and 4 for more than four sides."""
-    return [*ladder(sides), (0, 2 * sides - 2), (1, 2 * sides - 1)]
-
-
-BASES: dict[str, Edges] = {
-    **{f"cycle of {n}": cycle(n) for n in (4, 8, 16)},
-    **{f"ladder of {rungs}": ladder(rungs) for rungs in (2, 3, 7)},
-    "complete graph of 4": complete(4),
-    "prism of 3": prism(3),
-    "complete graph of 5": complete(5),
-}
-"""Bases of tree-width 2, then 3, then 4."""
-
-
-def cfi(base: Sequence[tuple[int, int]], *, twisted: bool = False) -> Graph:
-    """The graph over a base, or its twisted form.
-
-    >>> cfi(complete(4)), cfi(complete(4), twisted=True)
+    >>> from networkx import complete_graph
+    >>> cfi(complete_graph(4)), cfi(complete_graph(4), twisted=True)
     (Graph(n=16, edges=96), Graph(n=16, edges=96))
     """
-    at: dict[int, list[int]] = defaultdict(list)
-    for number, ends in enumerate(base):
-        for end in ends:
-            at[end].append(number)
-    clouds = {
-        node: [frozenset(some) for size in range(0, len(edges) + 1, 2) for some in combinations(edges, size)]
-        for node, edges in at.items()
-    }
-    places = {key: place for place, key in enumerate((node, some) for node in clouds for some in clouds[node])}
-    linked = [
-        (places[one, first], places[other, second])
-        for number, (one, other) in enumerate(base)
-        for first in clouds[one]
-        for second in clouds[other]
-        if ((number in first) == (number in second)) != (twisted and number == 0)
+    number = {edge: number for number, edge in enumerate(base.edges)}
+    nodes = [
+        (node, {*some})
+        for node in base
+        for size in range(0, base.degree(node) + 1, 2)
+        for some in combinations([number for edge, number in number.items() if node in edge], size)
     ]
-    return undirected(len(places), linked)
+    edges = []
+    for (i, (node, first)), (j, (other, second)) in combinations(enumerate(nodes), 2):
+        edge = number.get((node, other))
+        if edge is not None and ((edge in first) == (edge in second)) != (twisted and edge == 0):
+            edges.append((i, j))
+    return undirected(len(nodes), edges)
 
 
-def cfi_pairs() -> list[Pair]:
-    """The graph over each of `BASES`, beside its twisted form."""
-    return [Pair(f"over a {name}", cfi(base), cfi(base, twisted=True)) for name, base in BASES.items()]
+def cfi_pairs() -> list[Group]:
+    """The graph and the twisted graph over bases of tree-width 2, then 3, then 4."""
+    import networkx as nx
+
+    bases = {
+        **{f"cycle of {n}": nx.cycle_graph(n) for n in (4, 8, 16)},
+        **{f"ladder of {rungs}": nx.ladder_graph(rungs) for rungs in (2, 3, 7)},
+        "complete graph of 4": nx.complete_graph(4),
+        "prism of 3": nx.circular_ladder_graph(3),
+        "complete graph of 5": nx.complete_graph(5),
+    }
+    return [Group(f"over a {name}", (cfi(base), cfi(base, twisted=True))) for name, base in bases.items()]
+
+
+def read_graph6(path: str | os.PathLike[str]) -> list[Graph]:
+    """The graphs of a file, one on each line."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as reason:
+        raise DataError(f"read_graph6: {os.fspath(path)} cannot be read: {reason.strerror}.") from reason
+    return [_parse(line, f"read_graph6: line {i} of {path}") for i, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parse(text: str | bytes, where: str) -> Graph:
+    import networkx
+
+    try:
+        return as_graph(networkx.from_graph6_bytes((text.encode() if isinstance(text, str) else text).strip()))
+    except (networkx.NetworkXError, ValueError, IndexError) as reason:
+        raise DataError(f"{where} is not graph6: {reason}.") from reason
+
+
+def load_brec(folder: str | os.PathLike[str]) -> dict[str, list[Group]]:
+    """The pairs of each category of which there are files in a folder or its subfolders."""
+    paths = {path.name: path for path in sorted(Path(folder).rglob("*.npy"), reverse=True)}
+    if WHOLE in paths:
+        return _load_whole(paths[WHOLE])
+    loaded = {
+        category: [pair for name in names if name in paths for pair in _load_category(paths[name])]
+        for category, (_, names) in BREC.items()
+    }
+    if not any(loaded.values()):
+        names = ", ".join(name for _, names in BREC.values() for name in names)
+        raise DataError(f"load_brec: {folder} has none of BREC's files.\nIt must hold {WHOLE}, or some of {names}.")
+    return {category: pairs for category, pairs in loaded.items() if pairs}
+
+
+def _load_whole(path: Path) -> dict[str, list[Group]]:
+    records, total = _records(path), sum(count for count, _ in BREC.values())
+    if len(records) not in (2 * COPIES * total, 4 * COPIES * total):
+        raise DataError(
+            f"load_brec: {path} must hold {4 * COPIES * total:,} graphs, or {2 * COPIES * total:,} without the test of "
+            f"reliability, but it holds {len(records):,}."
+        )
+    numbered = enumerate(records.reshape(-1, 2 * COPIES)[:total, :2].tolist())
+    return {
+        category: [_pair(f"{category} {number}", records, path) for number, records in islice(numbered, count)]
+        for category, (count, _) in BREC.items()
+    }
+
+
+def _load_category(path: Path) -> list[Group]:
+    records = _records(path)
+    if len(records) % 2:
+        raise DataError(f"load_brec: {path} must hold pairs of graphs, but it holds {len(records)} graphs.")
+    return [_pair(f"{path.stem} {i}", pair, path) for i, pair in enumerate(records.reshape(-1, 2).tolist())]
+
+
+def _pair(name: str, records: list[str | bytes], path: Path) -> Group:
+    return Group(name, tuple(_parse(record, f"load_brec: a graph of {name} in {path}") for record in records))
+
+
+def _records(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as reason:
+        raise DataError(f"load_brec: {path} cannot be read as an array of numpy: {reason}.") from reason
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "SU":
+        raise DataError(f"load_brec: {path} must be an array of graph6, which are bytes or text.")
+    return array.reshape(-1)

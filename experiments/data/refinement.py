@@ -1,34 +1,30 @@
-"""Colour refinement, exactly: what theory says of two graphs, with whole numbers for colours and nothing else.
+"""1-WL (colour refinement), 2-FWL and 3-FWL, exactly: colours are integers, and no hash makes different ones equal.
 
-In dimension 1 nodes are coloured: at first all alike, then by their own colour and those of their neighbours, again and
-again (Weisfeiler and Leman, 1968). In dimension k it is tuples of k nodes: at first by which of their nodes are equal
-and linked, then, for every node w, by the k colours of the tuples that have w in the place of one of theirs. That is
-the *folklore* form; dimension k of it tells apart what dimension k + 1 of the other form does, and what networks of
-order k + 1 do.
+In dimension 1 nodes are coloured: initially alike, then repeatedly by their own colour and those of their neighbours
+(Weisfeiler and Leman, 1968). In dimension k it is tuples of k nodes: initially by which of their nodes are equal and
+adjacent, then, for every node w, by the k colours of the tuples in which w replaces one node. This is the *folklore*
+form: its dimension k distinguishes the same graphs as dimension k + 1 of the other form and networks of order k + 1.
 
-A colour is a rank in the sorted list of all that occurs in both graphs. So equal colours mean equal histories, and no
-hash makes different ones equal.
+A colour is a rank in the sorted list of all that occur in the graphs, so equal colours mean equal histories.
 """
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from bellnet.data import Graph
+from bellnet.data import Graph, to_dense
 from bellnet.errors import DataError, OptionError
-
-DIMENSIONS = (1, 2, 3)
 
 
 class Refined(NamedTuple):
-    """What colour refinement leaves of several graphs.
+    """The result for several graphs.
 
     Attributes:
-        kinds: A number for each graph, the same for those that are never told apart.
-        rounds: After how many rounds colours change no more.
+        kinds: An integer for each graph, the same for those that are not distinguished.
+        rounds: The number of rounds after which colours change no more.
     """
 
     kinds: tuple[int, ...]
@@ -43,49 +39,35 @@ def refine(graphs: Sequence[Graph], dimension: int = 1) -> Refined:
     >>> refine([path, star, path])
     Refined(kinds=(0, 1, 0), rounds=2)
     """
-    adjacency = _adjacency("refine(graphs)", graphs, dimension)
-    colours = _by_kind(adjacency, dimension)
-    rounds = 0
+    if dimension not in (1, 2, 3):
+        raise OptionError(f"refine(graphs): dimension must be 1, 2 or 3, not {dimension!r}.")
+    if len(sizes := sorted({graph.n for graph in graphs})) != 1:
+        raise DataError(f"refine(graphs): the graphs must have equally many nodes, but they have {sizes}.")
+    adjacency = torch.stack([to_dense(graph).long() for graph in graphs])
+    colours, rounds = _initial(adjacency, dimension), 0
     while _count(finer := _refined(colours, adjacency)) > _count(colours):
         colours, rounds = finer, rounds + 1
     counts = torch.stack([graph.reshape(-1).bincount(minlength=_count(colours)) for graph in colours])
     return Refined(tuple(_ranks(counts).tolist()), rounds)
 
 
-def _adjacency(call: str, graphs: Sequence[Graph], dimension: int) -> Tensor:
-    """(graphs, n, n): one where there is an edge. What could not be refined is refused."""
-    if dimension not in DIMENSIONS:
-        raise OptionError(f"{call}: dimension must be 1, 2 or 3, not {dimension!r}.")
-    sizes = {graph.n for graph in graphs}
-    if len(sizes) > 1:
-        raise DataError(f"{call}: the graphs must have equally many nodes, but they have {sorted(sizes)}.")
-    n = max(sizes, default=0)
-    adjacency = torch.zeros(len(graphs), n, n, dtype=torch.int64)
-    for place, graph in enumerate(graphs):
-        adjacency[place, graph.edge_index[0], graph.edge_index[1]] = 1
-    return adjacency
-
-
-def _by_kind(adjacency: Tensor, dimension: int) -> Tensor:
-    """The first colours, (graphs, n, ..., n): which nodes of a tuple are equal, linked, linked with themselves."""
-    count, n = adjacency.shape[:2]
-    colours = torch.zeros(count, *[n] * dimension, dtype=torch.int64)
+def _initial(adjacency: Tensor, dimension: int) -> Tensor:
+    """The first colours (graphs, n, ..., n): which nodes of a tuple are equal, adjacent, or have self-loops."""
+    n = adjacency.shape[1]
     between = adjacency + 2 * adjacency.mT + 4 * torch.eye(n, dtype=torch.int64)
-    for pair in combinations(range(dimension), 2):
-        shape = [n if slot in pair else 1 for slot in range(dimension)]
-        colours = 8 * colours + between.reshape(count, *shape)
-    for slot in range(dimension):
-        loops = adjacency.diagonal(dim1=1, dim2=2)
-        colours = 2 * colours + loops.reshape(count, *(n if other == slot else 1 for other in range(dimension)))
+    slots = torch.meshgrid([torch.arange(n)] * dimension, indexing="ij")
+    colours = torch.zeros(len(adjacency), *[n] * dimension, dtype=torch.int64)
+    for first, second in combinations_with_replacement(slots, 2):
+        colours = 8 * colours + between[:, first, second]
     return _ranks(colours.reshape(-1, 1)).reshape(colours.shape)
 
 
 def _refined(colours: Tensor, adjacency: Tensor) -> Tensor:
-    """The colours after one more round; those of nodes need the links, which colours of tuples know already."""
-    dimension, n, several = colours.ndim - 1, colours.shape[1], _count(colours)
+    """The colours after one more round; those of nodes need the edges, which colours of tuples contain already."""
+    dimension, n = colours.ndim - 1, colours.shape[1]
     keys = torch.zeros(*colours.shape, n, dtype=torch.int64)
-    for slot in range(dimension):  # the colours with each node, last, in the place of the one in this slot
-        keys.mul_(several).add_(colours.movedim(slot + 1, -1).unsqueeze(slot + 1))
+    for slot in range(1, dimension + 1):  # the colours with each node w, the last axis, in this slot
+        keys.mul_(_count(colours)).add_(colours.movedim(slot, -1).unsqueeze(slot))
     if dimension == 1:
         keys = 4 * keys + adjacency + 2 * adjacency.mT
     rows = torch.cat([colours.unsqueeze(-1), keys.sort(-1).values], -1).reshape(-1, n + 1)
@@ -93,7 +75,7 @@ def _refined(colours: Tensor, adjacency: Tensor) -> Tensor:
 
 
 def _ranks(rows: Tensor) -> Tensor:
-    """For each row its place in the sorted list of all that occur."""
+    """The index of each row in the sorted list of different rows."""
     ranks: Tensor = torch.unique(rows, dim=0, return_inverse=True)[1]
     return ranks
 

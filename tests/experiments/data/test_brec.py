@@ -5,7 +5,7 @@ import pytest
 
 from bellnet.data import undirected
 from bellnet.errors import DataError
-from experiments.data import graph6
+from experiments.data import families
 from tests.experiments.data.lines import as_graph6
 
 PATH, STAR = undirected(4, [(0, 1), (1, 2), (2, 3)]), undirected(4, [(0, 1), (0, 2), (0, 3)])
@@ -27,10 +27,12 @@ def test_the_whole_file_has_400_pairs_in_six_categories(tmp_path):
     path, star = (as_graph6(graph).encode() for graph in (PATH, STAR))
     pairs = [(path, star)] * 160 + [(star, path)] + [(path, star)] * 239
     save(tmp_path / "Data" / "raw" / "brec_v3.npy", whole(pairs))
-    found = graph6.load_brec(tmp_path)
-    assert {name: len(some) for name, some in found.items()} == graph6.CATEGORIES
-    assert (found["basic"][0].first, found["basic"][0].second) == (PATH, STAR)
-    swapped = [pair.name for some in found.values() for pair in some if pair.first == STAR]
+    found = families.load_brec(tmp_path)
+    assert {name: len(some) for name, some in found.items()} == {
+        name: count for name, (count, _) in families.BREC.items()
+    }
+    assert found["basic"][0].graphs == (PATH, STAR)
+    swapped = [pair.name for some in found.values() for pair in some if pair.graphs[0] == STAR]
     assert swapped == ["extension 160"]
 
 
@@ -39,12 +41,12 @@ def test_separate_files_are_flat_or_pairs_of_text_or_bytes(tmp_path):
     save(tmp_path / "basic.npy", [path, star, star, path])
     save(tmp_path / "regular.npy", [path.encode(), star.encode()], (1, 2))
     save(tmp_path / "str.npy", [star, path])
-    found = graph6.load_brec(tmp_path)
+    found = families.load_brec(tmp_path)
     assert {name: [pair.name for pair in some] for name, some in found.items()} == {
         "basic": ["basic 0", "basic 1"],
         "regular": ["regular 0", "str 0"],
     }
-    assert (found["regular"][0].first, found["regular"][1].first) == (PATH, STAR)
+    assert tuple(pair.graphs[0] for pair in found["regular"]) == (PATH, STAR)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_separate_files_are_flat_or_pairs_of_text_or_bytes(tmp_path):
 def test_a_file_that_is_something_else_is_named(tmp_path, name, records, words):
     save(tmp_path / name, records)
     with pytest.raises(DataError) as caught:
-        graph6.load_brec(tmp_path)
+        families.load_brec(tmp_path)
     assert str(caught.value).startswith("load_brec: ")
     assert str(tmp_path / name) in str(caught.value)
     assert str(caught.value).endswith(words)
@@ -73,7 +75,7 @@ def test_objects_are_not_unpickled_and_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(
         DataError, match=r"has none of BREC's files\.\nIt must hold brec_v3\.npy, or some of basic\.npy"
     ):
-        graph6.load_brec(tmp_path)
+        families.load_brec(tmp_path)
     np.save(tmp_path / "dr.npy", np.array(["A_", None], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match=r"dr\.npy cannot be read as an array of numpy: "):
-        graph6.load_brec(tmp_path)
+        families.load_brec(tmp_path)

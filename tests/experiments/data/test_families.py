@@ -1,4 +1,4 @@
-"""Pairs that are made to be hard are exactly as hard as they say, and never isomorphic."""
+"""The generated pairs need the dimension of WL that theory says, and are never isomorphic."""
 
 import networkx as nx
 import pytest
@@ -7,8 +7,7 @@ import torch
 from bellnet.data import to_dense, to_networkx
 from bellnet.errors import OptionError
 from experiments.data import families, refinement
-from experiments.data.families import BASES, cycle
-from tests.experiments.data.test_refinement import are_apart
+from tests.experiments.data.test_refinement import distinguishes
 
 PARAMETERS = [(16, 6, 2, 2), (25, 12, 5, 6)]
 
@@ -32,7 +31,7 @@ def test_all_strongly_regular_graphs_are_there_and_none_twice(strongly_regular, 
     """Those of (25, 12, 5, 6) were counted by Paulus in 1973."""
     graphs = strongly_regular[parameters]
     assert len(graphs) == count
-    assert len(set(refinement.refine(graphs, 2).kinds)) == 1  # refinement of pairs sees nothing
+    assert len(set(refinement.refine(graphs, 2).kinds)) == 1  # 2-FWL distinguishes none
     assert len(set(refinement.refine(graphs, 3).kinds)) == count  # so no two are isomorphic
 
 
@@ -47,43 +46,43 @@ def test_other_parameters_are_refused_with_a_way_out():
 
 def test_the_graph_over_four_linked_nodes_is_a_rooks_and_the_twisted_one_shrikhandes(strongly_regular):
     """Or the other way round; both have 16 nodes of degree 6."""
-    (rook, shrikhande), base = strongly_regular[PARAMETERS[0]], BASES["complete graph of 4"]
+    (rook, shrikhande), base = strongly_regular[PARAMETERS[0]], nx.complete_graph(4)
     pair = families.cfi(base), families.cfi(base, twisted=True)
     matches = [[nx.is_isomorphic(to_networkx(one), to_networkx(other)) for other in (rook, shrikhande)] for one in pair]
     assert sorted(matches) == [[False, True], [True, False]]
 
 
 def test_a_cycle_becomes_two_cycles_and_twisted_one_of_twice_the_length():
-    two, one = families.cfi(cycle(5)), families.cfi(cycle(5), twisted=True)
+    two, one = families.cfi(nx.cycle_graph(5)), families.cfi(nx.cycle_graph(5), twisted=True)
     assert [len(part) for part in nx.connected_components(to_networkx(two))] == [5, 5]
     assert [len(part) for part in nx.connected_components(to_networkx(one))] == [10]
 
 
-def test_the_tree_width_of_the_base_says_which_dimension_is_needed():
+def test_the_dimension_needed_is_the_tree_width_of_the_base():
     width = {"cycle": 2, "ladder": 2, "complete graph of 4": 3, "prism": 3, "complete graph of 5": 4}
     for pair in families.cfi_pairs():
         needed = next(number for name, number in width.items() if f"a {name}" in pair.name)
-        found = [are_apart(pair.first, pair.second, dimension) for dimension in (1, 2)]
+        found = [distinguishes(*pair.graphs, dimension) for dimension in (1, 2)]
         assert found == [False, needed <= 2]
-        if pair.first.n <= 24:
-            assert are_apart(pair.first, pair.second, 3)
+        if pair.graphs[0].n <= 24:
+            assert distinguishes(*pair.graphs, 3)
 
 
 @pytest.mark.parametrize("make", [families.regular_pairs, families.cover_pairs])
-def test_drawn_pairs_are_a_function_of_their_seed_not_isomorphic_and_alike_to_colour_refinement(make):
+def test_drawn_pairs_are_a_function_of_their_seed_not_isomorphic_and_not_distinguished_by_1_wl(make):
     pairs = make(12, seed=3)
-    assert [(pair.first, pair.second) for pair in pairs] == [(pair.first, pair.second) for pair in make(12, seed=3)]
+    assert [pair.graphs for pair in pairs] == [pair.graphs for pair in make(12, seed=3)]
     for pair in pairs:
-        assert not nx.is_isomorphic(to_networkx(pair.first), to_networkx(pair.second))
-        assert not are_apart(pair.first, pair.second, 1)
+        assert not nx.is_isomorphic(*map(to_networkx, pair.graphs))
+        assert not distinguishes(*pair.graphs, 1)
 
 
 def test_regular_pairs_are_regular():
     for pair in families.regular_pairs(12):
-        for graph in (pair.first, pair.second):
+        for graph in pair.graphs:
             assert len(set(graph.edge_index[0].bincount(minlength=graph.n).tolist())) == 1
 
 
-def test_a_count_that_is_none_is_refused():
+def test_a_negative_count_is_refused():
     with pytest.raises(OptionError, match=r"^families.cover_pairs: count must be an integer from 0 up, not -1\.$"):
         families.cover_pairs(-1)

@@ -41,7 +41,7 @@ def test_graphs_are_counted_side_by_side_and_padding_changes_nothing():
         assert not counts[len(matrix) :].any()
 
 
-def test_random_graphs_have_the_degree_that_was_asked_for():
+def test_random_graphs_have_the_given_degree():
     graphs = generated.random_graphs(400, nodes=(10, 30), degree=6)
     assert {graph.n for graph in graphs} == set(range(10, 31))
     assert sum(graph.n_edges for graph in graphs) / sum(graph.n for graph in graphs) == pytest.approx(6, rel=0.03)

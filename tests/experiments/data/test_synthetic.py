@@ -44,7 +44,7 @@ def test_singular_values_are_below_a_half_but_for_the_largest_which_is_apart_by_
 
 
 @pytest.mark.parametrize("task", synthetic.TASKS)
-def test_the_functions_commute_with_relabelling(task):
+def test_the_functions_commute_with_permutations(task):
     the_task = synthetic.get(task)
     inputs, targets = synthetic.make(task, 3, n=6)
     order = {"n": torch.randperm(6, generator=torch.Generator().manual_seed(1))}
@@ -54,7 +54,7 @@ def test_the_functions_commute_with_relabelling(task):
 
 
 @pytest.mark.parametrize("task", synthetic.TASKS)
-def test_the_same_seed_gives_the_same_examples_however_many_are_asked_for(task):
+def test_the_same_seed_gives_the_same_examples_whatever_the_count(task):
     inputs, _ = synthetic.make(task, 130, n=4, seed=5)
     fewer, _ = synthetic.make(task, 20, n=4, seed=5)
     assert torch.equal(inputs[:20], fewer)
@@ -84,19 +84,19 @@ def test_the_direction_error_and_the_cosine_loss_do_not_depend_on_sign_or_length
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "words"),
     [
         (lambda: synthetic.make("transpose", 1), "There is no synthetic task 'transpose'; there are 'symmetric'"),
-        (lambda: synthetic.make("trace", -1), "count must be a whole number from 0 up, not -1."),
-        (lambda: synthetic.make("trace", 1, n=2.5), "n must be a whole number from 0 up, not 2.5."),
+        (lambda: synthetic.make("trace", -1), "count must be an integer from 0 up, not -1."),
+        (lambda: synthetic.make("trace", 1, n=2.5), "n must be an integer from 0 up, not 2.5."),
     ],
 )
-def test_wrong_requests_are_named(call, said):
+def test_wrong_requests_are_named(call, words):
     with pytest.raises(OptionError) as caught:
         call()
-    assert said in str(caught.value)
+    assert words in str(caught.value)
 
 
-def test_no_examples_can_be_had_too():
+def test_no_examples_are_allowed():
     inputs, targets = synthetic.make("diagonal", 0, n=3)
     assert inputs.shape == targets.shape == (0, 3, 3, 1)

@@ -1,5 +1,6 @@
-"""Networks of whole numbers are exact: nothing is rounded, and nothing is lost by a cube."""
+"""Networks of integers are exact: nothing is rounded, and cubes are bijective."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -7,23 +8,9 @@ import torch
 from torch import nn
 
 import bellnet as bn
-from experiments.expressive.networks import (
-    EXACT,
-    Cube,
-    matrices,
-    message_passing,
-    of_order,
-    prime_for,
-    whole,
-    with_products,
-)
+from experiments.expressive.networks import EXACT, Cube, matrices, models, prime_for, with_integers
 
-MODELS = [
-    message_passing(layers=3, channels=4, largest=99),
-    of_order(2, layers=3, channels=3, largest=99),
-    with_products(layers=3, channels=3, largest=99),
-    of_order(3, layers=2, channels=2, largest=99),
-]
+MODELS = [replace(model, layers=3, channels=3) for model in models()[:-1]]
 
 
 def graph(n=7, seed=0):
@@ -39,17 +26,17 @@ def test_a_prime_is_prime_small_enough_and_cubes_of_its_remainders_differ(terms)
     assert len(Cube(prime)(torch.arange(prime, dtype=torch.float64)).unique()) == prime
 
 
-def test_a_cube_is_that_of_whole_numbers():
+def test_a_cube_is_that_of_integers():
     numbers = [0, 1, 5, 1018, 2**52, 2**53 - 1]
     found = Cube(1019)(torch.tensor(numbers, dtype=torch.float64))
     assert found.tolist() == [number**3 % 1019 for number in numbers]
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n n n"])
-def test_a_layer_gives_what_a_sum_over_python_integers_gives(spec):
-    """Weights close to the prime, and the diagrams read by their names."""
+def test_a_layer_equals_a_sum_over_python_integers(spec):
+    """Weights close to the prime, and the diagrams by their names."""
     prime, n = prime_for(2**20), 3
-    layer = whole(bn.EquivariantLinear(spec, 2, 1, normalize="sum"), prime, seed=1)
+    layer = with_integers(bn.EquivariantLinear(spec, 2, 1, normalize="sum"), prime, seed=1)
     x = torch.randint(prime, (n, n, 2), generator=torch.Generator().manual_seed(0)).double()
     found = layer(x).squeeze(-1)
     bias = bn.EquivariantLinear(spec, 1, 1, normalize="sum", bias=True)
@@ -63,25 +50,25 @@ def test_a_layer_gives_what_a_sum_over_python_integers_gives(spec):
             source, target = diagram.name.split("->")
             for entry in product(range(n), repeat=2):
                 pairs = {*zip(source, entry, strict=True), *zip(target, place, strict=True)}
-                if len(pairs) == len({letter for letter, _ in pairs}):  # every letter stands for one node
+                if len(pairs) == len({letter for letter, _ in pairs}):  # every letter is one node
                     total += sum(int(w) * int(v) for w, v in zip(weights, x[entry].tolist(), strict=True))
         assert int(found[place]) == total % prime
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_no_number_inside_a_network_exceeds_what_float64_holds_exactly(model):
+def test_no_value_inside_a_network_exceeds_the_integers_of_float64(model):
     some = graph(9)
-    prime = prime_for(model.terms(some.n, model.layers))
-    net, seen = whole(model.make(prime, model.layers), prime, seed=0), []
+    prime = model.prime(some.n, model.layers)
+    net, seen = with_integers(model.make(model, prime, model.layers), prime, seed=0), []
 
-    def look(module, given, found):
+    def look(module, inputs, found):
         seen.append(float(found.detach().abs().max()))
         assert torch.equal(found, found.round())
 
     for module in net.modules():
         if isinstance(module, (bn.EquivariantLinear, bn.Product, bn.InvariantPool, nn.Linear)):
             module.register_forward_hook(look, prepend=True)  # before the remainder is taken
-    net(*model.given(some))
+    net(matrices(some))
     assert len(seen) > 3
     assert max(seen) < EXACT
 
