@@ -10,15 +10,14 @@ LOOSE = (0.1, 0.01)
 
 def test_the_largest_difference_is_found():
     found = largest_difference(torch.tensor([[1.0, 2.0], [3.0, 9.0]]), torch.tensor([[1.5, 2.0], [3.0, 4.0]]), *LOOSE)
-    assert (found.position, found.found, found.expected, found.allowed) == ((1, 1), 9, 4, pytest.approx(0.41))
+    assert found == ((1, 1), pytest.approx(0.41))
 
 
 @pytest.mark.parametrize("wrong", [torch.nan, torch.inf, -torch.inf])
 def test_a_value_that_is_not_finite_differs_even_from_itself(wrong):
     tensor = torch.tensor([0.0, wrong])
     for found, expected in ((tensor, tensor), (tensor, torch.zeros(2)), (torch.zeros(2), tensor)):
-        assert largest_difference(found, expected, *LOOSE).position == (1,)
-    assert str(largest_difference(tensor, tensor, *LOOSE)) == "not finite"
+        assert largest_difference(found, expected, *LOOSE)[0] == (1,)
 
 
 @pytest.mark.parametrize(

@@ -126,55 +126,26 @@ def letters(blocks: Iterable[int]) -> str:
 
 
 class StackStep(NamedTuple):
-    """Neighbouring columns of a stack, computed by one step from neighbouring columns of its parent.
+    """Neighbouring columns of a stack, computed by one step from neighbouring columns of its parent."""
 
-    Attributes:
-        kind: A sum over an axis, a diagonal of two axes, or a copy of a whole tensor.
-        axes: The axis that is removed, after the one that stays for a diagonal; none for a copy.
-        node_set: The node set of the axis that is removed; -1 for a copy.
-        parent: The number of the parent stack.
-        parent_start: The first of its columns.
-        start: The first column here.
-        n_columns: The number of columns.
-    """
-
-    kind: Literal["sum", "diagonal", "copy"]
-    axes: tuple[int, ...]
-    node_set: int
-    parent: int
-    parent_start: int
-    start: int
+    kind: Literal["sum", "diagonal", "copy"]  # a copy is of a whole tensor
+    axes: tuple[int, ...]  # the axis that is removed, after the one that stays for a diagonal; none for a copy
+    node_set: int  # of the axis that is removed; -1 for a copy
+    parent: int  # the number of the parent stack
+    parent_start: int  # the first of its columns
+    start: int  # the first column here
     n_columns: int
 
 
-@dataclass(frozen=True)
 class ContractionStack:
-    """Contractions of one rank, side by side.
+    """Contractions of one rank, side by side as columns, and the steps that compute them; none for a whole tensor."""
 
-    Attributes:
-        contractions: One for each column.
-        steps: How the columns are computed, in their order; none for a whole tensor.
-        axis_sets: The node set of every axis.
-        dropped_sets: For every column the node sets that are summed over.
-        tensors: For every column the number of the tensor that it is a contraction of.
-    """
-
-    contractions: tuple[Contraction, ...]
-    steps: tuple[StackStep, ...]
-    axis_sets: tuple[int, ...]
-    dropped_sets: tuple[tuple[int, ...], ...]
-    tensors: tuple[int, ...]
-
-    @classmethod
-    def of(cls, contractions: tuple[Contraction, ...], steps: tuple[StackStep, ...]) -> "ContractionStack":
-        """From its contractions and the steps that compute them."""
-        return cls(
-            contractions,
-            steps,
-            contractions[0].axis_sets,
-            tuple(contraction.dropped_sets for contraction in contractions),
-            tuple(contraction.tensor for contraction in contractions),
-        )
+    def __init__(self, contractions: tuple[Contraction, ...], steps: tuple[StackStep, ...]) -> None:
+        self.contractions = contractions
+        self.steps = steps
+        self.axis_sets = contractions[0].axis_sets
+        self.dropped_sets = tuple(contraction.dropped_sets for contraction in contractions)
+        self.tensors = tuple(contraction.tensor for contraction in contractions)
 
     def width(self, channels: Sequence[int], start: int = 0, stop: int | None = None) -> int:
         """The channels of all columns together, or of some, for tensors with these numbers of channels."""
@@ -183,17 +154,11 @@ class ContractionStack:
 
 @dataclass(frozen=True, eq=False)
 class ContractionTree:
-    """The stacks of one tensor or of several, parents first; the first ones are the whole tensors.
+    """The stacks of one tensor or of several, parents first; the first ones are the whole tensors."""
 
-    Attributes:
-        roots: The identity of every tensor; it permutes the axes so that they are grouped by node set.
-        stacks: All of them.
-        levels: For every level of the plan the number of its stack.
-    """
-
-    roots: tuple[Contraction, ...]
+    roots: tuple[Contraction, ...]  # the identity of every tensor, which groups its axes by node set
     stacks: tuple[ContractionStack, ...]
-    levels: tuple[int, ...]
+    levels: tuple[int, ...]  # for every level of the plan the number of its stack
 
     @classmethod
     @lru_cache(maxsize=512)
@@ -222,7 +187,7 @@ class ContractionTree:
         }
         position.update({whole: (number, 0) for number, (whole,) in enumerate(wholes)})
         stacks = tuple(
-            ContractionStack.of(contractions, () if number < len(wholes) else _steps(contractions, position))
+            ContractionStack(contractions, () if number < len(wholes) else _steps(contractions, position))
             for number, contractions in enumerate(columns)
         )
         return cls(

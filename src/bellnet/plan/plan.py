@@ -112,15 +112,14 @@ class Plan:
     def __str__(self) -> str:
         names = tuple(name for name in ("symmetric", "hollow") if getattr(self, name))
         shown = plan_table(self.spec, self.levels, self.n_maps, self.n_biases, names)
-        return f"{shown}\n{self._saved()}" if self.spec.unordered else shown
-
-    def _saved(self) -> str:
-        """The maps and matrix products (one for each permutation) with unordered slots, and those without."""
+        if not self.spec.unordered:
+            return shown
         here = sum(len(level.permutations) for level in self.levels)
         # Counted and not listed, for they may be millions. Maps that a restricted plan leaves out are counted as well.
         known = {"symmetric": self.symmetric, "hollow": self.hollow}
         n_maps, there = count_maps(self.spec.ordered, **known), count_products(self.spec.ordered, **known)
-        return f"  unordered slots: {self.n_maps:,} of {short_count(n_maps)} maps, {here} of {there:,} products"
+        saved = f"{self.n_maps:,} of {short_count(n_maps)} maps, {here} of {there:,} products"
+        return f"{shown}\n  unordered slots: {saved}"
 
     @property
     def has_gaps(self) -> bool:
@@ -211,18 +210,11 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, abse
 
 
 class RestrictedPlan(NamedTuple):
-    """The maps and biases of a plan whose equality patterns have stored entries.
-
-    Attributes:
-        plan: The plan of these maps.
-        maps: Their numbers in the whole plan.
-        biases: The numbers of the remaining biases in the whole plan.
-        whole: The whole plan.
-    """
+    """The maps and biases of a plan whose equality patterns have stored entries."""
 
     plan: Plan
-    maps: tuple[int, ...]
-    biases: tuple[int, ...]
+    maps: tuple[int, ...]  # their numbers in the whole plan
+    biases: tuple[int, ...]  # the numbers of the remaining biases in the whole plan
     whole: Plan
 
     @property

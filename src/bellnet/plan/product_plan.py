@@ -7,7 +7,6 @@ matrix for each of their nodes, as there is for every channel. Those of the firs
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import prod
 
 from bellnet.errors import SpecError
@@ -24,31 +23,17 @@ HOW = (
 class ProductPlan:
     """Which node every slot of two factors and of their product holds; `plan_product` makes and checks it.
 
-    Attributes:
-        spec: The node sets.
-        letters: For the slots of both factors and of the product.
-        shared: The letters of all three, in the order of the product.
-        left: The letters of the first factor and the product.
-        right: Those of the second factor and the product.
-        summed: Those of the two factors alone, in the order of the first.
-
     >>> print(plan_product("u i, i v -> u v"))
     u i, i v -> u v    ab,bc->ac
       rows a (u), columns c (v), summed over b (i)
     """
 
     spec: Spec
-    letters: Letters
-    shared: str = field(compare=False, repr=False)
-    left: str = field(compare=False, repr=False)
-    right: str = field(compare=False, repr=False)
-    summed: str = field(compare=False, repr=False)
-
-    @classmethod
-    def of(cls, spec: Spec, letters: Letters) -> "ProductPlan":
-        """From letters that fit the spec."""
-        shared, left, right, summed = split_letters(letters)
-        return cls(spec, letters, shared=shared, left=left, right=right, summed=summed)
+    letters: Letters  # for the slots of both factors and of the product
+    shared: str = field(compare=False, repr=False)  # the letters of all three, in the order of the product
+    left: str = field(compare=False, repr=False)  # those of the first factor and the product
+    right: str = field(compare=False, repr=False)  # those of the second factor and the product
+    summed: str = field(compare=False, repr=False)  # those of the two factors alone, in the order of the first
 
     @property
     def text(self) -> str:
@@ -73,9 +58,9 @@ class ProductPlan:
         return self.spec.numbered[1][0]
 
     def cost(self, sizes: int | Mapping[str, int], channels: int = 1, batch: int = 1) -> Cost:
-        """What one forward pass costs for dense tensors, for node sets of these sizes.
+        """The cost of one forward pass on dense tensors, for node sets of these sizes.
 
-        The kernel takes no bytes but those of its input and output. Where there is none, torch copies all three.
+        Kernels need no memory beside input and output; torch operations copy all three.
 
         >>> plan_product("n n, n n -> n n").cost(10, channels=3).multiplications
         3000
@@ -126,11 +111,7 @@ def split_letters(letters: Letters) -> tuple[str, str, str, str]:
 
 def plan_product(spec: str | Spec, text: str | None = None) -> ProductPlan:
     """The plan of a product, by letters or by the usual contraction for the shapes of its spec."""
-    return _plan_product(parse_spec(spec), text)
-
-
-@lru_cache(maxsize=256)
-def _plan_product(spec: Spec, text: str | None) -> ProductPlan:
+    spec = parse_spec(spec)
     if len(spec.sources) != 2 or len(spec.targets) != 1:
         raise SpecError(
             f'A product is of two tensors and gives one, but "{spec}" has {len(spec.sources)} and gives '
@@ -140,12 +121,11 @@ def _plan_product(spec: Spec, text: str | None) -> ProductPlan:
         raise SpecError(
             f'"{spec}" has braces, but a product of symmetric tensors is not symmetric.\nWrite "{spec.ordered}".'
         )
-    if text is not None:
-        return ProductPlan.of(spec, parse_letters(text, spec))
-    for letters in USUAL:
-        if _fits(letters, (*spec.sources, spec.target)):
-            return ProductPlan.of(spec, letters)
-    raise SpecError(f'Which slots of "{spec}" hold one node? For these shapes there is no usual product.\n{HOW}')
+    usual = (one for one in USUAL if _fits(one, (*spec.sources, spec.target)))
+    letters = next(usual, None) if text is None else parse_letters(text, spec)
+    if letters is None:
+        raise SpecError(f'Which slots of "{spec}" hold one node? For these shapes there is no usual product.\n{HOW}')
+    return ProductPlan(spec, letters, *split_letters(letters))
 
 
 USUAL: tuple[Letters, ...] = (

@@ -17,17 +17,11 @@ from bellnet.spec import Spec
 
 @dataclass(frozen=True)
 class Symmetry:
-    """The symmetry of the slots, source slots first.
+    """The symmetry of the slots, source slots first."""
 
-    Attributes:
-        sets: The node set of every slot.
-        groups: The group of every slot; exchanging slots of one group changes nothing.
-        apart: The slots of a hollow input: no two of them hold the same node where the input is not zero.
-    """
-
-    sets: tuple[int, ...]
-    groups: tuple[int, ...]
-    apart: frozenset[int]
+    sets: tuple[int, ...]  # the node set of every slot
+    groups: tuple[int, ...]  # the group of every slot; exchanging slots of one group changes nothing
+    apart: frozenset[int]  # the slots of a hollow input: no two hold the same node where it is not zero
 
     @classmethod
     def of(cls, spec: Spec, *, symmetric: bool, hollow: bool) -> "Symmetry":
@@ -89,17 +83,11 @@ class Symmetry:
 
 
 class Coarsening(NamedTuple):
-    """A coarser partition than another one.
-
-    Attributes:
-        partition: The coarser partition.
-        n_alike: The number of partitions that differ from it only by an exchange of blocks with the same groups.
-        moebius: The Moebius function between the two.
-    """
+    """A coarser partition than another one."""
 
     partition: Partition
-    n_alike: int
-    moebius: int
+    n_alike: int  # partitions that differ from it only by an exchange of blocks with the same groups
+    moebius: int  # the Moebius function between the two
 
 
 @lru_cache(maxsize=4096)

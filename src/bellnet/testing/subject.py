@@ -4,6 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeVar
 
 import torch
@@ -29,25 +30,16 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A module and the conditions under which a check calls it.
-
-    Attributes:
-        module: What is called.
-        spec: What it is claimed to do.
-        channels: The number of channels of every input.
-        dtype: The dtype of its inputs.
-        device: The device of its inputs.
-        seed: The seed of torch's random numbers in every call.
-        tolerance: The allowed rounding: relative to the largest expected entry, and in any case. The largest entry sets
-            the scale, since a sum that nearly cancels has the rounding of its terms.
-    """
+    """A module and the conditions under which a check calls it."""
 
     module: Module
-    spec: Spec
-    channels: Sequence[int]
+    spec: Spec  # what it is claimed to do
+    channels: Sequence[int]  # of every input
     dtype: torch.dtype
     device: torch.device
-    seed: int
+    seed: int  # of torch's random numbers in every call
+    # The allowed rounding, relative to the largest expected entry and in any case. The largest entry sets the scale,
+    # since a sum that nearly cancels has the rounding of its terms.
     tolerance: tuple[float, float]
 
     @classmethod
@@ -162,11 +154,15 @@ class Subject:
         difference = largest_difference(found, expected, *((0.0, 0.0) if exact else self.tolerance))
         if difference is None:
             return
+        position, allowed = difference
+        one, other = found[position].item(), expected[position].item()
+        is_finite = isfinite(one) and isfinite(other)
+        size = f"{abs(one - other):.3g}, where {allowed:.3g} is allowed" if is_finite else "not finite"
         rows = {
-            "largest difference": str(difference),
-            "where": f"{where}[{', '.join(map(str, difference.position))}]",
-            names[0]: f"{difference.found:.6g}",
-            names[1]: f"{difference.expected:.6g}",
+            "largest difference": size,
+            "where": f"{where}[{', '.join(map(str, position))}]",
+            names[0]: f"{one:.6g}",
+            names[1]: f"{other:.6g}",
             **{name.replace("_", " "): fact for name, fact in facts.items()},
         }
         width = max(map(len, rows))
@@ -208,25 +204,15 @@ def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
     return len(required) == n_tensors > 1
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The entry in which two tensors differ most, where that is more than is allowed."""
+def largest_difference(
+    found: Tensor, expected: Tensor, rtol: float, atol: float
+) -> tuple[tuple[int, ...], float] | None:
+    """The position of the largest difference of two tensors of one shape, and the allowed one; None if it is allowed.
 
-    position: tuple[int, ...]
-    found: float
-    expected: float
-    allowed: float
+    A value that is not finite always differs.
 
-    def __str__(self) -> str:
-        size = abs(self.found - self.expected)
-        return f"{size:.3g}, where {self.allowed:.3g} is allowed" if size < torch.inf else "not finite"
-
-
-def largest_difference(found: Tensor, expected: Tensor, rtol: float, atol: float) -> Difference | None:
-    """The largest difference of two tensors of one shape, if not allowed; what is not finite always differs.
-
-    >>> largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), rtol=0.1, atol=0.0).position
-    (1,)
+    >>> largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), rtol=0.1, atol=0.0)
+    ((1,), 0.25)
     """
     if found.numel() == 0:
         return None
@@ -236,5 +222,4 @@ def largest_difference(found: Tensor, expected: Tensor, rtol: float, atol: float
     allowed = float(atol + rtol * scale)
     if float(apart.max()) <= allowed:
         return None
-    position = tuple((apart == apart.max()).nonzero()[0].tolist())
-    return Difference(position, float(found[position]), float(expected[position]), allowed)
+    return tuple((apart == apart.max()).nonzero()[0].tolist()), allowed
