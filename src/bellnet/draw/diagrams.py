@@ -8,9 +8,9 @@ dot. The shape of a dot is its node set.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bellnet._utils.optional import require
 from bellnet.combinatorics import blocks_of
@@ -223,28 +223,19 @@ def _curve(axes: "Axes", start: Point, end: Point, height: float, color: str) ->
     axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=1.6, capstyle="round", zorder=2))
 
 
-class PairSpec(NamedTuple):
-    """One picture: what its name ends in, its spec, and how many nodes it has."""
+def pairs_of(text: str, n: int | Mapping[str, int]) -> list[tuple[str, str, int | Mapping[str, int]]]:
+    """The pairs of a source and a target of a spec, each as the end of a file name, a spec, and its numbers of nodes.
 
-    end: str
-    spec: str
-    n: int | Mapping[str, int]
-
-
-def pairs_of(text: str, n: int | Mapping[str, int]) -> list[PairSpec]:
-    """All pairs of a source and a target; of a spec from one tensor to one tensor that alone.
-
-    >>> [(pair.end, pair.spec) for pair in pairs_of("n n, n -> n", 5)]
-    [('-0-to-0', 'n n -> n'), ('-1-to-0', 'n -> n')]
+    >>> pairs_of("n n, n -> n", 5)
+    [('-0-to-0', 'n n -> n', 5), ('-1-to-0', 'n -> n', 5)]
     """
     spec = parse_spec(text)
     if spec.is_single:
-        return [PairSpec("", text, n)]
-    found = []
-    for source in range(len(spec.sources)):
-        for target in range(len(spec.targets)):
-            pair = spec.pair(source, target)
-            elsewhere = set(spec.node_sets) - set(pair.node_sets)
-            own = {name: size for name, size in n.items() if name not in elsewhere} if isinstance(n, Mapping) else n
-            found.append(PairSpec(f"-{source}-to-{target}", str(pair), own))
+        return [("", text, n)]
+    found: list[tuple[str, str, int | Mapping[str, int]]] = []
+    for source, target in product(range(len(spec.sources)), range(len(spec.targets))):
+        pair = spec.pair(source, target)
+        elsewhere = set(spec.node_sets) - set(pair.node_sets)
+        own = {name: size for name, size in n.items() if name not in elsewhere} if isinstance(n, Mapping) else n
+        found.append((f"-{source}-to-{target}", str(pair), own))
     return found

@@ -30,11 +30,8 @@ class Drawing(Figure):
 class Sheet:
     """A figure of a given size; positions are (left, top) in inches from its upper left corner.
 
-    Args:
-        spec: The heading.
-        about: Lines below the heading that explain the picture.
-        width: The width, more if the heading needs it.
-        height: The height with the heading, which takes `style.HEAD`.
+    The spec is its heading, with the lines of `about` below. The heading may need more width; its height is
+    `style.HEAD`.
     """
 
     def __init__(self, spec: Spec, about: tuple[str, ...], width: float, height: float) -> None:

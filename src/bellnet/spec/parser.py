@@ -146,14 +146,10 @@ def _name(text: str, word: re.Match[str]) -> str:
 def _reason(text: str, word: str, at: int) -> tuple[str, str]:
     character = word[at]
     if character.isdigit():
-        return "a node set name does not begin with a digit", (
-            "The string names node sets, not lengths: the same layer fits any number of nodes."
-        )
-    if character == "." or character == "*":
-        return f"{character!r} is not part of a node set name", (
-            "Batch axes are not written: any number of them may stand in front, and channels come last."
-        )
-    return f"{character!r} is not part of a node set name", EXAMPLE
+        lengths = "The string names node sets, not lengths: the same layer fits any number of nodes."
+        return "a node set name does not begin with a digit", lengths
+    batch = "Batch axes are not written: any number of them may stand in front, and channels come last."
+    return f"{character!r} is not part of a node set name", batch if character in ".*" else EXAMPLE
 
 
 def _reason_of_comma(text: str) -> tuple[str, str]:

@@ -46,24 +46,20 @@ class Padded(NodeTensor):
         counts = {name: _checked_sizes(name, size, values) for name, size in by_name(sizes).items()}
         self._set(values, NodeCounts(counts, is_batch=True))
 
-    def _set(self, values: Tensor, counts: NodeCounts) -> None:
+    def _set(self, values: Tensor, counts: NodeCounts, zero_axes: tuple[str, ...] | None = None) -> None:
         # The sizes never change, and every Padded with the same ones shares what is cached for them.
         self._values, self._counts = values, counts
-        self._zero_axes: tuple[str, ...] | None = None
-        self._zero_version = 0
+        # The node sets of the axes outside of whose sizes the values are zero. Compiled code fuses masking with other
+        # work; transforms and inference mode do not count in-place changes.
+        is_counted = zero_axes is not None and not transforms_active() and not values.is_inference()
+        self._zero_axes = zero_axes if is_counted else None
+        self._zero_version = values._version if is_counted else 0
 
     @classmethod
-    def _unchecked(cls, values: Tensor, counts: NodeCounts) -> "Padded":
+    def _unchecked(cls, values: Tensor, counts: NodeCounts, zero_axes: tuple[str, ...] | None = None) -> "Padded":
         padded = object.__new__(cls)
-        padded._set(values, counts)
+        padded._set(values, counts, zero_axes)
         return padded
-
-    def _zero_outside(self, axes: tuple[str, ...] | None) -> "Padded":
-        """This Padded, its values declared to be zero outside the sizes of these axes."""
-        # Compiled code fuses masking with other work; transforms and inference mode do not count in-place changes.
-        if axes is not None and not transforms_active() and not self._values.is_inference():
-            self._zero_axes, self._zero_version = axes, self._values._version
-        return self
 
     def _axes_of_zeros(self) -> tuple[str, ...] | None:
         """The node sets of the axes outside of whose sizes the values are known to be zero."""
@@ -125,7 +121,7 @@ class Padded(NodeTensor):
     def __getitem__(self, key: Key) -> "Padded":
         chosen_graphs(self, key)
         counts = self._counts.map(lambda sizes: sizes[key] if sizes.ndim else sizes)
-        return Padded._unchecked(self._values[key], counts)._zero_outside(self._axes_of_zeros())
+        return Padded._unchecked(self._values[key], counts, self._axes_of_zeros())
 
     def _moved(self, values: Tensor, *, non_blocking: bool) -> "Padded":
         if values.device == self.device:
@@ -150,7 +146,7 @@ class Padded(NodeTensor):
         axes = self._axes_of_zeros()
         if not keeps_zeros or any(isinstance(other, Padded) and other._axes_of_zeros() != axes for other in others):
             axes = None
-        return Padded._unchecked(values, self._counts)._zero_outside(axes)
+        return Padded._unchecked(values, self._counts, axes)
 
     def with_values(self, values: Tensor) -> "Padded":
         """Other values for the same graphs."""
@@ -238,9 +234,8 @@ def zero_padded(values: Tensor, sizes: Sizes | Padded, axes: tuple[str, ...]) ->
         sizes: The sizes, or another Padded with them.
         axes: The node set of every node axis.
     """
-    if isinstance(sizes, Padded):
-        return Padded._unchecked(values, sizes._counts)._zero_outside(axes)
-    return Padded(values, sizes)._zero_outside(axes)
+    like = sizes if isinstance(sizes, Padded) else Padded(values, sizes)
+    return Padded._unchecked(values, like._counts, axes)
 
 
 def is_zero_padded(x: Padded, axes: tuple[str, ...]) -> bool:

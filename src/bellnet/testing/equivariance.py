@@ -164,21 +164,17 @@ def draw_permutations(sizes: Mapping[str, int], trial: int, generator: torch.Gen
     The first two generate all permutations, so what commutes with them commutes with every permutation; and the
     cycle moves every node, so a module that singles out one node is found by it.
     """
-    return {name: _draw(size, trial, generator) for name, size in sizes.items()}
-
-
-def _draw(size: int, trial: int, generator: torch.Generator) -> Tensor:
-    order = torch.randperm(size, generator=generator)
-    permutation = torch.arange(size)
-    if size < 2:
-        return permutation
-    if trial == 0:
-        permutation[order] = order.roll(-1)
-    elif trial == 1 or bool((order == permutation).all()):
-        permutation[order[:2]] = order[:2].flip(0)
-    else:
-        permutation = order
-    return permutation
+    permutations = {}
+    for name, size in sizes.items():
+        order, permutation = torch.randperm(size, generator=generator), torch.arange(size)
+        if size > 1 and trial == 0:
+            permutation[order] = order.roll(-1)
+        elif size > 1 and (trial == 1 or bool((order == permutation).all())):
+            permutation[order[:2]] = order[:2].flip(0)
+        else:
+            permutation = order
+        permutations[name] = permutation
+    return permutations
 
 
 def _outputs(subject: Subject, x: list[Tensor], sizes: dict[str, int], batch: tuple[int, ...]) -> list[Tensor]:
