@@ -69,7 +69,7 @@ def ran(block, x, *, at_once, monkeypatch, pull=None):
 
             patch.setattr(fused_norm, "_call", counted)
         else:
-            patch.setattr(Block, "_is_usual", lambda self: False)
+            patch.setattr(Block, "_can_fuse", lambda self: False)
         torch.manual_seed(7)
         values = x.values.detach().clone().requires_grad_()
         found = block(x.with_values(values))
@@ -224,7 +224,7 @@ def test_a_network_of_blocks_learns_the_same(monkeypatch):
     for at_once in (True, False):
         with monkeypatch.context() as patch:
             if not at_once:
-                patch.setattr(Block, "_is_usual", lambda self: False)
+                patch.setattr(Block, "_can_fuse", lambda self: False)
             torch.manual_seed(0)
             options = {"norm": "batch", "dropout": 0.2, "residual": True, "normalize": "stored"}
             net = bn.InvariantNet(
@@ -247,7 +247,7 @@ def both(monkeypatch, run):
     for at_once in (True, False):
         with monkeypatch.context() as patch:
             if not at_once:
-                patch.setattr(Block, "_is_usual", lambda self: False)
+                patch.setattr(Block, "_can_fuse", lambda self: False)
             torch.manual_seed(3)
             found.append(run(block_of(4)))
     return found

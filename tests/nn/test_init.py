@@ -11,7 +11,7 @@ from torch import Tensor
 
 import bellnet as bn
 from bellnet.combinatorics import blocks_of, is_finer, moebius, partitions
-from bellnet.nn.init import _orbits_to_writes, variance_shares
+from bellnet.nn.init import _orbits_to_broadcasts, variance_shares
 from tests.plan.test_declared import SPECS
 
 STACKS = ["n -> n", "n n -> n n", "n n n -> n n n", "u i -> u i", "u u i -> u u i"]
@@ -169,5 +169,5 @@ def test_maps_onto_orbits_merge_only_blocks_that_reach_the_target(symmetric: boo
                 same = plan.symmetry.representative(coarse)
                 assert same is not None
                 expected[number[same], number[fine]] += moebius(fine, coarse)
-        found = {(row, column): value for row, column, value in _orbits_to_writes(plan)}
+        found = {(row, column): value for row, column, value in _orbits_to_broadcasts(plan)}
         assert found == {place: value for place, value in expected.items() if value}, spec

@@ -202,7 +202,7 @@ def test_each_layer_gets_an_activation_of_its_own():
         (lambda: bn.EquivariantNet("n -> n", [1, 1], dropout=1.5), "dropout must be a probability below 1, not 1.5."),
         (
             lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation="rely"),
-            "activation must be a name or something that makes a module, not 'rely'.",
+            "activation must be a name or a callable that makes a module, not 'rely'.",
         ),
         (lambda: bn.EquivariantNet("n -> n", [1, 1, 1], activation=nn.ReLU()), "one module for all would not."),
         (lambda: bn.InvariantNet("n n", [1, 1], 1, hidden=[0]), "hidden[0] must be an integer from 1 up, not 0."),

@@ -1,7 +1,6 @@
-"""Coefficients in one basis, rewritten for the other."""
+"""Coefficients in one basis, converted to the other."""
 
-from collections.abc import Sequence
-from typing import overload
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -11,77 +10,58 @@ from bellnet.nn.arguments import check_choice
 from bellnet.plan import MOST_MAPS, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 
+Coefficients = TypeVar("Coefficients", Tensor, tuple[Tensor, ...])
 
-@overload
-def change_basis(
-    spec: str | Spec,
-    coefficients: Tensor,
-    *,
-    to: str,
-    symmetric: bool = False,
-    hollow: bool = False,
-    max_maps: int = MOST_MAPS,
-) -> Tensor: ...
-@overload
-def change_basis(
-    spec: str | Spec,
-    coefficients: Sequence[Tensor],
-    *,
-    to: str,
-    symmetric: bool = False,
-    hollow: bool = False,
-    max_maps: int = MOST_MAPS,
-) -> tuple[Tensor, ...]: ...
-def change_basis(
-    spec: str | Spec,
-    coefficients: Tensor | Sequence[Tensor],
-    *,
-    to: str,
-    symmetric: bool = False,
-    hollow: bool = False,
-    max_maps: int = MOST_MAPS,
-) -> Tensor | tuple[Tensor, ...]:
-    """Coefficients of the same map in the other basis.
 
-    A diagram asks for at least its equalities, an orbit for exactly its equalities. The identity holds for sums, so
-    for layers with `normalize="sum"`. For a bias, take the spec without its source: "-> n n".
+def change_basis(
+    spec: str | Spec,
+    coefficients: Coefficients,
+    *,
+    to: str,
+    symmetric: bool = False,
+    hollow: bool = False,
+    max_maps: int = MOST_MAPS,
+) -> Coefficients:
+    """The coefficients of the same map in the other basis.
+
+    A diagram requires at least its equalities, an orbit exactly its equalities. The identity holds for sums, so for
+    layers with `normalize="sum"`. For a bias, take the spec without its source: "-> n n".
 
     Args:
         spec: The spec of the layer.
         coefficients: (n_maps, ...), for instance the weight of a layer. Between several tensors a tuple, with the
-            weight of each pair in the order of the layer: weight_0_to_0, weight_0_to_1 and so on; then a tuple comes
-            back.
-        to: The basis to change to, "orbit" or "diagram"; the coefficients are for the other one.
+            weight of each pair in the order of the layer: weight_0_to_0, weight_0_to_1 and so on; then a tuple is
+            returned.
+        to: The basis to change to, "orbit" or "diagram", from the other one.
         symmetric: As in the layer.
         hollow: As in the layer.
         max_maps: As in the layer.
 
     >>> import torch
     >>> total = torch.tensor([0.0, 1.0])  # "n n ->": the sum of the diagonal, the sum of everything
-    >>> change_basis("n n ->", total, to="orbit")  # what each orbit counts: the diagonal, the off-diagonal
+    >>> change_basis("n n ->", total, to="orbit")  # the factors of both orbits: the diagonal, the off-diagonal
     tensor([1., 1.])
     """
     spec = parse_spec(spec)
     call = f'change_basis("{spec}")'
     check_choice(call, "to", to, ("orbit", "diagram"))
-    the_plan = plan(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
-    if len(the_plan.pairs) == 1:
-        return _changed(call, "coefficients", coefficients, the_plan.pair(0, 0), to)
-    if not isinstance(coefficients, tuple | list) or len(coefficients) != len(the_plan.pairs):
-        came = (
-            f"{len(coefficients)} came" if isinstance(coefficients, tuple | list) else f"not {type_name(coefficients)}"
-        )
+    layer_plan = plan(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
+    pairs = [layer_plan.pair(pair.source, pair.target) for pair in layer_plan.pairs]
+    given: Any = coefficients
+    if len(pairs) == 1:
+        return _converted(call, "coefficients", given, pairs[0], to)  # type: ignore[no-any-return]
+    if not isinstance(given, tuple | list) or len(given) != len(pairs):
+        got = len(given) if isinstance(given, tuple | list) else type_name(given)
         raise TensorError(
-            f"{call}: coefficients must be a tuple with one tensor for each of {len(the_plan.pairs)} pairs of a source "
-            f"and a target, {came}."
+            f"{call}: coefficients must be a tuple with one tensor for each of {len(pairs)} pairs of a source and a "
+            f"target, got {got}."
         )
-    return tuple(
-        _changed(call, f"coefficients[{number}]", one, the_plan.pair(pair.source, pair.target), to)
-        for number, (one, pair) in enumerate(zip(coefficients, the_plan.pairs, strict=True))
-    )
+    several = enumerate(zip(given, pairs, strict=True))
+    converted: Any = tuple(_converted(call, f"coefficients[{n}]", one, pair, to) for n, (one, pair) in several)
+    return converted  # type: ignore[no-any-return]
 
 
-def _changed(call: str, name: str, coefficients: object, pair: Plan, to: str) -> Tensor:
+def _converted(call: str, name: str, coefficients: object, pair: Plan, to: str) -> Any:
     """The coefficients of one source and one target in the basis `to`."""
     if not isinstance(coefficients, Tensor):
         raise TensorError(f"{call}: {name} must be a tensor, not {type(coefficients).__name__}.")

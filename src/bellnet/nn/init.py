@@ -1,14 +1,13 @@
 """Initial weights that keep the second moment of the activations, whatever the order and the number of nodes.
 
-Independent weights for every diagram would not: a diagram that writes on a diagonal adds to what is there already, so
-diagonals would grow with depth; and a mean of unrelated entries is nearly zero, so the maps that average would
-lose what they are given. Both are mended by drawing independent coefficients for maps that do not overlap, and then
-writing those as combinations of diagrams.
+Independent weights for every diagram would not: several diagrams add to a diagonal, which would grow with depth, and a
+mean of independent entries is nearly zero. Therefore independent coefficients are drawn for maps that do not overlap,
+and converted to coefficients of diagrams.
 
-On the target side these are maps onto single orbits: an entry of the output is reached only by maps for its own
-equality pattern. On the source side they are the components of an analysis of variance: the mean over everything,
-what rows add to it, what columns add, what remains. The components of a tensor are orthogonal, so their second
-moments add up to that of the tensor, and coefficients of the right variance keep the sum.
+On the target side these are maps onto single orbits: only maps for its own equality pattern reach an entry of the
+output. On the source side they are the components of an analysis of variance: the mean of all entries, the effects of
+rows and of columns, the remainder. The components of a tensor are orthogonal, so their second moments add up to that of
+the tensor, and coefficients of the right variance keep the sum.
 """
 
 from collections import Counter
@@ -27,7 +26,7 @@ RELU_GAIN = 2.0
 SMALL_SHARE = 0.1
 
 Axes = tuple[int, ...]
-"""For every node set a number of axes."""
+"""The number of axes over every node set."""
 
 
 def initial_weight(
@@ -39,9 +38,9 @@ def initial_weight(
         plan: The maps.
         in_channels: The number of channels of the input.
         out_channels: The number of channels of the output.
-        mean: Whether the layer takes means. With sums no weights could keep the second moment for every number of
-            nodes, and the components of the source are left as they are.
-        generator: Where the random numbers come from, on the CPU; torch's own if None.
+        mean: Whether the layer takes means. With sums no weights keep the second moment for every number of nodes, and
+            the source is not split into components.
+        generator: The source of random numbers, on the CPU; torch's own if None.
     """
     cpu = torch.device("cpu")
     shares = torch.tensor(variance_shares(plan), dtype=torch.float32, device=cpu)
@@ -49,16 +48,15 @@ def initial_weight(
     shape = plan.n_maps, in_channels * out_channels
     weight = torch.randn(shape, generator=generator, dtype=torch.float32, device=cpu) * scale
     if mean:
-        weight = _multiply(_components_to_reads(plan), weight)
-    weight = _multiply(_orbits_to_writes(plan), weight)
+        weight = _multiply(_components_to_contractions(plan), weight)
+    weight = _multiply(_orbits_to_broadcasts(plan), weight)
     return weight.reshape(plan.n_maps, in_channels, out_channels)
 
 
 def shares_of_sources(plan: Plan) -> list[float]:
-    """For every pair of a source and a target what the source gets of the variance of the target; sums to one.
+    """For every pair of a source and a target the share of the source in the variance of the target; they sum to one.
 
-    A source with more axes than the target loses what does not fit, as a diagonal does; where others do fit, it gets a
-    small share only.
+    A source with more axes than the target loses components, so it gets a small share where others fit.
 
     >>> from bellnet import plan
     >>> [round(share, 2) for share in shares_of_sources(plan("n n, n -> n n, n"))]
@@ -76,12 +74,12 @@ def shares_of_sources(plan: Plan) -> list[float]:
 
 @lru_cache(maxsize=256)
 def variance_shares(plan: Plan) -> tuple[float, ...]:
-    """For every map the variance of its coefficient, so that a tensor of second moment one gives one of the same.
+    """For every map the variance of its coefficient with which the output has the second moment of the input.
 
-    On every orbit of the output the diagonals of the source share the variance, and each gives every component its
-    share; a component that can be placed in several ways divides it among those. A map that stands for several, which
-    a declared symmetry makes alike, has the shares of all of them. Over unordered slots of the target it stands for the
-    average of several that are not alike, and an average of m such has the m-th part of their second moment.
+    The diagonals of the source share the variance of every orbit of the output, and each divides its share among the
+    ways to place its components. A map that represents several, which are equal by a declared symmetry, has the shares
+    of all of them. Over unordered slots of the target it represents the average of m different maps, which has an m-th
+    of their second moment.
     """
     groups, diagonals = plan.symmetry.groups, _count_diagonals(plan)
     order = len(plan.spec.source)
@@ -106,10 +104,10 @@ def variance_shares(plan: Plan) -> tuple[float, ...]:
 
 
 def _share_of_diagonal(plan: Plan, diagonals: dict[Axes, int], diagonal: Axes, orbit: Axes) -> float:
-    """What one diagonal of the source gets of one orbit of the output; what all of them get sums to one.
+    """The share of one diagonal of the source in one orbit of the output; the shares of all diagonals sum to one.
 
-    A diagonal with more axes than the orbit loses the components that do not fit. Where other diagonals do fit, it
-    gets a small share only, or the loss would add up through a deep stack.
+    A diagonal with more axes than the orbit loses components, so it gets a small share where other diagonals fit; or
+    else the losses would accumulate through a deep stack.
     """
     source, target = (_count_sets(plan, sets) for sets in plan.spec.set_numbers)
     deep = _fits(source, target)
@@ -126,7 +124,7 @@ def _fits(diagonal: Axes, orbit: Axes) -> bool:
 
 
 def _count_diagonals(plan: Plan) -> dict[Axes, int]:
-    """How many diagonals of the source have so many axes."""
+    """The number of diagonals of the source with each number of axes."""
     slots = _count_sets(plan, plan.spec.set_numbers[0])
     choices = [(n_slots,) if plan.hollow else range(min(n_slots, 1), n_slots + 1) for n_slots in slots]
     return {axes: prod(map(stirling2, slots, axes)) for axes in product(*choices)}
@@ -138,8 +136,8 @@ def _count_sets(plan: Plan, sets: Iterable[int]) -> Axes:
 
 
 @lru_cache(maxsize=64)
-def _components_to_reads(plan: Plan) -> Entries:
-    """A component is what its read leaves after the reads that average over more are taken away, with signs."""
+def _components_to_contractions(plan: Plan) -> Entries:
+    """A component is a contraction minus those that average over more axes, by inclusion and exclusion."""
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}
     declared = plan.symmetry
@@ -153,8 +151,8 @@ def _components_to_reads(plan: Plan) -> Entries:
 
 
 @lru_cache(maxsize=64)
-def _orbits_to_writes(plan: Plan) -> Entries:
-    """A map onto one orbit is a Moebius inversion over the equalities between blocks that reach the target."""
+def _orbits_to_broadcasts(plan: Plan) -> Entries:
+    """A map onto one orbit is a Moebius inversion over the equalities between blocks of the target."""
     order, declared = len(plan.spec.source), plan.symmetry
     entries: Counter[tuple[int, int]] = Counter()
     number = {diagram.partition: number for number, diagram in enumerate(plan.diagrams)}

@@ -1,4 +1,4 @@
-"""The layer: every linear map between tensors over nodes that does not care how the nodes are numbered."""
+"""The linear layer: all permutation-equivariant linear maps between tensors over nodes."""
 
 from collections.abc import Sequence
 from typing import Any, overload
@@ -19,39 +19,37 @@ from bellnet.tensors import Padded, Sparse, Support
 
 
 class EquivariantLinear(NotScripted, nn.Module):
-    """All equivariant linear maps of a spec, with channels and biases.
+    """All equivariant linear maps of a spec, with channels and biases, for any number of nodes.
 
     The spec gives the node set of every slot of input and output; a repeated name means the same node *set*, not the
-    same node. Batch axes stand in front, any number of them, and channels come last. The weights fit any number of
-    nodes.
+    same node. Batch axes come first, any number of them, and channels last.
 
-    Several tensors have commas between them: "n n, n, -> n n, n" takes edges, nodes and a vector for each graph, as a
-    tuple, to edges and nodes. Each may have channels, and a layout, of its own. There is a weight for every pair of an
-    input and an output.
+    Commas separate several tensors: "n n, n, -> n n, n" maps edges, nodes and a vector for each graph, as a tuple, to
+    edges and nodes. Each may have its own channels and layout. Every pair of an input and an output has a weight.
 
     Args:
-        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u". Braces stand
-            around slots that may be exchanged: "{n n} -> {n n}" takes symmetric matrices to symmetric matrices.
-        in_channels: The number of channels of the input; of several, a tuple with one for each, or one for all.
+        spec: For instance "n n -> n n" (edges to edges), "n n ->" (a graph to a vector), "u i -> u". Braces are around
+            slots that may be exchanged: "{n n} -> {n n}" maps symmetric matrices to symmetric matrices.
+        in_channels: The number of channels of the input; of several inputs, a tuple, or one number for all.
         out_channels: The same for the output.
         bias: Whether to add the constant maps, one for each equality pattern of the target.
-        basis: What the weights are coefficients of: "diagram", at least these equalities, or "orbit", exactly these
-            equalities (the orthogonal indicators of the paper).
+        basis: The basis of the weights: "diagram", at least these equalities, or "orbit", exactly these equalities (the
+            orthogonal indicators of the paper).
         normalize: "mean" divides every sum by the number of its terms, "sum" does not. "stored" divides by the number
-            of terms that a `Sparse` lists, and is "mean" for tensors and `Padded`. The orbit basis goes with "sum"
-            only: between normalised sums it would need factors that depend on the number of nodes.
-        symmetric: Declares inputs that do not change when slots of one node set are exchanged; fewer maps are left.
-        hollow: Declares inputs that are zero wherever two slots of one node set coincide; fewer maps are left.
-        max_maps: A spec with more maps is refused before any work.
-        device: Where the parameters live; on "meta" a layer takes no memory, whatever its channels.
-        dtype: The type of the parameters.
+            of terms that a `Sparse` stores, and is "mean" for tensors and `Padded`. The orbit basis goes with "sum"
+            only: for means it would need factors that depend on the number of nodes.
+        symmetric: Declares inputs that do not change when slots of one node set are exchanged, which need fewer maps.
+        hollow: Declares inputs that are zero wherever two slots of one node set coincide, which need fewer maps.
+        max_maps: A spec with more maps is refused.
+        device: The device of the parameters; on "meta" they need no memory.
+        dtype: The dtype of the parameters.
 
     Attributes:
-        plan: How the layer is computed.
-        weight: (n_maps, in_channels, out_channels), in the order of `plan.diagrams`. Between several tensors there is
-            `weight_0_to_1` in its place, from the first input to the second output, and so on for all pairs.
-        bias: (n_biases, out_channels), in the order of `plan.biases`, or None. With several tensors `bias_0` for the
-            first output, and so on.
+        plan: The levels that compute the layer.
+        weight: (n_maps, in_channels, out_channels), in the order of `plan.diagrams`. With several tensors
+            `weight_0_to_1` is that from the first input to the second output, and so on for all pairs.
+        bias: (n_biases, out_channels), in the order of `plan.biases`, or None. With several tensors `bias_0` is that of
+            the first output, and so on.
 
     >>> layer = EquivariantLinear("n n -> n n", 16, 32)
     >>> layer(torch.randn(8, 30, 30, 16)).shape
@@ -97,7 +95,6 @@ class EquivariantLinear(NotScripted, nn.Module):
         self._n_sources = len(self.spec.sources)
         self._dense_validator = InputValidator(self._call, self.spec, inside)
         self._sparse_validator = SparseInputValidator(self._dense_validator)
-        # Each pair of a source and a target has a weight, each target a bias.
         self._pairs = [self.plan.pair(pair.source, pair.target) for pair in self.plan.pairs]
         self._bias_plans = [
             plan(self.spec.constants(target), max_maps=max_maps) for target in range(len(self.spec.targets))
@@ -121,7 +118,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         if self.basis == "orbit" and self.normalize != "sum":
             raise OptionError(
                 f'{self._call}: basis="orbit" goes with normalize="sum" only, not {self.normalize!r}.\n'
-                "Orbits and diagrams differ by sums that a division by the number of terms would not respect. "
+                "Orbits are sums of diagrams only where sums are not divided by the number of their terms. "
                 'Pass normalize="sum", or basis="diagram".'
             )
         if dtype is not None and (type(dtype) is not torch.dtype or not dtype.is_floating_point):
@@ -130,10 +127,10 @@ class EquivariantLinear(NotScripted, nn.Module):
             )
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw new weights that keep the second moment of activations under ReLU, and set the bias to zero.
+        """Draw weights that keep the second moment of activations under ReLU, and set biases to zero.
 
         Args:
-            generator: Where the random numbers come from, on the CPU; torch's own if None.
+            generator: The source of random numbers, on the CPU; torch's own if None.
         """
         mean, shares = self.normalize != "sum", shares_of_sources(self.plan)
         with torch.no_grad():
@@ -148,11 +145,11 @@ class EquivariantLinear(NotScripted, nn.Module):
                 bias.zero_()
 
     def _weights(self) -> list[Tensor]:
-        """For every pair of a source and a target."""
+        """The weight of every pair of a source and a target."""
         return [getattr(self, name) for name in self._weight_names]
 
     def _biases(self) -> list[Tensor] | None:
-        """For every target."""
+        """The bias of every target."""
         biases = [getattr(self, name) for name in self._bias_names]
         return None if biases[0] is None else biases
 
@@ -276,7 +273,7 @@ class EquivariantLinear(NotScripted, nn.Module):
 
 
 def names_of_parameters(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of the weights, one for each pair of a source and a target, and of the biases, one for each target.
+    """The names of the weights of all pairs of a source and a target, and of the biases of all targets.
 
     >>> names_of_parameters(plan("n n, n -> n"))
     (('weight_0_to_0', 'weight_1_to_0'), ('bias_0',))

@@ -1,16 +1,11 @@
-"""What acts on every entry alone: activations, and dropout that does not depend on the numbering of nodes."""
+"""Modules that act on every entry: activations, linear layers on channels, and permutation-equivariant dropout."""
 
 from collections.abc import Callable
 from math import isfinite
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import (
-    _global_backward_hooks,
-    _global_backward_pre_hooks,
-    _global_forward_hooks,
-    _global_forward_pre_hooks,
-)
+from torch.nn.modules.module import _has_any_global_hook
 
 from bellnet.backends import DropoutMask
 from bellnet.errors import OptionError, as_written
@@ -31,19 +26,14 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "identity": nn.Identity,
 }
-
-
-HOOKS = (_global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks)
-"""Torch's own lists of those that look at all modules."""
-KEEPING_ZEROS = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh})
-"""Modules that make new tensors, zero wherever the old ones are."""
+ZERO_PRESERVING = frozenset({nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh})
+"""Modules that return a new tensor, zero wherever their input is."""
 
 
 class Pointwise(NotScripted, nn.Module):
-    """A module that acts on every entry alone, for tensors, `Padded` and `Sparse`: an activation, a linear layer.
+    """Applies a module to every entry, of tensors, `Padded` and `Sparse`: an activation, a linear layer.
 
-    On a `Sparse` it acts on the listed tuples; what is not listed stays zero. Of several tensors, a tuple, it acts on
-    each.
+    Entries that a `Sparse` does not store stay zero. The module is applied to each of several tensors, a tuple.
 
     Args:
         module: Takes (..., channels) to (..., channels), entry by entry.
@@ -69,7 +59,7 @@ class Pointwise(NotScripted, nn.Module):
         return self._applied(x)
 
     def _applied(self, x: OverNodes) -> OverNodes:
-        if isinstance(x, Padded) and _keeps_zeros(self.module):
+        if isinstance(x, Padded) and _preserves_zeros(self.module):
             return map_zeros_to_zeros(x, self.module)
         if isinstance(x, Padded | Sparse):
             return x.map(self.module)
@@ -77,41 +67,36 @@ class Pointwise(NotScripted, nn.Module):
         return result
 
 
-def _keeps_zeros(module: nn.Module) -> bool:
-    """Whether nothing but zeros can come of zeros, and nobody else has the tensors in hand."""
-    if type(module) not in KEEPING_ZEROS or not nobody_looks():
+def _preserves_zeros(module: nn.Module) -> bool:
+    """Whether the output is zero wherever the input is, and no hook has access to it."""
+    if type(module) not in ZERO_PRESERVING or _has_any_global_hook():  # type: ignore[no-untyped-call]
         return False
-    own = vars(module)  # somebody may have given it an infinite factor
-    return is_untouched(module) and isfinite(own.get("negative_slope", own.get("alpha", 1)))
+    own = vars(module)  # the factor may have been set to infinity
+    return is_unmodified(module) and isfinite(own.get("negative_slope", own.get("alpha", 1)))
 
 
-def is_rectifying(module: nn.Module) -> bool:
-    """Whether a module rectifies every entry, and nobody looks at it."""
-    if type(module) is not Pointwise or not is_untouched(module):
+def is_relu(module: nn.Module) -> bool:
+    """Whether a module is a pointwise ReLU without hooks."""
+    if type(module) is not Pointwise or not is_unmodified(module):
         return False
-    return type(module.module) is nn.ReLU and is_untouched(module.module)
+    return type(module.module) is nn.ReLU and is_unmodified(module.module)
 
 
-def nobody_looks() -> bool:
-    """Whether there are no hooks that look at all modules."""
-    return not any(HOOKS)
-
-
-def is_untouched(module: nn.Module) -> bool:
-    """Whether a module does what its class does, nobody looks at it, and it leaves what it is given as it is."""
+def is_unmodified(module: nn.Module) -> bool:
+    """Whether a module does what its class does: no hooks, no other forward, not in place."""
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
     return not any(hooks) and "forward" not in vars(module) and not getattr(module, "inplace", False)
 
 
 def make_activation(call: str, activation: str | Callable[[], nn.Module]) -> Pointwise:
-    """An activation by name, or what a class or function makes; `call` is how messages name the network."""
+    """An activation by name, or made by a class or function; `call` is how messages name the network."""
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return Pointwise(ACTIVATIONS[activation]())
     if callable(activation) and not isinstance(activation, nn.Module):
         return Pointwise(activation())
     names = ", ".join(map(repr, ACTIVATIONS))
     raise OptionError(
-        f"{call}: activation must be a name or something that makes a module, not {activation!r}.\n"
+        f"{call}: activation must be a name or a callable that makes a module, not {activation!r}.\n"
         f"Names are {names}. A class or a function\n"
         "makes a module for each layer: torch.nn.PReLU, or lambda: torch.nn.ELU(0.5); one module for all would not."
     )

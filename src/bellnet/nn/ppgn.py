@@ -1,4 +1,4 @@
-"""Networks with products: pairs of nodes see what two steps lead from one to the other."""
+"""Provably powerful graph networks: blocks with matrix products, which sum over paths of two steps."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from bellnet.errors import as_written
 from bellnet.nn.arguments import check_channels
 from bellnet.nn.inputs import OverNodes
-from bellnet.nn.networks import MakesActivation, StackOptions, check_stack
-from bellnet.nn.norm import EntryNorm
+from bellnet.nn.networks import MakesActivation, StackOptions, check_hidden, check_stack
 from bellnet.nn.pointwise import ChannelDropout, Pointwise, make_activation
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.product import Product
@@ -20,30 +19,29 @@ from bellnet.spec import Spec, parse_shape
 
 
 class PPGN(nn.Module):
-    """Blocks that multiply: two pointwise networks, the product of what they give, and a skip; then a readout.
+    """Blocks of two pointwise networks, the product of their outputs and a skip connection; then a readout.
 
-    These are the provably powerful graph networks of Maron, Ben-Hamu, Serviansky and Lipman (2019): over "n n" they
-    tell graphs apart as the folklore Weisfeiler-Leman test on pairs does, which linear layers need triples for. A first
-    equivariant layer marks the diagonal; all that follows acts on pairs alone, but for the products.
+    The provably powerful graph networks of Maron, Ben-Hamu, Serviansky and Lipman (2019): over "n n" they distinguish
+    the graphs that 2-FWL (= 3-WL) does, for which linear layers need triples. A first equivariant layer marks the
+    diagonal; after it all operations but the products are pointwise.
 
     Args:
         shape: The node set of every slot, for instance "n n".
         channels: The channels of the input and after each block: [1, 32, 32] makes two blocks.
-        out_channels: The length of the vector that comes out.
+        out_channels: The length of the output vector.
         hidden: The widths of the fully connected layers before the last.
         depth: The number of layers of the pointwise networks.
-        reduce: What is taken of each orbit, as in `InvariantPool`.
-        pool_over: "all" tuples of nodes, or those that are "stored" in a `Sparse`; see `InvariantPool`.
-        activation: A name such as "relu", or something that makes a module, such as torch.nn.PReLU.
-        norm: Normalise both factors of every product over "batch", "graph" or "channels"; see `EntryNorm`. A constant
-            that all entries of a factor have in common would hide the rest: of n terms it grows n times as fast.
+        reduce: The reduction of each orbit, as in `InvariantPool`.
+        pool_over: "all" entries, or those that are "stored" in a `Sparse`; see `InvariantPool`.
+        activation: A name such as "relu", or a callable that makes a module, such as torch.nn.PReLU.
+        norm: Normalize both factors of every product over "batch", "graph" or "channels"; see `EntryNorm`. Without it
+            a constant that all entries of a factor share dominates: in sums of n terms it grows n times as fast.
         dropout: The probability to drop a channel of a graph after a block, or a hidden unit.
         jumping_knowledge: Whether the outputs of all blocks are pooled and concatenated, not only the last.
-        normalize: By what products are divided, as in `Product`. It is about them alone: the first layer takes means
-            over all nodes, whatever it says. Another one takes its place for sums, or for means over listed tuples:
-            `net.first = EquivariantLinear("n n -> n n", channels[0], channels[1], normalize="sum")`.
-        contraction: What is multiplied with what, as in `Product`.
-        max_maps: A first layer with more maps is refused before any work.
+        normalize: The normalization of products, as in `Product`. The first layer takes means over all nodes in any
+            case; replace it for others, `net.first = EquivariantLinear("n n -> n n", 1, 8, normalize="sum")`.
+        contraction: The contraction of products, as in `Product`.
+        max_maps: A first layer with more maps is refused.
 
     >>> net = PPGN("n n", [1, 8, 8], 3, hidden=[16])
     >>> net(torch.randn(5, 20, 20, 1)).shape
@@ -73,25 +71,12 @@ class PPGN(nn.Module):
         self.spec = Spec(slots, ())
         call = f'PPGN("{" ".join(slots)}", {as_written(list(channels))}, {as_written(out_channels)})'
         advice = "Give the channels of the input and after each block: [1, 32, 32]."
-        widths = cast(list[int], check_stack(call, channels, 2, advice, self.spec.to_itself))
+        widths = cast(list[int], check_stack(call, channels, advice, self.spec.to_itself))
         self.in_channels = widths[0]
         self.out_channels = check_channels(call, "out_channels", out_channels)
-        fully = [check_channels(call, f"hidden[{place}]", width) for place, width in enumerate(hidden)]
-        options = StackOptions(
-            call=call,
-            activation=activation,
-            norm=norm,
-            dropout=dropout,
-            residual=False,
-            bias=True,
-            basis="diagram",
-            normalize="mean",
-            symmetric=False,
-            hollow=False,
-            max_maps=max_maps,
-        )
-        depth = check_channels(call, "depth", depth)
-        self.first = options.layer(self.spec.to_itself, widths[0], widths[1], first=True)
+        depth, fully = check_channels(call, "depth", depth), check_hidden(call, hidden)
+        options = StackOptions(call, activation, norm, dropout, linear={"max_maps": max_maps})
+        self.first = options.layer(self.spec.to_itself, widths[0], widths[1], is_first=True)
         products = [Product(Spec((slots, slots), slots), contraction, normalize=normalize) for _ in widths[1:]]
         pairs = pairwise([widths[1], *widths[1:]])
         self.blocks = nn.ModuleList(
@@ -115,17 +100,17 @@ class PPGN(nn.Module):
 
 
 class ProductBlock(nn.Module):
-    """Two pointwise networks, the product of what they give, and a skip."""
+    """Two pointwise networks, the product of their outputs, and a skip connection."""
 
     def __init__(self, product: Product, before: int, after: int, *, depth: int, options: StackOptions) -> None:
         super().__init__()
         shape = " ".join(product.spec.target)
         self.left, self.right = (_pointwise_network(before, after, depth, options) for _ in range(2))
         self.product = product
-        self.norms = nn.ModuleList(_norm(shape, after, options.norm) for _ in range(2))
+        self.norms = nn.ModuleList(options.norm_layer(after, shape) for _ in range(2))
         self.of_input, self.of_product = Pointwise(nn.Linear(before, after)), Pointwise(nn.Linear(after, after))
         for part in (self.of_input, self.of_product):
-            _draw(cast(nn.Linear, part.module), 0.5)  # both together keep the second moment
+            _draw(cast(nn.Linear, part.module), 0.5)  # their sum keeps the second moment
         self.dropout = ChannelDropout(options.dropout, shape)
 
     def forward(self, x: OverNodes) -> OverNodes:
@@ -136,12 +121,8 @@ class ProductBlock(nn.Module):
         return result
 
 
-def _norm(shape: str, channels: int, over: str | None) -> nn.Module:
-    return nn.Identity() if over is None else EntryNorm(channels, shape, over=over)
-
-
 def _pointwise_network(before: int, after: int, depth: int, options: StackOptions) -> nn.Sequential:
-    """Linear layers on every entry alone, with an activation between them."""
+    """Pointwise linear layers with an activation between them."""
     modules: list[nn.Module] = []
     for number in range(depth):
         linear = nn.Linear(before if number == 0 else after, after)
@@ -151,6 +132,6 @@ def _pointwise_network(before: int, after: int, depth: int, options: StackOption
 
 
 def _draw(linear: nn.Linear, gain: float) -> None:
-    """Weights that multiply the second moment by a number."""
+    """Draw weights that multiply the second moment by the gain."""
     nn.init.normal_(linear.weight, std=(gain / linear.in_features) ** 0.5)
     nn.init.zeros_(linear.bias)

@@ -20,8 +20,8 @@ POWERS = {"mean": 1.0, "stored": 1.0, "root": 0.5, "sum": 0.0}
 class Product(NotScripted, nn.Module):
     """The product of two tensors over nodes, channel by channel: for "n n, n n -> n n" that of matrices.
 
-    It is equivariant and bilinear, and has no weights. Linear layers of order two with products between them tell
-    graphs apart that linear layers of order two do not. Channels are paired one to one: both factors have as many.
+    It is equivariant and bilinear, and has no weights. Linear layers of order two with products between them
+    distinguish graphs that linear layers of order two do not. Both factors have the same number of channels.
 
     Args:
         spec: The node sets of both factors and of the product, for instance "n n, n n -> n n" or "u i, i v -> u v".
@@ -30,10 +30,10 @@ class Product(NotScripted, nn.Module):
             tensors of three slots slice by slice, "adc,dbc->abc".
         normalize: "mean" divides every sum by the number of its terms, "root" by the root of that number, which keeps
             the second moment where the terms are independent; "sum" does not divide. "stored" divides by the number of
-            terms of which a `Sparse` lists both factors, and is "mean" for tensors and `Padded`.
+            terms of which both factors are stored in a `Sparse`, and is "mean" for tensors and `Padded`.
 
     Attributes:
-        plan: What is multiplied with what, and what it costs.
+        plan: The contraction and its cost.
 
     >>> product = Product("n n, n n -> n n", normalize="sum")
     >>> x, y = torch.randn(8, 30, 30, 16), torch.randn(8, 30, 30, 16)
@@ -70,12 +70,12 @@ class Product(NotScripted, nn.Module):
         Args:
             x: (*batch, one axis for each slot, channels), as a tensor or `Padded`; or a `Sparse`.
             y: The same for the second factor, over the same nodes.
-            more: Nothing; there are two factors, and options have names.
-            support: A `Sparse`, or the support of one, whose tuples the product is to list. Without it a product of
-                `Sparse` lists the tuples of the first factor that has the slots of the product.
+            more: Raises an error: there are two factors, and options have names.
+            support: A `Sparse`, or its support, whose stored entries the product has. Without it a product of `Sparse`
+                has those of the first factor that has the slots of the product.
 
         Returns:
-            (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was given,
+            (*batch, one axis for each slot of the product, channels): `Sparse` if a factor is, or a support was passed,
             `Padded` if a factor is; else a tensor.
         """
         if y is None or more:
