@@ -58,7 +58,7 @@ PLANTED = {
         "plan/cost.py",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch import Tensor",
     ),
-    "plan uses numpy late": ("plan/level.py", "class A:\n    def f(self):\n        import numpy as np"),
+    "plan uses numpy late": ("plan/diagram.py", "class A:\n    def f(self):\n        import numpy as np"),
     "tensors look up": ("tensors/padded.py", "import bellnet.nn.linear"),
     "backends looks up late": ("backends/dense_layout.py", "def f():\n    from bellnet.nn import InvariantPool"),
     "backends looks up by a relative import": ("backends/dense_layout.py", "from ..nn.linear import EquivariantLinear"),
@@ -152,7 +152,7 @@ for name in ("EquivariantLinear", "Sparse", "data", "nn", "plan"):
     exec(f"from bellnet import {name}", scope)
     assert scope[name] is first
     import bellnet.nn.linear
-    import bellnet.plan.level
+    import bellnet.plan.diagram
     print(f"{name} first:", type(bellnet.plan).__name__, type(bellnet.data).__name__)
 """
 

@@ -114,7 +114,7 @@ class SparseKernelProgram(KernelProgram):
         dtype: torch.dtype,
     ) -> None:
         plan = restricted.plan
-        lengths = means.lengths or (1,) * len(plan.spec.node_sets)
+        lengths = means.lengths or (1,) * len(restricted.whole.levels[0].rank)
         vars(self).update(vars(kernel_program(restricted, channels, lengths)))
         self.sides = tuple((_copied(stacks), _copied(steps)) for stacks, steps in self.sides)
         self.permutations, self.head = _copied(self.permutations), _copied(self.head)

@@ -15,7 +15,7 @@ from bellnet.backends.kernel_program import SparseKernelProgram
 from bellnet.backends.level_matrices import Channels, Tensors
 from bellnet.backends.projections import Incidence, Projections
 from bellnet.backends.torch_backend import Means
-from bellnet.combinatorics import Partition, blocks_of
+from bellnet.combinatorics import Partition
 from bellnet.plan import Plan, RestrictedPlan, StackStep, inverse, restrict
 from bellnet.tensors import Support
 
@@ -46,8 +46,8 @@ def absent_patterns(support: Support, patterns: tuple[Partition, ...]) -> frozen
 def _has_pattern(nodes: Tensor, pattern: Partition) -> bool:
     """Whether some tuple has at least the equalities of a pattern."""
     equal = torch.ones(nodes.shape[1], dtype=torch.bool, device=nodes.device)
-    for first, *others in blocks_of(pattern):
-        for slot in others:
+    for slot, block in enumerate(pattern):
+        if (first := pattern.index(block)) < slot:
             equal &= nodes[first] == nodes[slot]
     return bool(equal.any())
 

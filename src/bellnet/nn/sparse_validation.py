@@ -149,7 +149,7 @@ class SparseInputValidator:
         pairs = zip(self.spec.targets, passed, strict=True)
         targets = [self._target(shape, x, nodes) if support is None else None for shape, support in pairs]
         names = {name for shape in self.spec.sources for name in shape}
-        lengths = [nodes.common[name] if name in names else 0 for name in self.spec.node_sets]
+        lengths = [nodes.common[name] if name in names else 0 for name in self._dense.node_sets]
         return _Resolved(found, targets, None if None in lengths else tuple(lengths))  # type: ignore[arg-type]
 
     def _source(self, number: int, x: OverNodes, nodes: "_NodeSets") -> tuple[Support | None, Tensor | None]:

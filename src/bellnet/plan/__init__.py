@@ -1,11 +1,10 @@
 """The plan of a map: contractions, diagrams, levels and costs, in integers and tuples, without tensors."""
 
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
-from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, StackStep
+from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, Permutation, StackStep, inverse
 from bellnet.plan.cost import MOST_MAPS, Cost, count_maps, refuse_giants, short_count, short_spec
-from bellnet.plan.diagram import Diagram, Permutation, inverse
-from bellnet.plan.level import Level
-from bellnet.plan.plan import Plan, RestrictedPlan, plan, restrict
+from bellnet.plan.diagram import Diagram
+from bellnet.plan.plan import Level, Plan, RestrictedPlan, plan, restrict
 from bellnet.plan.product_plan import ProductPlan, plan_product, split_letters
 
 __all__ = [

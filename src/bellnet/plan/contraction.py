@@ -18,6 +18,14 @@ from typing import Literal, NamedTuple
 
 from bellnet.combinatorics import Partition, canonical
 
+Permutation = tuple[int, ...]
+"""Axis j of the broadcast is axis permutation[j] of the contraction, as for `torch.permute`."""
+
+
+def inverse(order: Permutation) -> Permutation:
+    """The inverse permutation."""
+    return tuple(map(order.index, range(len(order))))
+
 
 @dataclass(frozen=True)
 class Contraction:

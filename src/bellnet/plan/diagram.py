@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bellnet.combinatorics import Partition, canonical
-from bellnet.plan.contraction import Contraction, letters
-
-Permutation = tuple[int, ...]
-"""Axis j of the broadcast is axis permutation[j] of the contraction, as for `torch.permute`."""
-
-
-def inverse(order: Permutation) -> Permutation:
-    """The inverse permutation."""
-    return tuple(map(order.index, range(len(order))))
+from bellnet.plan.contraction import Contraction, Permutation, letters
 
 
 @dataclass(frozen=True)

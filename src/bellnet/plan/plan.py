@@ -1,20 +1,49 @@
 """The plan of a spec: all its diagrams, grouped by rank, to be executed, counted and printed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from bellnet.combinatorics import Partition
-from bellnet.plan.contraction import ContractionTree
+from bellnet.errors import count_of
+from bellnet.plan.contraction import Contraction, ContractionTree, Permutation
 from bellnet.plan.cost import MOST_MAPS, Cost, count_cost, count_maps, count_products, refuse_giants, short_count
 from bellnet.plan.diagram import Diagram
-from bellnet.plan.level import Level, group_by_rank, plan_table
 from bellnet.plan.symmetry import Symmetry
 from bellnet.spec import Spec, parse_spec
 
 Absent = tuple[frozenset[Partition], ...]
 """For every tensor on one side the equality patterns without stored entries."""
+
+
+MOST_SHOWN = 8
+"""The largest number of contractions that a row of the table names."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The diagrams of one rank; `index[permutation][contraction][broadcast]` is the number of a diagram.
+
+    Contractions are of all sources, one after the other, and broadcasts to all targets. `index` is None where a
+    combination is not among the diagrams; that happens only with a declared symmetry.
+    """
+
+    rank: tuple[int, ...]
+    contractions: tuple[Contraction, ...]
+    permutations: tuple[Permutation, ...]
+    broadcasts: tuple[Contraction, ...]
+    index: tuple[tuple[tuple[int | None, ...], ...], ...]
+
+    @property
+    def axis_sets(self) -> tuple[int, ...]:
+        """The node set of every axis of the tensors on this level."""
+        return self.contractions[0].axis_sets
+
+    @property
+    def n_maps(self) -> int:
+        """The number of diagrams on this level."""
+        return sum(entry is not None for plane in self.index for row in plane for entry in row)
 
 
 class Pair(NamedTuple):
@@ -170,29 +199,42 @@ def plan(spec: str | Spec, *, symmetric: bool = False, hollow: bool = False, max
 @lru_cache(maxsize=256)
 def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, absent_target: Absent) -> Plan:
     """A plan whose arguments are checked, from the cache if it is there."""
-    sources, targets = spec.numbered
+    if any(absent_source) or any(absent_target):
+        nothing = frozenset[Partition]()
+        whole = build(spec, symmetric, hollow, (nothing,) * len(absent_source), (nothing,) * len(absent_target))
+        sources, targets = (tuple(root.sets for root in tree.roots) for tree in (whole.source, whole.target))
+        by_pair = [list(whole.diagrams[pair.start : pair.start + pair.n_maps]) for pair in whole.pairs]
+        constants = whole.bias_patterns
+    else:
+        sources, targets = spec.numbered
+        by_pair = [
+            [
+                Diagram(partition, source_sets, target_sets, source, target)
+                for partition in Symmetry.of(spec.pair(source, target), symmetric=symmetric, hollow=hollow).partitions()
+            ]
+            for source, source_sets in enumerate(sources)
+            for target, target_sets in enumerate(targets)
+        ]
+        constants = tuple(
+            Symmetry.of(spec.constants(target), symmetric=False, hollow=False).partitions()
+            for target in range(len(targets))
+        )
     diagrams: list[Diagram] = []
     pairs = []
-    for source, source_sets in enumerate(sources):
-        for target, target_sets in enumerate(targets):
-            chosen = Symmetry.of(spec.pair(source, target), symmetric=symmetric, hollow=hollow).partitions()
-            remaining = [
-                diagram
-                for diagram in (Diagram(partition, source_sets, target_sets, source, target) for partition in chosen)
-                if diagram.contraction.blocks not in absent_source[source]
-                and diagram.broadcast.blocks not in absent_target[target]
-            ]
-            pairs.append(Pair(source, target, len(diagrams), len(remaining)))
-            diagrams += remaining
-    levels = group_by_rank(diagrams, len(spec.node_sets))
+    for number, of_pair in enumerate(by_pair):
+        source, target = divmod(number, len(targets))
+        remaining = [
+            diagram
+            for diagram in of_pair
+            if diagram.contraction.blocks not in absent_source[source]
+            and diagram.broadcast.blocks not in absent_target[target]
+        ]
+        pairs.append(Pair(source, target, len(diagrams), len(remaining)))
+        diagrams += remaining
+    levels = group_by_rank(diagrams, len({node_set for sets in (*sources, *targets) for node_set in sets}))
     patterns: list[dict[Partition, None]] = [{} for _ in sources]
     for diagram in diagrams:
         patterns[diagram.source][diagram.contraction.blocks] = None
-    constants = (Symmetry.of(spec.constants(target), symmetric=False, hollow=False) for target in range(len(targets)))
-    bias_patterns = tuple(
-        tuple(pattern for pattern in symmetry.partitions() if pattern not in absent)
-        for symmetry, absent in zip(constants, absent_target, strict=True)
-    )
     return Plan(
         spec,
         symmetric,
@@ -201,7 +243,10 @@ def build(spec: Spec, symmetric: bool, hollow: bool, absent_source: Absent, abse
         absent_target,
         diagrams=tuple(diagrams),
         pairs=tuple(pairs),
-        bias_patterns=bias_patterns,
+        bias_patterns=tuple(
+            tuple(pattern for pattern in found if pattern not in absent)
+            for found, absent in zip(constants, absent_target, strict=True)
+        ),
         source_patterns=tuple(map(tuple, patterns)),
         levels=levels,
         source=ContractionTree.of(sources, tuple(level.contractions for level in levels)),
@@ -246,3 +291,65 @@ def restrict(plan: Plan, absent_source: Absent, absent_target: Absent) -> Restri
     maps = tuple(number for number, diagram in enumerate(plan.diagrams) if diagram in diagrams)
     biases = tuple(number for number, bias in enumerate(plan.numbered_biases) if bias in constants)
     return RestrictedPlan(remaining, maps, biases, plan)
+
+
+def group_by_rank(diagrams: Iterable[Diagram], n_sets: int) -> tuple[Level, ...]:
+    """The diagrams, in the order of their numbers, grouped into levels of ascending rank."""
+    by_rank: dict[tuple[int, ...], dict[tuple[Permutation, Contraction, Contraction], int]] = {}
+    for number, diagram in enumerate(diagrams):
+        axis_sets = diagram.contraction.axis_sets
+        rank = tuple(axis_sets.count(node_set) for node_set in range(n_sets))
+        by_rank.setdefault(rank, {})[diagram.permutation, diagram.contraction, diagram.broadcast] = number
+    levels = []
+    for rank in sorted(by_rank, key=lambda rank: (sum(rank), rank)):
+        numbers = by_rank[rank]
+        permutations = sorted({permutation for permutation, _, _ in numbers})
+        contractions = sorted({contraction for _, contraction, _ in numbers}, key=_canonical_order)
+        broadcasts = sorted({broadcast for _, _, broadcast in numbers}, key=_canonical_order)
+        index = tuple(
+            tuple(tuple(numbers.get((permutation, one, other)) for other in broadcasts) for one in contractions)
+            for permutation in permutations
+        )
+        levels.append(Level(rank, tuple(contractions), tuple(permutations), tuple(broadcasts), index))
+    return tuple(levels)
+
+
+def _canonical_order(contraction: Contraction) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    return contraction.tensor, contraction.blocks, contraction.kept
+
+
+def plan_table(spec: Spec, levels: Sequence[Level], n_maps: int, n_biases: int, declared: tuple[str, ...]) -> str:
+    """One row for each rank, highest first: contractions, the number of permutations, broadcasts, maps."""
+    several_sets = len(spec.node_sets) > 1
+    rows = [("rank", "contract", "permute", "broadcast", "maps")]
+    for level in reversed(levels):
+        rank = " ".join(map(str, level.rank)) if several_sets else str(sum(level.rank))
+        contract = _some(level.contractions, [one.contraction_name for one in level.contractions], len(spec.sources))
+        broadcast = _some(level.broadcasts, [one.broadcast_name for one in level.broadcasts], len(spec.targets))
+        rows.append((rank, contract, str(len(level.permutations)), broadcast, str(level.n_maps)))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = [f"{spec}    {count_of(n_maps, 'map')}, {count_of(n_biases, 'bias', 'biases')}"]
+    if several_sets:
+        lines[0] += f"    ranks: {' '.join(spec.node_sets)}"
+    if declared:
+        lines[0] += f"    on {' and '.join(declared)} inputs"
+    for rank, contract, permute, broadcast, maps in rows:
+        cells = (rank.rjust(widths[0]), contract.ljust(widths[1]), permute.rjust(widths[2]))
+        lines.append("  " + "  ".join((*cells, broadcast.ljust(widths[3]), maps.rjust(widths[4]))))
+    return "\n".join(lines)
+
+
+def _some(contractions: Sequence[Contraction], names: list[str], n_tensors: int) -> str:
+    """The names; with several tensors the first of each has its number in front."""
+    if n_tensors > 1:
+        begins = [
+            number == 0 or contractions[number - 1].tensor != contraction.tensor
+            for number, contraction in enumerate(contractions)
+        ]
+        names = [
+            f"[{contraction.tensor}] {name}" if first else name
+            for contraction, name, first in zip(contractions, names, begins, strict=True)
+        ]
+    if len(names) <= MOST_SHOWN:
+        return "  ".join(names)
+    return "  ".join([*names[: MOST_SHOWN - 1], f"... {len(names)} in all"])
