@@ -361,9 +361,9 @@ def _run_counting(arguments: argparse.Namespace) -> int:
     check_extra("counting")
     make_directory(arguments.out)
     plan = QUICK_COUNTING if arguments.quick else Counting()
-    tell = None if arguments.silent else complain
+    progress = (lambda line: None) if arguments.silent else complain
     try:
-        records = run_counting(arguments.out, plan, patterns=arguments.pattern, tell=tell)
+        records = run_counting(arguments.out, plan, patterns=arguments.pattern, progress=progress)
     except KeyboardInterrupt:
         return _stopped(arguments.out)
     print_table(counting_table(records))

@@ -1,50 +1,43 @@
-"""Networks learn in how many small patterns every node of a graph takes part.
+"""Networks predict the number of occurrences of small patterns that contain each node.
 
-With products of matrices, networks of order two can count cycles of up to six nodes and more; with linear layers alone
-they cannot even count triangles. What is measured is the mean distance of the answer from the true number, over the
-standard deviation of the true numbers, on graphs that were not trained on.
+With matrix products, networks of order 2 can count cycles of up to six nodes and more; linear layers alone cannot even
+count triangles. The error is the mean absolute error on test graphs divided by the standard deviation of the numbers.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bellnet import PPGN, EquivariantLinear, EquivariantNet, Padded, Pointwise, data
-from bellnet.errors import OptionError
 from experiments.data.patterns import PATTERNS, count_pattern
 from experiments.machine import circumstances
 from experiments.records import FINISHED, Records
 from experiments.tables import Table
 
 NETWORKS = ("order 2", "products")
-"""The kinds of networks: linear layers of order two, and those with products."""
-
-PUBLISHED: Mapping[str, float] = MappingProxyType(
-    {"3-cycle": 0.0003, "4-cycle": 0.0009, "5-cycle": 0.0036, "6-cycle": 0.0071}
-)
-"""What is published for PPGN, on other random graphs and after longer training."""
+PUBLISHED = {"3-cycle": 0.0003, "4-cycle": 0.0009, "5-cycle": 0.0036, "6-cycle": 0.0071}
+"""The published errors of PPGN, on other random graphs and after longer training."""
 
 
 @dataclass(frozen=True)
 class Counting:
-    """How a network is trained to count.
+    """The options of a training.
 
     Attributes:
-        graphs: The number of graphs that are trained on; there are a quarter as many to test.
-        nodes: The least and the largest number of nodes.
-        degree: How many neighbours a node has on average.
+        graphs: The number of graphs for training; a quarter as many are for testing.
+        nodes: The minimum and maximum number of nodes.
+        degree: The mean number of neighbours.
         channels: The width of the network.
-        blocks: Blocks with a product, or layers without.
-        epochs: How often all graphs are seen.
-        batch_size: Graphs in a step.
-        rate: The highest learning rate; it rises to that and falls again.
-        seed: Where graphs and weights come from.
+        blocks: The number of blocks with a product, or of layers without.
+        epochs: The number of epochs.
+        batch_size: The number of graphs in a batch.
+        learning_rate: The maximum of the one-cycle schedule.
+        seed: The seed of graphs and weights.
     """
 
     graphs: int = 1500
@@ -54,17 +47,16 @@ class Counting:
     blocks: int = 3
     epochs: int = 60
     batch_size: int = 16
-    rate: float = 0.005
+    learning_rate: float = 0.005
     seed: int = 0
 
     def key(self, network: str, pattern: str) -> str:
-        """What names a training in the records."""
-        settings = "-".join(str(value).replace(" ", "") for value in asdict(self).values())
-        return f"counting-{pattern}-{network}-{settings}".replace(" ", "-")
+        """The key of a training in the records."""
+        options = "-".join(str(value).replace(" ", "") for value in asdict(self).values())
+        return f"counting-{pattern}-{network}-{options}".replace(" ", "-")
 
 
-QUICK = replace(Counting(), graphs=200, epochs=3)
-"""Too little to learn much; to see that it runs."""
+QUICK = Counting(graphs=200, epochs=3)
 
 
 def counting_net(network: str, plan: Counting) -> nn.Module:
@@ -73,13 +65,8 @@ def counting_net(network: str, plan: Counting) -> nn.Module:
     if network == "order 2":
         return EquivariantNet("n n -> n", [1, *[width] * (plan.blocks + 1), 1], activation="silu")
     body = PPGN("n n", [1, *[width] * plan.blocks], 1, activation="silu", norm=None)
-    return nn.Sequential(
-        body.first,
-        *body.blocks,
-        EquivariantLinear("n n -> n", width, 2 * width),
-        Pointwise(nn.SiLU()),
-        Pointwise(nn.Linear(2 * width, 1)),
-    )
+    readout = EquivariantLinear("n n -> n", width, 2 * width), Pointwise(nn.SiLU()), Pointwise(nn.Linear(2 * width, 1))
+    return nn.Sequential(body.first, *body.blocks, *readout)
 
 
 def run_counting(
@@ -87,115 +74,75 @@ def run_counting(
     plan: Counting,
     *,
     patterns: Sequence[str] = tuple(PATTERNS),
-    networks: Sequence[str] = NETWORKS,
-    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> list[dict[str, Any]]:
-    """Train every network on every pattern, and write a record for each; those that are there are not trained again.
-
-    Returns:
-        The records of these patterns and networks.
-    """
-    for name, values, known in (("patterns", patterns, tuple(PATTERNS)), ("networks", networks, NETWORKS)):
-        for value in values:
-            if value not in known:
-                raise OptionError(f"run_counting: {name} must be among {', '.join(known)}; one is {value!r}.")
+    """Train both networks on every pattern for which there is no record yet; the records."""
     records = Records(out)
     records.repair()
-    asked = [(pattern, network) for pattern in patterns for network in networks]
-    for pattern, network in asked:
-        if plan.key(network, pattern) not in records.finished():
-            records.append(_train(network, pattern, plan, tell or (lambda line: None)))
-    return [records.finished()[plan.key(network, pattern)] for pattern, network in asked]
+    keys = {plan.key(network, pattern): (network, pattern) for pattern in patterns for network in NETWORKS}
+    for key, (network, pattern) in keys.items():
+        if key not in records.finished():
+            found = {"network": network, "pattern": pattern, **asdict(plan), **_train(network, pattern, plan, progress)}
+            records.append({"kind": FINISHED, "key": key, **found, **circumstances()})
+    finished = records.finished()
+    return [finished[key] for key in keys]
 
 
 def counting_table(records: Sequence[Mapping[str, Any]]) -> Table:
-    """The records as a table: a line for each pattern."""
+    """The records as a table with a row for each pattern."""
     found = {(record["pattern"], record["network"]): record for record in records}
-    patterns = [pattern for pattern in PATTERNS if any(pattern == key[0] for key in found)]
+
+    def row(pattern: str) -> tuple[str, ...]:
+        errors = [found.get((pattern, network), {}).get("error") for network in NETWORKS]
+        figures = [f"{error:.4f}" if error is not None else "-" for error in (*errors, PUBLISHED.get(pattern))]
+        seconds = found.get((pattern, "products"), {}).get("seconds")
+        return pattern, *figures, "-" if seconds is None else f"{seconds:.0f}"
+
     return Table(
         "Counting patterns: mean error over the standard deviation",
         ("pattern", *NETWORKS, "PPGN, published", "seconds"),
-        tuple(
-            (
-                pattern,
-                *(f"{found[pattern, name]['error']:.4f}" if (pattern, name) in found else "-" for name in NETWORKS),
-                f"{PUBLISHED[pattern]:.4f}" if pattern in PUBLISHED else "-",
-                f"{found[pattern, NETWORKS[1]]['seconds']:.0f}" if (pattern, NETWORKS[1]) in found else "-",
-            )
-            for pattern in patterns
-        ),
+        tuple(row(pattern) for pattern in PATTERNS if any(pattern == known for known, _ in found)),
         (
-            "For every node: in how many copies of the pattern it takes part. On graphs that were not trained on.",
-            "Seconds of one processor to train the network with products. What is published is of other random "
+            "The number of copies of the pattern that contain each node, on test graphs.",
+            "Seconds are those of the network with products, on one core. The published errors are on other random "
             "graphs, after longer training.",
         ),
     )
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """Graphs as padded matrices, how many nodes each has, and the numbers of their nodes."""
-
-    matrices: Tensor
-    sizes: Tensor
-    counts: Tensor
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def take(self, places: Tensor) -> "_Counted":
-        return _Counted(self.matrices[places], self.sizes[places], self.counts[places])
-
-    def at_nodes(self, values: Tensor) -> Tensor:
-        """The values at nodes that are no padding."""
-        return values[torch.arange(values.shape[1]) < self.sizes[:, None]]
-
-
-def _train(network: str, pattern: str, plan: Counting, tell: Callable[[str], None]) -> dict[str, Any]:
-    before = time.process_time()
+def _train(network: str, pattern: str, plan: Counting, progress: Callable[[str], None]) -> dict[str, float]:
+    start = time.process_time()
     torch.manual_seed(plan.seed)
-    train = _counted(plan, plan.graphs, pattern, plan.seed)
-    test = _counted(plan, plan.graphs // 4, pattern, plan.seed + 1)
-    known = train.at_nodes(train.counts)
+    graphs, counts = _draw(plan, plan.graphs, pattern, plan.seed)
+    test = _draw(plan, plan.graphs // 4, pattern, plan.seed + 1)
+    known = counts[graphs.mask("n n").diagonal(dim1=1, dim2=2)]
     mean, deviation = known.mean(), known.std()
     net = counting_net(network, plan)
     optimizer = torch.optim.Adam(net.parameters())
-    n_steps = plan.epochs * -(-len(train) // plan.batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, plan.rate, n_steps)
+    n_steps = plan.epochs * -(-plan.graphs // plan.batch_size)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, plan.learning_rate, n_steps)
 
-    def error(some: _Counted) -> Tensor:
-        """In standard deviations, since that is what the network is asked for."""
-        answers: Padded = net(Padded(some.matrices, some.sizes))
-        return some.at_nodes((answers.values[..., 0] - (some.counts - mean) / deviation).abs()).mean()
+    def error(graphs: Padded, counts: Tensor) -> Tensor:
+        """In standard deviations, as are the outputs of the network."""
+        outputs: Padded = net(graphs)
+        return (outputs.values[..., 0] - (counts - mean) / deviation)[outputs.mask("n")].abs().mean()
 
-    for epoch in range(plan.epochs):
-        order = torch.randperm(len(train))
-        for start in range(0, len(train), plan.batch_size):
+    for epoch in range(1, plan.epochs + 1):
+        for batch in torch.randperm(plan.graphs).split(plan.batch_size):  # type: ignore[no-untyped-call]
             optimizer.zero_grad()
-            torch.autograd.backward(error(train.take(order[start : start + plan.batch_size])))
+            torch.autograd.backward(error(graphs[batch], counts[batch]))
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-        if epoch % 5 == 4 or epoch == plan.epochs - 1:
+        if epoch % 5 == 0 or epoch == plan.epochs:
             with torch.no_grad():
-                left = float(error(test))
-            tell(f"{pattern}, {network}: error {left:.4f} after {epoch + 1} of {plan.epochs} epochs")
-    return {
-        "kind": FINISHED,
-        "key": plan.key(network, pattern),
-        "pattern": pattern,
-        "network": network,
-        **asdict(plan),
-        "error": left,
-        "seconds": round(time.process_time() - before, 1),
-        **circumstances(),
-    }
+                test_error = float(error(*test))
+            progress(f"{pattern}, {network}: error {test_error:.4f} after {epoch} of {plan.epochs} epochs")
+    return {"error": test_error, "seconds": round(time.process_time() - start, 1)}
 
 
-def _counted(plan: Counting, count: int, pattern: str, seed: int) -> _Counted:
+def _draw(plan: Counting, count: int, pattern: str, seed: int) -> tuple[Padded, Tensor]:
+    """Random graphs, and the targets (graphs, n)."""
     drawn = data.generated.random_graphs(count, nodes=plan.nodes, degree=plan.degree, seed=seed)
-    sizes = torch.tensor([graph.n for graph in drawn])
-    matrices = torch.zeros(count, plan.nodes[1], plan.nodes[1], 1)
-    for matrix, graph in zip(matrices, drawn, strict=True):
-        matrix[: graph.n, : graph.n, 0] = data.to_dense(graph)
-    return _Counted(matrices, sizes, count_pattern(matrices[..., 0], pattern).float())
+    graphs = Padded.pack([data.to_dense(graph).unsqueeze(-1) for graph in drawn])
+    return graphs, count_pattern(graphs.values[..., 0], pattern).float()

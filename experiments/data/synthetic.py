@@ -50,9 +50,9 @@ def _with_gap(count: int, n: int, generator: torch.Generator) -> Tensor:
 
 def _rotation(count: int, n: int, generator: torch.Generator) -> Tensor:
     """Orthogonal matrices, uniformly distributed: the factor of a normal matrix with the signs made unique."""
-    orthogonal: Tensor
     orthogonal, triangular = torch.linalg.qr(torch.randn(count, n, n, generator=generator))
-    return triangular.diagonal(0, -2, -1).sign().unsqueeze(-2) * orthogonal
+    found: Tensor = triangular.diagonal(0, -2, -1).sign().unsqueeze(-2) * orthogonal
+    return found
 
 
 @dataclass(frozen=True)

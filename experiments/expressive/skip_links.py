@@ -124,7 +124,8 @@ def cross_validate(name: str, *, splits: int = SPLITS, steps: int = STEPS, seed:
     """Train a network on nine tenths of the graphs and test it on the rest, for each tenth in turn."""
     start = perf_counter()
     graphs, labels = data.generated.skip_links(CLASSES * COPIES, seed=seed)  # of the classes in turn
-    inputs = torch.stack([matrices(graph) for graph in graphs]).float().unflatten(0, (COPIES, CLASSES))
+    inputs = torch.stack([matrices(graph) for graph in graphs]).float()
+    inputs = inputs.reshape(COPIES, CLASSES, *inputs.shape[1:])
     accuracies = []
     for split in range(splits):
         test = torch.arange(COPIES) % SPLITS == split

@@ -1,4 +1,4 @@
-"""The demonstration of message passing: what it trains, what it prints, what it draws, and that it can fail."""
+"""The demonstration of message passing: training, text, picture, and failure."""
 
 from dataclasses import replace
 from functools import partial
@@ -21,24 +21,24 @@ def outcome():
 def test_every_measured_error_is_within_its_bound(outcome):
     assert outcome.holds
     assert outcome.exact < 1e-12
-    assert list(outcome.network.depths) == list(range(2, 13))
+    assert list(demo.DEPTHS) == list(range(2, 13))
     # The ranges of a second layer hold the errors of the first, so coarse products have a bound a little larger yet.
     for curve, most in ((outcome.product, 4.001), (outcome.network, 5)):
         assert min(curve.measured) > 0
         assert all(3.999 < coarse / fine < most for coarse, fine in pairwise(curve.bound))
 
 
-def test_something_was_learned(outcome):
+def test_the_model_is_better_than_the_mean(outcome):
     assert outcome.loss[0] < 0.5 * outcome.loss[1]
 
 
-def test_an_error_beyond_its_bound_is_noticed(outcome):
+def test_an_error_beyond_its_bound_fails(outcome):
     too_large = [2 * bound for bound in outcome.network.bound]
     assert not replace(outcome, network=replace(outcome.network, measured=too_large)).holds
     assert not replace(outcome, exact=1e-3).holds
 
 
-def test_it_begins_from_a_seed_and_leaves_the_random_numbers_alone():
+def test_a_run_is_a_function_of_its_seed_and_leaves_the_generator_alone():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
@@ -48,7 +48,7 @@ def test_it_begins_from_a_seed_and_leaves_the_random_numbers_alone():
     assert demo.run(seed=6, n_graphs=4, epochs=1).loss != first.loss
 
 
-def test_what_is_printed_names_the_diagrams_and_every_depth(outcome):
+def test_the_text_has_the_diagrams_and_every_depth(outcome):
     lines = demo.show(outcome).splitlines()
     assert "  steps.0.replicate      aa->ab  aa->ba  ab->ab" in lines
     assert "  ab->aa  sum over b, write on the diagonal a" in lines
@@ -71,7 +71,7 @@ def test_the_command_fails_if_a_bound_does_not_hold(monkeypatch, tmp_path, outco
     assert main(["message-passing", "--out", str(tmp_path)]) == 1
 
 
-def test_a_place_that_cannot_be_a_directory_is_refused(tmp_path, capsys):
+def test_a_path_that_cannot_be_a_directory_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["message-passing", "--out", str(tmp_path / "file")]) == 2
     assert "cannot be a directory" in capsys.readouterr().err

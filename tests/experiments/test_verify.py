@@ -40,7 +40,7 @@ def test_every_statement_holds(rows):
         ("maps on symmetric inputs with zero diagonal", "6"),
         ("Hartford et al.", "4"),
         ("appendix A", "15"),
-        ('a random layer "u -> u i" commutes with renumbering', "yes"),
+        ('a random layer "u -> u i" commutes with permutations', "yes"),
     ],
 )
 def test_the_numbers_of_the_paper_are_among_the_statements(rows, words, expected):
@@ -75,7 +75,7 @@ def test_the_table_shows_a_tick_or_a_cross_for_each_row(rows):
 
 
 def with_layer(monkeypatch, forward):
-    """The rows that are crossed out if the layer did something else."""
+    """The rows that are crossed out of a faulty layer."""
 
     class Faulty(EquivariantLinear):
         pass
@@ -98,22 +98,22 @@ def test_a_map_that_is_lost_is_crossed_out(monkeypatch):
     assert not [row for row in crossed if "commutes" in row.statement]
 
 
-def test_a_layer_that_looks_at_the_first_node_is_crossed_out(monkeypatch):
-    def looking(layer, x, **options):
+def test_a_layer_that_depends_on_the_first_node_is_crossed_out(monkeypatch):
+    def not_equivariant(layer, x, **options):
         y = EquivariantLinear.forward(layer, x, **options)
         if str(layer.spec) == "n n -> n n" and isinstance(x, torch.Tensor):
             y = y + 0.01 * x[..., :1, :1, :].sum(-1, keepdim=True)
         return y
 
-    crossed = with_layer(monkeypatch, looking)
+    crossed = with_layer(monkeypatch, not_equivariant)
     found = {row.statement: row.found for row in crossed}
-    assert found['a random layer "n n -> n n" commutes with renumbering'].startswith("largest difference 0.")
+    assert found['a random layer "n n -> n n" commutes with permutations'].startswith("largest difference 0.")
     assert any("appendix A" in statement for statement in found)
     assert any("unit max operator norm" in statement for statement in found)
     assert all('"n n -> n n"' in statement for statement in found)
 
 
-def test_a_layer_that_sees_padding_is_crossed_out(monkeypatch):
+def test_a_layer_that_depends_on_padding_is_crossed_out(monkeypatch):
     def larger_if_padded(layer, x, **options):
         y = EquivariantLinear.forward(layer, x, **options)
         return y.map(lambda values: 1.01 * values) if isinstance(y, Padded) else y
@@ -126,7 +126,7 @@ def test_a_layer_that_sees_padding_is_crossed_out(monkeypatch):
         "-> n n",
         "u -> u i",
     }
-    assert all(row.statement.endswith("does not see padding, nor do its gradients") for row in crossed)
+    assert all(row.statement.endswith("does not depend on padding, nor do its gradients") for row in crossed)
 
 
 @pytest.mark.parametrize("ok", [True, False])
