@@ -176,11 +176,6 @@ class Attribute:
         self.widths.add(rows.shape[1])
         self.are_integers &= not values.is_floating_point() and values.dtype != torch.bool and rows.shape[1] == 1
 
-    @property
-    def kind(self) -> str:
-        """Numbers, text, or other."""
-        return next(iter(self.kinds)) if len(self.kinds) == 1 else OTHER
-
     def _count(self, kind: str, count: int) -> None:
         self.kinds.add(kind)
         self.count += count
@@ -242,7 +237,8 @@ class Survey:
                 chosen[role] = (default,)  # without a name, edge labels are not read
         unused = []
         for name in sorted(attributes.keys() - taken - {*defaults.values()}):
-            fitting = {NUMBERS: features, TEXT: labels}.get(attributes[name].kind)
+            kinds = attributes[name].kinds
+            fitting = {NUMBERS: features, TEXT: labels}.get(*kinds) if len(kinds) == 1 else None
             if fitting is None and defaults:
                 unused.append(f"Of {owner}s: {name!r}, which is neither all numbers nor all text.")
             elif fitting in defaults:

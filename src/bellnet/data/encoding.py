@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import torch
 
 from bellnet._utils.json_text import read_json
-from bellnet.data.attributes import Given, GivenNames, Names, part_names
+from bellnet.data.attributes import Given, Names, part_names
 from bellnet.data.channels import (
     Labels,
     all_labels,
@@ -36,7 +36,7 @@ from bellnet.data.channels import (
     place_sparse,
     width_of,
 )
-from bellnet.data.converters.conversion import convert, members, read, read_by
+from bellnet.data.converters.conversion import read, read_by
 from bellnet.data.graph import FIELDS, NO_COLUMNS, ROLES, Columns, Graph
 from bellnet.errors import DataError, OptionError, as_written
 from bellnet.tensors import Padded, Sparse
@@ -503,41 +503,3 @@ def _are_bins(value: Any) -> bool:
         return False
     # Degrees are interpolated between these positions.
     return all(one < other for one, other in pairwise(map(math.log1p, value)))
-
-
-def problems(graphs: Graphs, *, encoding: Encoding | None = None, **names: Unpack[GivenNames]) -> dict[int, str]:
-    """The indices of all graphs that cannot be used, each with the reason.
-
-    These are graphs that cannot be read, graphs without nodes, and with an encoding those that lack what it reads.
-
-    Args:
-        graphs: As in `as_graphs`.
-        encoding: The encoding of the graphs, such as `encoding_` of an estimator.
-        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`: attributes that all nodes
-            or edges need; not with `encoding`, which has them.
-
-    >>> problems([torch.ones(2, 2), torch.ones(2, 3)])
-    {1: 'as_graph(array): expected shape (n, n) or (n, n, channels), but it is (2, 3).'}
-    """
-    given = given_without("problems", encoding, names)
-    found = {}
-    for index, graph in enumerate(members(graphs)):
-        try:
-            [known] = [convert(graph, given, strict=True)] if encoding is None else encoding.read([graph])
-        except DataError as reason:
-            message = str(reason).removeprefix("graphs[0]: ")
-            found[index] = "it " + message.removeprefix("graphs[0] ") if message.startswith("graphs[0] ") else message
-            continue
-        if not known.n:
-            found[index] = "it has no nodes."
-        elif encoding is not None and (differs := encoding.mismatch(known)):
-            found[index] = f"it has {differs[1]}."
-    return found
-
-
-def given_without(call: str, encoding: Encoding | None, names: GivenNames) -> Names:
-    """The names of a caller; an `OptionError` if there is an encoding, which has its own."""
-    given = Names.of(**names)
-    if encoding is not None and given.given:
-        raise OptionError(f"{call}: an encoding reads the attributes of its fit; leave out {', '.join(given.given)}.")
-    return given

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from bellnet.data.attributes import GivenNames, Names
-from bellnet.data.converters.conversion import read, read_by
-from bellnet.data.encoding import LAYOUTS, Encoded, Encoding, given_without
+from bellnet.data.converters.conversion import given_without, read, read_by
+from bellnet.data.encoding import LAYOUTS, Encoded, Encoding
 from bellnet.data.graph import ROLES, Graph
 from bellnet.errors import DataError, OptionError
 from bellnet.tensors import Padded, Sparse
@@ -179,7 +179,7 @@ class Loader:
         self._sizes = torch.tensor([graph.n for graph in self.graphs])
         self._entries = [graph.n**2 if layout == "padded" else graph.n + graph.n_edges for graph in self.graphs]
         needed = sum(map(self._n_values, self.graphs)) * dtype.itemsize
-        self._cache: list[Parts | None] | None = [None] * len(self.graphs) if needed <= cache_bytes else None
+        self._cache: dict[int, Parts] | None = {} if needed <= cache_bytes else None
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the epoch of the next iteration."""
@@ -254,24 +254,21 @@ class Loader:
 
     def _encode(self, indices: Tensor) -> Encoded:
         if self._cache is None:
-            return self._encoded([self.graphs[index] for index in indices.tolist()], device=self.device)
-        graphs = [self._cached(self._cache, index) for index in indices.tolist()]
-        parts = [_packed(several, self._sizes[indices], self.device) for several in zip(*graphs, strict=True)]
-        return cast(Encoded, tuple(parts) if len(parts) > 1 else parts[0])
+            return self._encoded(indices.tolist(), self.device)
+        for index in indices.tolist():
+            if index not in self._cache:
+                encoded = self._encoded([index], None)
+                parts = encoded if isinstance(encoded, tuple) else (encoded,)
+                self._cache[index] = tuple(one.unpack()[0] if isinstance(one, Sparse) else one for one in parts)
+        graphs = [self._cache[index] for index in indices.tolist()]
+        packed = [_packed(several, self._sizes[indices], self.device) for several in zip(*graphs, strict=True)]
+        return cast(Encoded, tuple(packed) if len(packed) > 1 else packed[0])
 
-    def _encoded(self, graphs: list[Graph], device: torch.device | str | None) -> Encoded:
+    def _encoded(self, indices: list[int], device: torch.device | str | None) -> Encoded:
+        graphs = [self.graphs[index] for index in indices]
         return self.encoding.encode(
             graphs, layout=self.layout, node_channels=self.node_channels, dtype=self.dtype, device=device
         )
-
-    def _cached(self, cache: list[Parts | None], index: int) -> Parts:
-        """The tensors of a graph, encoded once."""
-        found = cache[index]
-        if found is None:
-            encoded = self._encoded([self.graphs[index]], device=None)
-            parts = encoded if isinstance(encoded, tuple) else (encoded,)
-            found = cache[index] = tuple(one.unpack()[0] if isinstance(one, Sparse) else one for one in parts)
-        return found
 
     def _labels_at(self, indices: Tensor) -> Tensor | list[object] | None:
         if self.labels is None:

@@ -39,19 +39,18 @@ def from_edge_index(
     Sparse("n n", 3 tuples, 1 channel, sizes=4)
     """
     call = "from_edge_index(edge_index)"
-    _check_choice(call, duplicates)
     if len(shape := _shape(edge_index)) != 2 or shape[0] != 2:
         raise DataError(f"{call}: edge_index must be a tensor of shape (2, edges), not {_described(edge_index)}.")
     values = _with_channels(call, values, edge_index)
     if batch is None:
-        return _from_entries(edge_index, values, _last(edge_index) if n_nodes is None else n_nodes, duplicates)
+        return _from_entries(call, edge_index, values, _last(edge_index) if n_nodes is None else n_nodes, duplicates)
     _check_batch(call, batch, edge_index, n_nodes)
     sizes = torch.bincount(batch)
     graphs = batch[edge_index[0]]
     if not torch.equal(graphs, batch[edge_index[1]]):
         raise DataError(f"{call}: there is an edge between nodes of different graphs.")
     within = edge_index - (sizes.cumsum(0) - sizes)[graphs]
-    return _from_entries(torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
+    return _from_entries(call, torch.cat([graphs.unsqueeze(0), within]), values, sizes, duplicates)
 
 
 def from_graph(graph: object, *, node_attrs: Given = None, edge_attrs: Given = None) -> Sparse:
@@ -208,7 +207,6 @@ def from_ratings(
     Sparse("u i", 3 tuples, 1 channel, sizes={'u': 3, 'i': 4})
     """
     call = "from_ratings(users, items, ratings)"
-    _check_choice(call, duplicates)
     both = _integers(call, "users", users), _integers(call, "items", items)
     values = torch.as_tensor(ratings)
     if len({len(one) for one in (*both, values)}) > 1:
@@ -216,7 +214,7 @@ def from_ratings(
     index = torch.stack(both)
     values = _with_channels(call, values, index)
     n_users, n_items = map(_last, index) if sizes is None else sizes
-    return _from_entries(index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
+    return _from_entries(call, index, values, {names[0]: n_users, names[1]: n_items}, duplicates)
 
 
 def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
@@ -231,8 +229,10 @@ def _with_node_features(edges: Sparse, features: Tensor) -> Sparse:
     return placed.with_values(values)
 
 
-def _from_entries(index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
+def _from_entries(call: str, index: Tensor, values: Tensor, sizes: Any, duplicates: str) -> Sparse:
     """A `Sparse`; with duplicates="sum" the values of equal index tuples are added."""
+    if duplicates not in ("refuse", "sum"):
+        raise DataError(f"{call}: duplicates must be 'refuse' or 'sum', not {duplicates!r}.")
     # The constructor raises an error for indices that cannot be nodes.
     if duplicates == "sum" and index.dtype == torch.int64 and index.numel() and int(index.min()) >= 0:
         coo = torch.sparse_coo_tensor(index, values, check_invariants=False).coalesce()
@@ -318,8 +318,3 @@ def _matrix(call: str, argument: str, values: object, rows: int, owners: str) ->
         )
     values = values if values.is_floating_point() else values.to(torch.get_default_dtype())
     return values if values.ndim == 2 else values.unsqueeze(-1)
-
-
-def _check_choice(call: str, duplicates: str) -> None:
-    if duplicates not in ("refuse", "sum"):
-        raise DataError(f"{call}: duplicates must be 'refuse' or 'sum', not {duplicates!r}.")

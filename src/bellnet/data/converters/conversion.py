@@ -6,7 +6,7 @@ The attributes that are read are chosen for all graphs of a list alike; a warnin
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from torch import Tensor
 
@@ -15,7 +15,10 @@ from bellnet.data.converters.arrays import from_dense, from_scipy
 from bellnet.data.converters.networkx_graphs import from_networkx, survey_networkx
 from bellnet.data.converters.pyg import from_pyg, pyg_members, survey_pyg
 from bellnet.data.graph import Graph
-from bellnet.errors import DataError, type_name
+from bellnet.errors import DataError, OptionError, type_name
+
+if TYPE_CHECKING:
+    from bellnet.data.encoding import Encoding
 
 EXPECTED = (
     "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix,\n"
@@ -186,3 +189,43 @@ def _library(thing: object) -> str:
         if top in ("networkx", "scipy", "numpy", "torch_geometric"):
             return top
     return ""
+
+
+def problems(
+    graphs: Iterable[object], *, encoding: "Encoding | None" = None, **names: Unpack[GivenNames]
+) -> dict[int, str]:
+    """The indices of all graphs that cannot be used, each with the reason.
+
+    These are graphs that cannot be read, graphs without nodes, and with an encoding those that lack what it reads.
+
+    Args:
+        graphs: As in `as_graphs`.
+        encoding: The encoding of the graphs, such as `encoding_` of an estimator.
+        **names: `node_attrs`, `edge_attrs`, `node_labels` and `edge_labels`, see `as_graph`: attributes that all nodes
+            or edges need; not with `encoding`, which has them.
+
+    >>> problems([torch.ones(2, 2), torch.ones(2, 3)])
+    {1: 'as_graph(array): expected shape (n, n) or (n, n, channels), but it is (2, 3).'}
+    """
+    given = given_without("problems", encoding, names)
+    found = {}
+    for index, graph in enumerate(members(graphs)):
+        try:
+            [known] = [convert(graph, given, strict=True)] if encoding is None else encoding.read([graph])
+        except DataError as reason:
+            message = str(reason).removeprefix("graphs[0]: ")
+            found[index] = "it " + message.removeprefix("graphs[0] ") if message.startswith("graphs[0] ") else message
+            continue
+        if not known.n:
+            found[index] = "it has no nodes."
+        elif encoding is not None and (differs := encoding.mismatch(known)):
+            found[index] = f"it has {differs[1]}."
+    return found
+
+
+def given_without(call: str, encoding: "Encoding | None", names: GivenNames) -> Names:
+    """The names of a caller; an `OptionError` if there is an encoding, which has its own."""
+    given = Names.of(**names)
+    if encoding is not None and given.given:
+        raise OptionError(f"{call}: an encoding reads the attributes of its fit; leave out {', '.join(given.given)}.")
+    return given

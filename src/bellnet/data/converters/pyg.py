@@ -179,13 +179,9 @@ def _homogeneous(data: Any) -> Any:
 
 def _joined(parts: list[Any], rows: list[int]) -> Tensor | list[object] | None:
     """An attribute of several types; None if it does not belong to single nodes or edges."""
-    for part, count in zip(parts, rows, strict=True):
-        if part is not None and not (isinstance(part, Tensor | list) and len(part) == count):
-            return None
+    pairs = [*zip(parts, rows, strict=True)]
+    if any(part is not None and not (isinstance(part, Tensor | list) and len(part) == count) for part, count in pairs):
+        return None
     if all(isinstance(part, Tensor) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
         return torch.cat(parts)
-    return [
-        value
-        for part, count in zip(parts, rows, strict=True)
-        for value in (part if part is not None else [None] * count)
-    ]
+    return [value for part, count in pairs for value in ([None] * count if part is None else part)]
