@@ -60,12 +60,7 @@ class Names:
 
 
 class Source(ABC):
-    """The attributes of all nodes, or of all edges, of a graph.
-
-    Args:
-        owner: "node" or "edge".
-        call: The call in messages.
-    """
+    """The attributes of all nodes, or of all edges, of a graph: `owner` is "node" or "edge", `call` for messages."""
 
     def __init__(self, owner: str, call: str) -> None:
         self.owner, self.call = owner, call

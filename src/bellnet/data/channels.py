@@ -235,15 +235,10 @@ def place_padded(
     is_separate: bool,
     device: torch.device | str | None,
 ) -> Padded | tuple[Padded, Padded]:
-    """Rows of channels as a `Padded` over pairs of nodes, or as two.
+    """Rows of channels as a `Padded` over pairs of nodes, or as two, of pairs and of nodes.
 
-    Args:
-        graphs: The graphs.
-        n_channels: The number of channels of pairs.
-        of_edges: A row for each edge, graph by graph, for the first channels.
-        of_nodes: A row for each node, which is added to the last channels of the diagonal.
-        is_separate: Whether nodes have a tensor of their own instead.
-        device: The device of the result.
+    `of_edges` has the first of the `n_channels` channels of each edge, graph by graph. `of_nodes` is added to the last
+    channels of the diagonal, unless nodes have a tensor of their own.
     """
     sizes = torch.tensor([graph.n for graph in graphs])
     longest = int(sizes.max())

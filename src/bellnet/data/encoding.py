@@ -130,12 +130,14 @@ class Encoding:
     def _are_columns(self, columns: object) -> bool:
         if not isinstance(columns, Columns) or not _are_texts(columns.texts):
             return False
-        n_labels = len(label_columns(self.node_labels)), len(label_columns(self.edge_labels))
-        widths = zip(ROLES, (self.node_features, self.edge_features, *n_labels), strict=True)
+        widths = (
+            self.node_features,
+            self.edge_features,
+            *(len(label_columns(part)) for part in (self.node_labels, self.edge_labels)),
+        )
         return all(
-            names is None
-            or (isinstance(names, tuple) and len(names) == width and all(isinstance(name, str) for name in names))
-            for names, width in ((getattr(columns, role), width) for role, width in widths)
+            names is None or (type(names) is tuple and len(names) == width and all(type(name) is str for name in names))
+            for names, width in zip((getattr(columns, role) for role in ROLES), widths, strict=True)
         )
 
     @classmethod
@@ -383,9 +385,7 @@ class Encoding:
     def mismatch(self, graph: Graph, *, strict: bool = True) -> tuple[str, str] | None:
         """The field of a graph that differs from the graphs of the fit, and how it differs; None if none does.
 
-        Args:
-            graph: The graph.
-            strict: Whether features that the graphs of the fit lack are a difference; `encode` ignores them.
+        If strict, features that the graphs of the fit lack are a difference; `encode` ignores them.
         """
         for name in ("node_features", "edge_features", "node_labels", "edge_labels"):
             is_labels, values = name.endswith("labels"), getattr(graph, name)

@@ -193,10 +193,8 @@ def _edge_index(value: object, n: int) -> Tensor:
         column = int(outside.nonzero()[0])
         source, target = index[:, column].tolist()
         raise DataError(
-            f"Graph: edge_index must have nodes from 0 to {n - 1}, since n is {n}, but column {column} is "
-            f"({source}, {target}).\nNumber the nodes from 0, or pass a larger n."
-            if n
-            else f"Graph: there are no nodes (n is 0), but column {column} of edge_index is ({source}, {target})."
+            f"Graph: edge_index must have nodes from 0 up and less than n = {n}, but column {column} is ({source}, "
+            f"{target}).\nNumber the nodes from 0, or pass a larger n."
         )
     return index
 

@@ -187,10 +187,6 @@ def _checked_text(file: Path) -> str:
     """The text of a GraphML file all of which networkx reads.
 
     A key for all elements that has a default is replaced by one for nodes and one for edges.
-
-    Raises:
-        OSError: The file cannot be read at all.
-        xml.etree.ElementTree.ParseError: It is not XML.
     """
     text = _decode(file, file.read_bytes())
     begin = _BEFORE_TYPE.match(text)

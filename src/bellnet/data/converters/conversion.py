@@ -20,11 +20,6 @@ from bellnet.errors import DataError, OptionError, type_name
 if TYPE_CHECKING:
     from bellnet.data.encoding import Encoding
 
-EXPECTED = (
-    "a bellnet.data.Graph, a torch_geometric Data, a networkx graph, a scipy sparse matrix,\n"
-    "or a dense numpy or torch array of shape (n, n) or (n, n, channels)"
-)
-
 
 def as_graph(
     graph: object,
@@ -77,11 +72,7 @@ def as_graphs(graphs: Iterable[object], *, call: str = "as_graphs(graphs)", **na
 def read(call: str, graphs: Iterable[object], names: Names, wheres: Sequence[str] | None = None) -> list[Graph]:
     """Graphs with their attributes by name or by default, and one warning about attributes that are not used.
 
-    Args:
-        call: The call in the warning.
-        graphs: As in `as_graphs`.
-        names: The names given by the caller.
-        wheres: Each graph in messages.
+    `call` is for the warning, `wheres` has the position of each graph for errors.
     """
     known = list(members(graphs))
     by_kind, unused = _choose(known, names)
@@ -136,8 +127,10 @@ def convert(graph: object, names: Names, *, strict: bool) -> Graph:
     if unnamed is None:
         is_list = isinstance(graph, list | tuple)
         raise DataError(
-            f"as_graph(graph): expected {EXPECTED}, not {type_name(graph)}."
-            + "\nFor many graphs call as_graphs; for a matrix in nested lists pass torch.tensor(rows)." * is_list
+            "as_graph(graph): expected a bellnet.data.Graph, torch_geometric Data, networkx graph, scipy sparse matrix,"
+            f"\nor dense numpy or torch array of shape (n, n) or (n, n, channels), not {type_name(graph)}."
+            + "\nFor many graphs call as_graphs; for a matrix in nested lists pass torch.tensor(rows)."
+            * is_list
         )
     if strict and names.given:
         raise DataError(

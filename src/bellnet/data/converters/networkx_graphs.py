@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bellnet._utils.optional import require
 from bellnet.data.attributes import DAMAGE, Names, Source, Survey, read_fields, text_label
-from bellnet.data.graph import Graph
+from bellnet.data.graph import ROLES, Graph
 from bellnet.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -28,14 +28,7 @@ CALL = "as_graph(graph)"
 
 
 class Rows(Source):
-    """Attributes in rows.
-
-    Args:
-        values: For each node or edge a mapping from names to values.
-        wheres: Each in messages.
-        owner: "node" or "edge".
-        call: The call in messages.
-    """
+    """Attributes in rows: for each node or edge a mapping from names to values, and its position in messages."""
 
     def __init__(
         self, values: Sequence[Mapping[str, object]], wheres: Sequence[str], owner: str, call: str = CALL
@@ -123,10 +116,8 @@ class Rows(Source):
 
 def graph_of_rows(edge_index: Tensor, nodes: Rows, edges: Rows, *, names: Names, directed: bool) -> Graph:
     """The graph with these edges and attributes; undirected edges are given in both directions."""
-    if not nodes.values:
-        names = replace(names, node_attrs=(), node_labels=())
-    if not edges.values:
-        names = replace(names, edge_attrs=(), edge_labels=())
+    # Without rows, the number of features is not known.
+    names = replace(names, **{role: () for role in ROLES if not (nodes if role.startswith("node") else edges).values})
     fields = read_fields(nodes, edges, names, DEFAULTS)
     return Graph(len(nodes), edge_index.contiguous(), directed=directed, **fields)
 

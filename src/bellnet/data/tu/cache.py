@@ -138,12 +138,8 @@ def receive(name: str, digest: str, fetch: Callable[[], Parcel]) -> Path:
 def fetch(name: str, folder: Path, known: Collection[str]) -> Path:
     """The zip of a data set, downloaded into a folder unless it is there.
 
-    A checksum is written beside the zip and compared with it later; a zip copied by hand has none.
-
-    Args:
-        name: The name of the data set.
-        folder: The folder for downloads.
-        known: The names of data sets, for the suggestion if a name is misspelled.
+    A checksum is written beside the zip and compared with it later; a zip copied by hand has none. The known names are
+    for a suggestion if the name is misspelled.
     """
     call = f'tu.load("{name}")'
     if not _NAME.fullmatch(name):

@@ -180,10 +180,7 @@ def _twice(place: Path, second: zipfile.ZipInfo, first: zipfile.ZipInfo) -> Data
 def find(name: str | None, data: Path, bound: Bound) -> Files | None:
     """The files of a data set in a zip, a folder of zips or of folders, or an unpacked folder; None if it has none.
 
-    Args:
-        name: The name of the data set; None for the only one, or the one that has the name of the folder.
-        data: The zip or folder.
-        bound: The maximum size of an unpacked member of a zip.
+    Without a name it is the only one, or the one that has the name of the folder.
     """
     if data.is_file():
         _check_zip(data)

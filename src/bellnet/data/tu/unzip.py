@@ -68,13 +68,7 @@ def _remedy(enough: int, name: str = "unpacked") -> str:
 
 
 def unpack(file: IO[bytes], member: zipfile.ZipInfo, where: str) -> Iterator[bytes]:
-    """The content of a member in pieces; a `DataError` as soon as it exceeds the claim, or if it differs at its end.
-
-    Args:
-        file: The zip.
-        member: The member, whose header is valid.
-        where: The member in messages.
-    """
+    """The content of a member in pieces; a `DataError` as soon as it exceeds the claim, or if it differs at its end."""
     n_bytes = checksum = 0
     for piece in _unpacked(_packed(file, member), member):
         n_bytes += len(piece)
