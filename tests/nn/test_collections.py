@@ -451,7 +451,9 @@ def test_the_check_of_several_tensors_can_fail():
         bn.testing.assert_equivariant(lambda x: (x[0], x[1].cumsum(-2)), "n n, n -> n n, n", in_channels=(1, 2))
     with pytest.raises(bn.errors.ShapeError, match=r'does not return the shape of "n n, n -> n, n n"'):
         bn.testing.assert_equivariant(lambda x: x, "n n, n -> n, n n", in_channels=1)
-    with pytest.raises(bn.errors.TensorError, match=r"expected a tuple with a Tensor for each of 2 targets, got Tensor"):
+    with pytest.raises(
+        bn.errors.TensorError, match=r"expected a tuple with a Tensor for each of 2 targets, got Tensor"
+    ):
         bn.testing.assert_equivariant(lambda x: x[0], "n n, n -> n n, n", in_channels=1)
 
 

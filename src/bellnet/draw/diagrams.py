@@ -1,9 +1,7 @@
-"""The diagrams of a spec on one sheet, grouped by rank.
+"""The diagrams of a spec on one sheet, grouped by rank, as dots and lines: source slots above, target slots below.
 
-A diagram is drawn as dots and lines: source slots in an upper row, target slots in a lower one, equal nodes joined. A
-block that crosses from source to target has a colour of its own; the number of those is the rank. Blocks that do not
-cross are grey: above they are summed over, below repeated along. A slot alone in its block and not crossing is an open
-dot. The shape of a dot is its node set.
+Blocks that cross have colours, others are grey. A slot alone in its block and not crossing is an open dot. The shape of
+a dot is its node set.
 """
 
 from collections.abc import Mapping

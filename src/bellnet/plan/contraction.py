@@ -4,10 +4,8 @@ A contraction groups the k axes into blocks and keeps r of them. Forward, it tak
 within each block and sums over the dropped blocks. Transposed, it is a broadcast: it expands along the dropped blocks
 and places the result on the same diagonal. No tensors here.
 
-A tree has all contractions that a plan uses of the tensors on one side, each one step away from another one.
-Contractions that a level mixes together are the columns of one stack. From the whole tensors down to their totals every
-step is a sum over an axis or a diagonal; upwards it is the transpose of that. Several tensors are several roots. A
-stack of a level has contractions of all of them, and a whole tensor is a column there too, a copy of its root.
+A tree has all contractions that a plan uses of the tensors on one side, each one sum or diagonal away from another one.
+Contractions that a level mixes together are the columns of one stack; a whole tensor may be a column, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -173,11 +171,8 @@ class ContractionTree:
     def of(cls, shapes: tuple[tuple[int, ...], ...], levels: tuple[tuple[Contraction, ...], ...]) -> "ContractionTree":
         """The tree that has the contractions of every level as a stack, and all that they are computed from.
 
-        Equal arguments give the same object, so what is cached for a tree serves both sides of a layer.
-
-        Args:
-            shapes: For every tensor the node set of every slot.
-            levels: For every level its contractions.
+        Equal arguments give the same object, so that both sides of a layer share what is cached for it. For each tensor
+        `shapes` has the node set of every slot.
         """
         wholes = [(Contraction.identity(sets, tensor=tensor),) for tensor, sets in enumerate(shapes)]
         on_levels = [contractions for contractions in levels if contractions not in wholes]

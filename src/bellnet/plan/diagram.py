@@ -74,10 +74,7 @@ class Diagram:
         return steps_in_words(*self._sides)
 
     def words(self, *, means: bool = True) -> str:
-        """The result of the map, in words that no other map of the spec has.
-
-        Args:
-            means: Whether sums are divided by the number of their terms, as layers do by default.
+        """The result of the map, in words that no other map of the spec has; `means` if sums are divided, as in layers.
 
         >>> row_means = Diagram((0, 1, 0, 0), source_sets=(0, 0), target_sets=(0, 0))
         >>> row_means.words(), row_means.describe()
@@ -93,10 +90,6 @@ class Diagram:
 
 def steps_in_words(source: Partition, target: Partition) -> str:
     """The steps of the map between slots of these blocks, in words that no other map of the spec has.
-
-    Args:
-        source: The block of every source slot.
-        target: The block of every target slot, numbered on.
 
     >>> steps_in_words((0, 1), (0, 0))
     'sum over b, write on the diagonal a'
@@ -128,11 +121,6 @@ def _diagonals(side: Partition) -> str:
 
 def outcome(source: Partition, target: Partition, *, means: bool) -> str:
     """The result of the map between slots of these blocks, in words that no other map of the spec has.
-
-    Args:
-        source: The block of every source slot.
-        target: The block of every target slot, numbered on.
-        means: Whether sums are divided by the number of their terms.
 
     >>> outcome((0, 1), (0, 0), means=True)
     'row means, on the diagonal'

@@ -274,11 +274,6 @@ def restrict(plan: Plan, absent_source: Absent, absent_target: Absent) -> Restri
 
     Most graphs have no loops, so that their diagonal is such a pattern.
 
-    Args:
-        plan: The whole plan.
-        absent_source: For every source the equality patterns of its slots that no stored entry has.
-        absent_target: The same for the targets.
-
     >>> print(restrict(plan("n n -> n n"), (frozenset({(0, 0)}),), (frozenset({(0, 0)}),)).plan)
     n n -> n n    7 maps, 1 bias
       rank  contract      permute  broadcast     maps

@@ -60,11 +60,7 @@ class Symmetry:
         return first_of_orbit(partition, self.groups)
 
     def coarsenings(self, fine: Partition, fixed: Collection[int] = ()) -> "Iterator[Coarsening]":
-        """The coarser partitions of a representative, except those of the zero map.
-
-        Args:
-            fine: One of `partitions()`.
-            fixed: Its blocks that are not merged with other blocks.
+        """The coarser partitions of a representative, except those of the zero map and those that merge `fixed` blocks.
 
         >>> for found in Symmetry.of(Spec(("n",) * 3, ()), symmetric=True, hollow=False).coarsenings((0, 1, 2)):
         ...     print(*found)

@@ -227,12 +227,9 @@ class Padded(NodeTensor):
 
 
 def zero_padded(values: Tensor, sizes: Sizes | Padded, axes: tuple[str, ...]) -> Padded:
-    """A Padded of new values that are zero outside the sizes of their axes, so that a layer need not mask them.
+    """A Padded of new values that are zero outside the sizes of their axes, so that layers do not mask them.
 
-    Args:
-        values: (*batch, node axes, channels); no other object has them.
-        sizes: The sizes, or another Padded with them.
-        axes: The node set of every node axis.
+    No other object has the values; the sizes may be those of another Padded.
     """
     like = sizes if isinstance(sizes, Padded) else Padded(values, sizes)
     return Padded._unchecked(values, like._counts, axes)

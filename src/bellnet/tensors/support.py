@@ -291,11 +291,9 @@ def _slots(call: str, index: Tensor, counts: NodeCounts, shape: str | None) -> t
 
 
 def encode(lists: Sequence[Sequence[Tensor] | Tensor], lengths: Sequence[int]) -> list[Tensor]:
-    """One integer for each tuple, the same in all lists, ascending in the order of the tuples.
+    """One integer for each tuple of lists (r, tuples), the same in all lists, ascending in the order of the tuples.
 
-    Args:
-        lists: (r, tuples) integers each, or their rows if there are any.
-        lengths: For each of the r entries a number above all of its values.
+    `lengths` has for each of the r entries a number above all of its values.
 
     >>> one, other = encode([torch.tensor([[0, 1], [2, 0]]), torch.tensor([[1], [0]])], (2, 3))
     >>> one, other

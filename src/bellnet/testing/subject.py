@@ -207,9 +207,7 @@ def _takes_one_by_one(module: Module, n_tensors: int) -> bool:
 def largest_difference(
     found: Tensor, expected: Tensor, rtol: float, atol: float
 ) -> tuple[tuple[int, ...], float] | None:
-    """The position of the largest difference of two tensors of one shape, and the allowed one; None if it is allowed.
-
-    A value that is not finite always differs.
+    """The position of the largest difference, and the allowed one; None if it is allowed, as NaN never is.
 
     >>> largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), rtol=0.1, atol=0.0)
     ((1,), 0.25)
