@@ -188,7 +188,7 @@ def test_ranges_hold_what_a_network_makes_of_them():
 def test_a_range_keeps_its_digits_in_float32():
     conv = CONVS["SAGEConv"](torch.float32)
     net = bn.from_message_passing(conv, on=CompactSet(size=9, neighbours=3, adjacency=0.1, node=0.7), depth=4)
-    product = net.steps[0].gate.product
+    product = net.steps[0].multiply.module.module.product
     assert product.left.dtype == torch.float32
     assert product.left.double().item() >= 0.1
     assert (product.right.double() >= 0.7).all()

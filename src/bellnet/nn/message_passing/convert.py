@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import torch
@@ -61,7 +62,7 @@ def from_message_passing(
     return net if on is None or product == "exact" else net.approximate(on, depth)
 
 
-def _build(model: Any, readout: str | None, given: Mapping[nn.Module, MessageFunctions]) -> MessagePassingNet:
+def _build(model: Any, readout: str | None, passed: Mapping[nn.Module, MessageFunctions]) -> MessagePassingNet:
     from torch_geometric.nn import MessagePassing
 
     steps: list[MessageFunctions | nn.Module] = []
@@ -76,7 +77,7 @@ def _build(model: Any, readout: str | None, given: Mapping[nn.Module, MessageFun
         elif isinstance(layer, MessagePassing):
             if pooled is not None:
                 refuse(layer, "it comes after the readout, where there are no nodes left", "Put it before the readout.")
-            functions = functions_of(layer, given)
+            functions = _functions_of(layer, passed)
             weighted = functions.adjacency.weighted and with_weights
             steps.append(_own(replace(functions, adjacency=replace(functions.adjacency, weighted=weighted))))
         elif pooled is not None:
@@ -102,26 +103,12 @@ def _after(steps: list[MessageFunctions | nn.Module], module: nn.Module) -> None
 
 
 def _readout(layer: Any) -> str | None:
-    from torch_geometric.nn import (
-        MaxAggregation,
-        MeanAggregation,
-        SumAggregation,
-        aggr,
-        global_add_pool,
-        global_max_pool,
-        global_mean_pool,
-    )
+    import torch_geometric.nn as pyg
 
-    known = {
-        global_add_pool: "sum",
-        global_mean_pool: "mean",
-        global_max_pool: "max",
-        SumAggregation: "sum",
-        MeanAggregation: "mean",
-        MaxAggregation: "max",
-    }
+    known = {pyg.global_add_pool: "sum", pyg.global_mean_pool: "mean", pyg.global_max_pool: "max"}
+    known |= {pyg.SumAggregation: "sum", pyg.MeanAggregation: "mean", pyg.MaxAggregation: "max"}
     found = known.get(type(layer)) or (known.get(layer) if callable(layer) else None)
-    if found is None and isinstance(layer, aggr.Aggregation):
+    if found is None and isinstance(layer, pyg.aggr.Aggregation):
         refuse(layer, "this readout is not a sum, a mean or a maximum", "Use global_add_pool, for instance.")
     return found
 
@@ -135,27 +122,21 @@ class Called(NamedTuple):
 
 def _layers(model: Any) -> Iterator[Called]:
     """The layers of a model in the order of its calls."""
-    from torch_geometric.nn import MessagePassing, Sequential
-    from torch_geometric.nn.models.basic_gnn import BasicGNN
+    import torch_geometric.nn as pyg
 
     if isinstance(model, list | tuple | nn.Sequential | nn.ModuleList):
         for part in model:
             yield from _layers(part)
-    elif isinstance(model, Sequential):
+    elif isinstance(model, pyg.Sequential):
         yield from _layers_of_sequential(model)
-    elif isinstance(model, BasicGNN) and type(model).forward is BasicGNN.forward:
-        for part in _layers_of_basic_gnn(model):
-            yield Called(part)
-    elif isinstance(model, nn.Module) and not isinstance(model, MessagePassing) and _holds_convolutions(model):
+    elif isinstance(model, basic := pyg.models.basic_gnn.BasicGNN) and type(model).forward is basic.forward:
+        yield from map(Called, _layers_of_basic_gnn(model))
+    elif isinstance(model, pyg.MessagePassing) or not isinstance(model, nn.Module):
+        yield Called(model)
+    elif any(isinstance(part, pyg.MessagePassing) for part in model.modules()):
         refuse(model, "its forward is Python code, which cannot be read", "Pass its layers as a list, in order.")
     else:
         yield Called(model)
-
-
-def _holds_convolutions(model: nn.Module) -> bool:
-    from torch_geometric.nn import MessagePassing
-
-    return any(isinstance(part, MessagePassing) for part in model.modules())
 
 
 def _layers_of_basic_gnn(model: Any) -> Iterator[Any]:
@@ -197,58 +178,50 @@ def _layers_of_sequential(model: Any) -> Iterator[Called]:
             yield called._replace(with_weights=len(rest) > 1)
 
 
-SOFTMAX = "it weighs messages by a softmax over all neighbours, which is no function of h_u, h_v and e_uv alone"
 REASONS = {
-    "GATConv": SOFTMAX,
-    "GATv2Conv": SOFTMAX,
-    "TransformerConv": SOFTMAX,
-    "SuperGATConv": SOFTMAX,
+    "GATConv GATv2Conv TransformerConv SuperGATConv": "it weighs messages by a softmax over all neighbours, which is "
+    "no function of h_u, h_v and e_uv alone",
     "PNAConv": "it takes maxima, minima and standard deviations over neighbours, which are not sums",
     "EdgeConv": "it takes the maximum over neighbours by default, which is not a sum",
-    "ChebConv": "it passes messages over several hops in one layer",
-    "SGConv": "it passes messages over several hops in one layer",
-    "TAGConv": "it passes messages over several hops in one layer",
+    "ChebConv SGConv TAGConv": "it passes messages over several hops in one layer",
     "HypergraphConv": "it passes messages between nodes and hyperedges, two node sets",
 }
-GIVE_FUNCTIONS = "Pass its M and U: functions={conv: MessageFunctions(M, U, node_channels=...)}, if it has them."
 
 
-def functions_of(conv: Any, given: Mapping[nn.Module, MessageFunctions]) -> MessageFunctions:
-    """M, U and the adjacency of a convolution.
+def _reason(conv: Any, default: str) -> str:
+    """Why a convolution is not supported."""
+    return next((reason for names, reason in REASONS.items() if type(conv).__name__ in names.split()), default)
 
-    Args:
-        conv: A `torch_geometric.nn.MessagePassing`.
-        given: M and U of convolutions that are not supported here.
-    """
+
+def _functions_of(conv: Any, passed: Mapping[nn.Module, MessageFunctions]) -> MessageFunctions:
+    """M, U and the adjacency of a convolution; M and U as passed, for those that are not supported here."""
+    import torch_geometric.nn as pyg
+
     adjacency = _adjacency(conv)
-    if conv in given:
-        weighted = given[conv].adjacency.weighted
-        return replace(given[conv], adjacency=replace(adjacency, weighted=weighted))
-    kind = _kinds().get(type(conv))
-    if kind is None:
-        reason = REASONS.get(type(conv).__name__, "its M and U are Python code, which cannot be read")
-        refuse(conv, reason, GIVE_FUNCTIONS)
-    if not is_initialized(conv):
-        refuse(conv, "it has no weights yet", "Call the model on a graph first.")
-    return kind(conv, adjacency)
-
-
-def _kinds() -> dict[type, Callable[[Any, Adjacency], MessageFunctions]]:
+    if conv in passed:
+        weighted = passed[conv].adjacency.weighted
+        return replace(passed[conv], adjacency=replace(adjacency, weighted=weighted))
     # By the exact type: a subclass may have another message.
-    from torch_geometric.nn import GCNConv, GINConv, GINEConv, NNConv, SAGEConv
-
-    return {GCNConv: _gcn, GINConv: _gin, GINEConv: _gine, NNConv: _nn, SAGEConv: _sage}
+    kinds: dict[type, Callable[[Any, Adjacency], MessageFunctions]] = {
+        pyg.GCNConv: _gcn,
+        pyg.GINConv: _gin,
+        pyg.GINEConv: partial(_gin, with_edges=True),
+        pyg.NNConv: _nn,
+        pyg.SAGEConv: _sage,
+    }
+    if type(conv) not in kinds:
+        remedy = "Pass its M and U: functions={conv: MessageFunctions(M, U, node_channels=...)}, if it has them."
+        refuse(conv, _reason(conv, "its M and U are Python code, which cannot be read"), remedy)
+    _refuse_lazy(conv)
+    return kinds[type(conv)](conv, adjacency)
 
 
 def _adjacency(conv: Any) -> Adjacency:
     from torch_geometric.nn import MeanAggregation, SumAggregation
 
     if type(conv.aggr_module) not in (SumAggregation, MeanAggregation):
-        refuse(
-            conv,
-            REASONS.get(type(conv).__name__, f"it aggregates by {conv.aggr!r}, and a message passing layer sums"),
-            'Message passing here adds messages up: aggr="add" or aggr="mean".',
-        )
+        reason = _reason(conv, f"it aggregates by {conv.aggr!r}, and a message passing layer sums")
+        refuse(conv, reason, 'Message passing here adds messages up: aggr="add" or aggr="mean".')
     scale: Scale = "mean" if type(conv.aggr_module) is MeanAggregation else "none"
     return Adjacency(scale=scale, to_source=conv.flow == "target_to_source")
 
@@ -267,26 +240,17 @@ def _gcn(conv: Any, adjacency: Adjacency) -> MessageFunctions:
     return MessageFunctions(message, update, channels, adjacency=adjacency)
 
 
-def _gin(conv: Any, adjacency: Adjacency) -> MessageFunctions:
+def _gin(conv: Any, adjacency: Adjacency, *, with_edges: bool = False) -> MessageFunctions:
     module = on_channels(conv.nn)
     first = _first_linear(conv, module)
     eye = _eye(first.in_features, first.weight)
-    message = linear_of(torch.zeros_like(eye), eye)
-    return MessageFunctions(message, _gin_update(conv, eye, module), first.in_features, adjacency=adjacency)
-
-
-def _gine(conv: Any, adjacency: Adjacency) -> MessageFunctions:
-    module = on_channels(conv.nn)
-    first = _first_linear(conv, module)
-    eye = _eye(first.in_features, first.weight)
+    update = nn.Sequential(linear_of((1 + conv.eps.to(eye)) * eye, eye), module)
+    if not with_edges:
+        message = linear_of(torch.zeros_like(eye), eye)
+        return MessageFunctions(message, update, first.in_features, adjacency=adjacency)
     edge, bias = (eye, None) if conv.lin is None else (conv.lin.weight, conv.lin.bias)
-    message = nn.Sequential(linear_of(torch.zeros_like(eye), eye, edge, bias=bias), nn.ReLU())
-    update = _gin_update(conv, eye, module)
-    return MessageFunctions(message, update, first.in_features, edge.shape[1], adjacency)
-
-
-def _gin_update(conv: Any, eye: Tensor, module: nn.Module) -> nn.Module:
-    return nn.Sequential(linear_of((1 + conv.eps.to(eye)) * eye, eye), module)
+    of_edges = nn.Sequential(linear_of(torch.zeros_like(eye), eye, edge, bias=bias), nn.ReLU())
+    return MessageFunctions(of_edges, update, first.in_features, edge.shape[1], adjacency)
 
 
 def _nn(conv: Any, adjacency: Adjacency) -> MessageFunctions:
@@ -335,20 +299,9 @@ def _eye(size: int, like: Tensor) -> Tensor:
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
-FUNCTIONS: dict[object, type[nn.Module]] = {
-    torch.relu: nn.ReLU,
-    nn.functional.relu: nn.ReLU,
-    Tensor.relu: nn.ReLU,
-    torch.tanh: nn.Tanh,
-    nn.functional.tanh: nn.Tanh,
-    torch.sigmoid: nn.Sigmoid,
-    nn.functional.sigmoid: nn.Sigmoid,
-    nn.functional.elu: nn.ELU,
-    nn.functional.leaky_relu: nn.LeakyReLU,
-    nn.functional.gelu: nn.GELU,
-    nn.functional.silu: nn.SiLU,
-    nn.functional.softplus: nn.Softplus,
-}
+FUNCTIONS: dict[object, type[nn.Module]] = {torch.relu: nn.ReLU, torch.tanh: nn.Tanh, torch.sigmoid: nn.Sigmoid}
+FUNCTIONS |= {Tensor.relu: nn.ReLU, nn.functional.leaky_relu: nn.LeakyReLU}
+FUNCTIONS |= {getattr(nn.functional, kind.__name__.lower()): kind for kind in ACTIVATIONS if kind is not nn.LeakyReLU}
 
 
 def refuse(part: object, reason: str, remedy: str) -> NoReturn:
@@ -372,26 +325,25 @@ def on_channels(module: object) -> nn.Module:
     return nn.Sequential(*parts) if parts else nn.Identity()
 
 
-def is_initialized(module: nn.Module) -> bool:
-    """Whether all parameters have a shape; those of a lazy module have none before its first call."""
-    return not any(nn.parameter.is_lazy(parameter) for parameter in module.parameters())
+def _refuse_lazy(module: nn.Module) -> None:
+    """Raise for a lazy module, whose parameters have no shape before its first call."""
+    if any(nn.parameter.is_lazy(parameter) for parameter in module.parameters()):
+        refuse(module, "it has no weights yet", "Call the model on a graph first.")
 
 
 def _parts(module: Any) -> Iterator[nn.Module]:
-    from torch_geometric.nn import MLP, BatchNorm
-    from torch_geometric.nn import Linear as PygLinear
+    import torch_geometric.nn as pyg
 
     if type(module) is nn.Sequential:
         for part in module:
             yield from _parts(part)
-    elif type(module) is MLP:
+    elif type(module) is pyg.MLP:
         for part in _parts_of_mlp(module):
             yield from _parts(part)
-    elif type(module) in (nn.Linear, PygLinear):
-        if not is_initialized(module):
-            refuse(module, "it has no weights yet", "Call the model on a graph first.")
+    elif type(module) in (nn.Linear, pyg.Linear):
+        _refuse_lazy(module)
         yield linear_of(module.weight, bias=module.bias)
-    elif type(module) is BatchNorm:
+    elif type(module) is pyg.BatchNorm:
         yield from _parts(module.module)
     elif type(module) is nn.BatchNorm1d:
         yield _batch_norm(module)
@@ -426,7 +378,7 @@ def _parts_of_mlp(module: Any) -> Iterator[Any]:
 
 
 def in_order(act: Any, norm: Any, *, act_first: bool) -> Iterator[Any]:
-    """Activation and normalisation in their order; there may be no activation."""
+    """Activation and normalization in their order; there may be no activation."""
     parts = [act, norm] if act_first else [norm, act]
     yield from (part for part in parts if part is not None)
 

@@ -37,13 +37,7 @@ class Copy(NamedTuple):
 
 
 def copying(spec: str, copies: Sequence[Copy], in_channels: int, *, like: Tensor) -> EquivariantLinear:
-    """An equivariant layer whose weight makes these copies and whose bias is zero; it can be trained.
-
-    Args:
-        spec: As in `EquivariantLinear`.
-        copies: The copies. The output has as many channels as they fill.
-        in_channels: The number of channels of the input.
-        like: A tensor with the dtype and the device of the parameters.
+    """A trainable layer whose weight makes these copies and whose bias is zero, with the dtype and device of a tensor.
 
     >>> rows = copying("n n -> n n", [Copy("aa->ab", 0, 0, 1)], 1, like=torch.zeros(()))
     >>> rows(torch.tensor([[1.0, 0.0], [0.0, 2.0]]).unsqueeze(-1)).squeeze(-1).tolist()
@@ -70,12 +64,6 @@ def is_closed_form(layer: EquivariantLinear, copies: Sequence[Copy]) -> bool:
     """Whether a layer still has the weights that `copying` gave it, and has not been trained."""
     has_bias = layer.bias is not None and bool(layer.bias.any())
     return not has_bias and torch.equal(layer.weight, closed_form(layer, copies))
-
-
-def diagrams_used(layer: EquivariantLinear) -> tuple[str, ...]:
-    """The names of the diagrams whose weights are not all zero."""
-    used = layer.weight.detach().flatten(1).any(1).tolist()
-    return tuple(diagram.name for diagram, is_used in zip(layer.plan.diagrams, used, strict=True) if is_used)
 
 
 class AppendChannels(nn.Module):
@@ -163,25 +151,14 @@ class MessagePassingLayer(nn.Module):
 
     def forward(self, y: Tensor | Padded) -> Tensor | Padded:
         """From a state to the next."""
-        z = self.replicate(y)
-        z = self.message(z)
-        z = self.multiply(z)
-        z = self.gather(z)
-        z = self.update(z)
-        result: Tensor | Padded = self.onto_diagonal(z)
+        z = self.multiply(self.message(self.replicate(y)))
+        result: Tensor | Padded = self.onto_diagonal(self.update(self.gather(z)))
         return result
 
     @property
     def is_as_built(self) -> bool:
         """Whether the equivariant layers have the weights of the proof, and have not been trained."""
         return all(is_closed_form(getattr(self, name), copies) for name, copies in self._copies.items())
-
-    @property
-    def gate(self) -> Gate:
-        """The module of step 3, which multiplies by the adjacency."""
-        gate = module_of(self.multiply)
-        assert isinstance(gate, Gate)
-        return gate
 
     def approximate(self, node: Range, on: CompactSet, depth: int) -> Range:
         """Replace the products by ReLU networks with a proven error on a compact set.
@@ -201,7 +178,9 @@ class MessagePassingLayer(nn.Module):
             inputs = inputs.concatenated(Range.within(on.edge, self.edge_channels))
         message = range_of(module_of(self.message), inputs, depth)
         product = product_for(torch.tensor([on.adjacency], dtype=torch.float64), message.largest, depth, self)
-        self.gate.product = product
+        gate = module_of(self.multiply)
+        assert isinstance(gate, Gate)
+        gate.product = product
         largest_sum = on.neighbours * on.adjacency
         if self.adjacency.scale == "mean" and not self.adjacency.weighted:
             largest_sum = min(largest_sum, 1.0)

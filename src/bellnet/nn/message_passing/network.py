@@ -17,7 +17,6 @@ from bellnet.nn.message_passing.layer import (
     MessagePassingLayer,
     NodeLayer,
     copying,
-    diagrams_used,
     is_closed_form,
 )
 from bellnet.nn.message_passing.state import Adjacency, Channels, Graphs, prepare
@@ -186,8 +185,12 @@ class MessagePassingNet(nn.Module):
 
     def diagrams(self) -> dict[str, tuple[str, ...]]:
         """The diagrams with nonzero weights of every equivariant layer, by its name in the network."""
-        found = self.named_modules()
-        return {name: diagrams_used(layer) for name, layer in found if isinstance(layer, EquivariantLinear)}
+        found: dict[str, tuple[str, ...]] = {}
+        for name, layer in self.named_modules():
+            if isinstance(layer, EquivariantLinear):
+                used = zip(layer.plan.diagrams, layer.weight.detach().flatten(1).any(1).tolist(), strict=True)
+                found[name] = tuple(diagram.name for diagram, is_used in used if is_used)
+        return found
 
     def _layers(self) -> list[MessagePassingLayer | NodeLayer]:
         return [step for step in self.steps if isinstance(step, MessagePassingLayer | NodeLayer)]
