@@ -207,10 +207,6 @@ class InputValidator:
         self.node_sets, self.target_only = spec.node_sets, spec.target_only
         self._key = spec.sources, spec.targets
 
-    def collection(self, x: object) -> Collection:
-        """A tuple with a tensor for each of several sources; their types are not checked."""
-        return check_collection(self.call, x, self.spec.sources)
-
     def validate(self, x: Sequence[OverNodes], sizes: Sizes = None) -> Inputs[DenseLayout]:
         """Check a tensor or a Padded for every source, and bring them into one form."""
         values: list[Tensor] = []
@@ -231,9 +227,10 @@ class InputValidator:
                 )
             for name, axis in source.first_axes:
                 if lengths.setdefault(name, shape[axis]) != shape[axis]:
+                    first = next(own for own, one in zip(self.names, self.sources, strict=True) if name in one.names)
                     raise ShapeError(
-                        f"{self.call}: node set {name!r} has length {lengths[name]} in {self._first_with(name)}, but "
-                        f"{shape[axis]} in {self.names[number]}.\nAll tensors must be about the same nodes."
+                        f"{self.call}: node set {name!r} has length {lengths[name]} in {first}, but {shape[axis]} in "
+                        f"{self.names[number]}.\nAll tensors must be about the same nodes."
                     )
             if isinstance(one, Padded):
                 padded.append((number, one))
@@ -250,23 +247,17 @@ class InputValidator:
                 values[number] = graphs.nodes.clean(values[number], self.set_numbers[number])
         return Inputs(values, DenseLayout(graphs.nodes), batch, partial(self._wrap, x, graphs, batch))
 
-    def _first_with(self, name: str) -> str:
-        return next(own for own, source in zip(self.names, self.sources, strict=True) if name in source.names)
-
     def _graphs(self, x: Sequence[OverNodes], batch: tuple[int, ...], lengths: dict[str, int], sizes: Sizes) -> _Graphs:
-        counts: dict[str, Tensor] = {}
-        first: dict[str, int] = {}
-        for number, (source, one) in enumerate(zip(self.sources, x, strict=True)):
+        found: dict[str, tuple[str, Tensor | None]] = {}
+        for source, one, of in zip(self.sources, x, self.names, strict=True):
             for name in source.names:
                 count = source.sizes(one, name, batch, lengths[name]) if isinstance(one, Padded) else None
-                before = first.setdefault(name, number)
-                if before != number:
-                    self._check_counts(name, (before, number), x, (counts.get(name), count))
-                elif count is not None:
-                    counts[name] = count
+                first, known = found.setdefault(name, (of, count))
+                self._check_same_sizes(name, (known, count), (first, of))
+        counts = {name: count for name, (_, count) in found.items() if count is not None}
         if sizes or self.target_only:
             device = x[0].device
-            for name, size in self.checked_sizes(sizes, lengths).items():
+            for name, size in self._new_sizes(sizes, lengths).items():
                 if isinstance(size, Tensor) and size.ndim:
                     counts[name] = self.sources[0].size_per_graph(size.to(device), name, batch, None)
                     lengths[name] = int(size.max()) if size.numel() else 0
@@ -288,29 +279,28 @@ class InputValidator:
         wanted = {name: every[name].reshape(batch) for name in self.node_sets if name in needed}
         return _Graphs(nodes, wanted, padded, with_sizes[0] if with_sizes else None)
 
-    def _check_counts(
-        self, name: str, pair: tuple[int, int], x: Sequence[OverNodes], counts: tuple[Tensor | None, Tensor | None]
+    def _check_same_sizes(
+        self, node_set: str, sizes: tuple[Tensor | None, Tensor | None], names: tuple[str, str]
     ) -> None:
-        (one, other), names = counts, [self.names[number] for number in pair]
+        one, other = sizes
+        if one is other:
+            return
         if one is None or other is None:
-            if one is not other:
-                plain, padded = names if one is None else names[::-1]
-                raise SizesError(
-                    f"{self.call}: {padded} is a Padded with sizes of node set {name!r}, but {plain} is a tensor "
-                    f"without.\nPass Padded({plain}, sizes) with the same sizes."
-                )
-            return
-        if share_sizes(x[pair[0]], x[pair[1]]) or not is_concrete(one) or torch.equal(one, other):
-            return
-        graph = int((one != other).nonzero()[0])
-        raise SizesError(
-            f"{self.call}: of node set {name!r} graph {graph} has {int(one[graph])} nodes in {names[0]}, but "
-            f"{int(other[graph])} in {names[1]}.\nAll tensors must be about the same nodes."
-        )
+            plain, padded = names if one is None else names[::-1]
+            raise SizesError(
+                f"{self.call}: {padded} is a Padded with sizes of node set {node_set!r}, but {plain} is a tensor "
+                f"without.\nPass Padded({plain}, sizes) with the same sizes."
+            )
+        if is_concrete(one) and not torch.equal(one, other):
+            graph = int((one != other).nonzero()[0])
+            raise SizesError(
+                f"{self.call}: of node set {node_set!r} graph {graph} has {int(one[graph])} nodes in {names[0]}, but "
+                f"{int(other[graph])} in {names[1]}.\nAll tensors must be about the same nodes."
+            )
 
-    def checked_sizes(self, sizes: Sizes, lengths: Mapping[str, object]) -> Mapping[str, int | Tensor]:
-        """The sizes that a call passes for node sets without a length, if they are complete."""
-        checked = check_sizes(self.call, sizes, self.node_sets, self.target_only)
+    def _new_sizes(self, sizes: Sizes, lengths: Mapping[str, int]) -> Mapping[str, int | Tensor]:
+        """The sizes that a call passes for node sets that no input has, if they are complete."""
+        checked = check_sizes(self.call, sizes, self.spec)
         for name, size in checked.items():
             if name in lengths and (isinstance(size, Tensor) or size != lengths[name]):
                 shown = "a tensor" if isinstance(size, Tensor) else as_written(size)
@@ -413,21 +403,20 @@ def as_given(results: Sequence[OverNodes], x: object) -> OverNodes | Collection:
     return tuple(one.values if isinstance(one, Sparse) and isinstance(was, Tensor) else one for one, was in pairs)
 
 
-def check_sizes(call: str, sizes: object, node_sets: Shape, expected: Shape) -> Mapping[str, int | Tensor]:
-    """The sizes that a call passes, if they are valid for the node sets of a layer, which needs the expected ones."""
+def check_sizes(call: str, sizes: object, spec: Spec) -> Mapping[str, int | Tensor]:
+    """The sizes that a call passes, if they are valid for the node sets of a spec."""
     if sizes is None:
         return {}
     if not isinstance(sizes, Mapping):
-        example = f"{{{', '.join(f'{name!r}: 10' for name in expected)}}}"
+        example = ", ".join(f"{name!r}: 10" for name in spec.target_only)
         raise SizesError(
             f"{call}: sizes must be a dict from node sets to numbers of nodes, not {as_written(sizes)}.\n"
-            + (f"Pass for instance sizes={example}." if expected else "This layer needs none: leave sizes out.")
+            + (f"Pass for instance sizes={{{example}}}." if example else "This layer needs none: leave sizes out.")
         )
     for name, size in sizes.items():
-        if name not in node_sets:
-            raise SizesError(
-                f"{call}: sizes has an entry for {name!r}, but the node sets are {', '.join(map(repr, node_sets))}."
-            )
+        if name not in spec.node_sets:
+            known = ", ".join(map(repr, spec.node_sets))
+            raise SizesError(f"{call}: sizes has an entry for {name!r}, but the node sets are {known}.")
         if isinstance(size, Tensor):
             is_integer = not (size.is_floating_point() or size.is_complex() or size.dtype == torch.bool)
         else:

@@ -1,7 +1,7 @@
 """The linear layer: all permutation-equivariant linear maps between tensors over nodes."""
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,12 @@ from bellnet.backends import Executor, Layout, SparseLayout, change_of_basis
 from bellnet.errors import OptionError, TensorError, as_written
 from bellnet.nn.arguments import NotScripted, check_channels_of_all, check_choice, check_memory, refuse_more
 from bellnet.nn.init import initial_weight, shares_of_sources
-from bellnet.nn.inputs import Collection, Inputs, InputValidator, OverNodes, Sizes
+from bellnet.nn.inputs import Collection, Inputs, InputValidator, OverNodes, Sizes, check_collection
 from bellnet.nn.sparse_validation import SparseInputValidator, Supports
 from bellnet.nn.symmetrization import Symmetrization, check_declared
 from bellnet.plan import MOST_MAPS, Entries, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
-from bellnet.tensors import Padded, Sparse, Support
+from bellnet.tensors import Sparse
 
 
 class EquivariantLinear(NotScripted, nn.Module):
@@ -89,7 +89,16 @@ class EquivariantLinear(NotScripted, nn.Module):
         self.in_channels, self.out_channels = (one if len(one) > 1 else one[0] for one in (inside, outside))
         self.basis = check_choice(self._call, "basis", basis, ("diagram", "orbit"))
         self.normalize = check_choice(self._call, "normalize", normalize, ("mean", "stored", "sum"))
-        self._refuse_combinations(dtype)
+        if basis == "orbit" and normalize != "sum":
+            raise OptionError(
+                f'{self._call}: basis="orbit" goes with normalize="sum" only, not {normalize!r}.\n'
+                "Orbits are sums of diagrams only where sums are not divided by the number of their terms. "
+                'Pass normalize="sum", or basis="diagram".'
+            )
+        if dtype is not None and (type(dtype) is not torch.dtype or not dtype.is_floating_point):
+            raise OptionError(
+                f"{self._call}: dtype must be a floating point type such as torch.float32, not {as_written(dtype)}."
+            )
         self.plan = plan(self.spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
         self._executor = Executor(self.plan, inside, outside, mean=self.normalize != "sum")
         self._n_sources = len(self.spec.sources)
@@ -113,18 +122,6 @@ class EquivariantLinear(NotScripted, nn.Module):
             empty = torch.empty((len(patterns), channels), device=device, dtype=dtype) if bias else None
             self.register_parameter(name, None if empty is None else nn.Parameter(empty))
         self.reset_parameters()
-
-    def _refuse_combinations(self, dtype: torch.dtype | None) -> None:
-        if self.basis == "orbit" and self.normalize != "sum":
-            raise OptionError(
-                f'{self._call}: basis="orbit" goes with normalize="sum" only, not {self.normalize!r}.\n'
-                "Orbits are sums of diagrams only where sums are not divided by the number of their terms. "
-                'Pass normalize="sum", or basis="diagram".'
-            )
-        if dtype is not None and (type(dtype) is not torch.dtype or not dtype.is_floating_point):
-            raise OptionError(
-                f"{self._call}: dtype must be a floating point type such as torch.float32, not {as_written(dtype)}."
-            )
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw weights that keep the second moment of activations under ReLU, and set biases to zero.
@@ -153,22 +150,6 @@ class EquivariantLinear(NotScripted, nn.Module):
         biases = [getattr(self, name) for name in self._bias_names]
         return None if biases[0] is None else biases
 
-    @overload
-    def forward(self, x: Tensor, *, sizes: Sizes = None, support: None = None, check: bool = False) -> Tensor: ...
-    @overload
-    def forward(
-        self, x: Padded, *, sizes: Sizes = None, support: None = None, check: bool = False
-    ) -> Tensor | Padded: ...
-    @overload
-    def forward(
-        self, x: Sparse, *, sizes: Sizes = None, support: Sparse | Support | None = None, check: bool = False
-    ) -> Tensor | Sparse: ...
-    @overload
-    def forward(
-        self, x: Tensor | Padded, *, sizes: Sizes = None, support: Sparse | Support, check: bool = False
-    ) -> Tensor | Sparse: ...
-    @overload
-    def forward(self, x: Collection, *, sizes: Sizes = None, support: Supports = None, check: bool = False) -> Any: ...
     def forward(
         self,
         x: OverNodes | Collection,
@@ -176,7 +157,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         sizes: Sizes = None,
         support: Supports = None,
         check: bool = False,
-    ) -> OverNodes | Collection:
+    ) -> Any:
         """Apply the layer.
 
         Args:
@@ -200,7 +181,7 @@ class EquivariantLinear(NotScripted, nn.Module):
         """
         if more:
             refuse_more(self._call, (x, *more), len(self.spec.sources))
-        collection = (x,) if self._n_sources == 1 else self._dense_validator.collection(x)
+        collection = (x,) if self._n_sources == 1 else check_collection(self._call, x, self.spec.sources)
         inputs: Inputs[Any]
         if support is not None or any(isinstance(one, Sparse) for one in collection):
             stored = self.normalize == "stored"

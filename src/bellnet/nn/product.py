@@ -1,6 +1,6 @@
 """The product: a layer without weights that multiplies two tensors over nodes, channel by channel."""
 
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 from torch import Tensor, nn
 
@@ -11,7 +11,7 @@ from bellnet.nn.inputs import Inputs, InputValidator, OverNodes
 from bellnet.nn.sparse_validation import SparseInputValidator
 from bellnet.plan import ProductPlan, plan_product
 from bellnet.spec import Spec
-from bellnet.tensors import Padded, Sparse, Support
+from bellnet.tensors import Sparse, Support
 
 POWERS = {"mean": 1.0, "stored": 1.0, "root": 0.5, "sum": 0.0}
 """Sums are divided by the number of their terms to this power."""
@@ -54,14 +54,6 @@ class Product(NotScripted, nn.Module):
         self._validator = InputValidator(self._call, self.spec, (None, None), names=("x", "y"), called="product(x, y")
         self._sparse_validator = SparseInputValidator(self._validator)
 
-    @overload
-    def forward(self, x: Tensor, y: Tensor, *, support: None = None) -> Tensor: ...
-    @overload
-    def forward(self, x: Padded, y: Padded, *, support: None = None) -> Tensor | Padded: ...
-    @overload
-    def forward(self, x: Sparse, y: Sparse, *, support: Sparse | Support | None = None) -> Tensor | Sparse: ...
-    @overload
-    def forward(self, x: OverNodes, y: OverNodes, *, support: Sparse | Support | None = None) -> Any: ...
     def forward(
         self, x: OverNodes, y: OverNodes | None = None, *more: object, support: Sparse | Support | None = None
     ) -> OverNodes:

@@ -96,41 +96,36 @@ class SparseInputValidator:
     def _passed(self, supports: object) -> list[Support | None]:
         """For every target the support that the call passes, or None."""
         targets = self.spec.targets
-        if isinstance(supports, tuple | list):
-            if len(supports) != len(targets):
+        if not isinstance(supports, tuple | list):
+            one = supports.support if isinstance(supports, Sparse) else supports
+            if not isinstance(one, Support):
                 raise SupportError(
-                    f"{self.call}: support must have an entry for each of {len(targets)} targets, None for those with "
-                    f"the support of an input of the same shape, got {len(supports)}."
+                    f"{self.call}: support must be a bellnet.Sparse, whose support a result has, or a tuple with one "
+                    f"for each target, not {type(supports).__name__}."
                 )
-            passed = [one.support if isinstance(one, Sparse) else one for one in supports]
-            for number, (shape, support) in enumerate(zip(targets, passed, strict=True)):
-                if support is not None:
-                    self._check_passed(shape, support, f"support[{number}]")
-            return passed
-        one = supports.support if isinstance(supports, Sparse) else supports
-        if not isinstance(one, Support):
+            fits = [bool(shape) and not _is_misfit(one, shape) for shape in targets]
+            if not any(fits):
+                shapes = ", ".join(f'"{" ".join(shape)}"' if shape else "no slots" for shape in targets)
+                target = "the target is" if len(targets) == 1 else "targets are"
+                advice = "" if any(targets) else "\nLeave out support."
+                raise SupportError(f'{self.call}: support is over "{one.shape}", but {target} over {shapes}.{advice}')
+            return [one if fit else None for fit in fits]
+        if len(supports) != len(targets):
             raise SupportError(
-                f"{self.call}: support must be a bellnet.Sparse, whose support a result has, or a tuple with one for "
-                f"each target, not {type(supports).__name__}."
+                f"{self.call}: support must have an entry for each of {len(targets)} targets, None for those with the "
+                f"support of an input of the same shape, got {len(supports)}."
             )
-        if len(targets) == 1:
-            self._check_passed(targets[0], one, "support")
-            return [one]
-        fits = [bool(shape) and not _is_misfit(one, shape) for shape in targets]
-        if not any(fits):
-            shapes = ", ".join(f'"{" ".join(shape)}"' for shape in targets)
-            raise SupportError(f'{self.call}: targets are over {shapes}, but the support is over "{one.shape}".')
-        return [one if fit else None for fit in fits]
-
-    def _check_passed(self, shape: Shape, support: object, name: str) -> None:
-        if not isinstance(support, Support):
-            raise SupportError(
-                f"{self.call}: {name} must be a bellnet.Sparse, whose support the result has, or None, not "
-                f"{type(support).__name__}."
-            )
-        if not shape or _is_misfit(support, shape):
-            over = f'is over "{" ".join(shape)}".' if shape else "has no slots.\nLeave out its support."
-            raise SupportError(f'{self.call}: {name} is over "{support.shape}", but the target {over}')
+        passed = [one.support if isinstance(one, Sparse) else one for one in supports]
+        for number, (shape, one) in enumerate(zip(targets, passed, strict=True)):
+            if one is not None and not isinstance(one, Support):
+                raise SupportError(
+                    f"{self.call}: support[{number}] must be a bellnet.Sparse, whose support the result has, or None, "
+                    f"not {type(one).__name__}."
+                )
+            if one is not None and (not shape or _is_misfit(one, shape)):
+                over = f'is over "{" ".join(shape)}"' if shape else "has no slots: pass None"
+                raise SupportError(f'{self.call}: support[{number}] is over "{one.shape}", but the target {over}.')
+        return passed
 
     def _resolve(self, x: Collection, passed: Sequence[Support | None], sizes: Sizes) -> _Resolved:
         supports: list[tuple[Support, Shape, str]] = []
@@ -189,7 +184,7 @@ class SparseInputValidator:
     def _add_sizes(self, nodes: "_NodeSets", sizes: Sizes) -> None:
         if sizes is None:
             return
-        for name, size in check_sizes(self.call, sizes, self.spec.node_sets, self.spec.target_only).items():
+        for name, size in check_sizes(self.call, sizes, self.spec).items():
             counts = torch.as_tensor(size, device=nodes.first.index.device).to(torch.int64, copy=True)
             if counts.ndim > nodes.is_batch or (counts.ndim and len(counts) != nodes.n_graphs):
                 raise SizesError(

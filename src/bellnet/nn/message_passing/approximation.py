@@ -26,10 +26,8 @@ with a bound on the error. Linear maps and activations with a known Lipschitz co
 module an error is raised, since nothing could be proven.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -163,35 +161,20 @@ class Range:
         return Range(largest_sum * low, largest_sum * high, largest_sum * self.error + product_error)
 
 
-class Activation(NamedTuple):
-    """The largest slope of an activation, and its minimum if that is neither at zero nor at an end of the range."""
-
-    slope: Callable[[nn.Module], float]
-    minimum: float = inf
-
-
-def _slope_of_elu(module: nn.Module) -> float:
-    assert isinstance(module, nn.ELU)
-    return max(1.0, abs(module.alpha))
-
-
-def _slope_of_leaky_relu(module: nn.Module) -> float:
-    assert isinstance(module, nn.LeakyReLU)
-    return max(1.0, abs(module.negative_slope))
-
-
-# The slopes of GELU and SiLU are rounded up, their minima down; both decrease up to the minimum, then increase.
+# The largest slope of each activation; for ELU and LeakyReLU at least that. The slopes of GELU and SiLU are rounded up.
 # Torch's softplus jumps by 2e-9 where it becomes linear, which counts as rounding.
-ACTIVATIONS: dict[type[nn.Module], Activation] = {
-    nn.ReLU: Activation(lambda module: 1.0),
-    nn.LeakyReLU: Activation(_slope_of_leaky_relu),
-    nn.ELU: Activation(_slope_of_elu),
-    nn.Softplus: Activation(lambda module: 1.0),
-    nn.Tanh: Activation(lambda module: 1.0),
-    nn.Sigmoid: Activation(lambda module: 0.25),
-    nn.GELU: Activation(lambda module: 1.13, -0.171),
-    nn.SiLU: Activation(lambda module: 1.1, -0.279),
+ACTIVATIONS: dict[type[nn.Module], float] = {
+    nn.ReLU: 1.0,
+    nn.LeakyReLU: 1.0,
+    nn.ELU: 1.0,
+    nn.Softplus: 1.0,
+    nn.Tanh: 1.0,
+    nn.Sigmoid: 0.25,
+    nn.GELU: 1.13,
+    nn.SiLU: 1.1,
 }
+# Minima that are neither at zero nor at an end of the range, rounded down.
+MINIMA: dict[type[nn.Module], float] = {nn.GELU: -0.171, nn.SiLU: -0.279}
 
 
 def range_of(module: nn.Module, given: Range, depth: int) -> Range:
@@ -216,8 +199,8 @@ def range_of(module: nn.Module, given: Range, depth: int) -> Range:
         return _affine(module.scale.diag(), module.shift, given)
     if isinstance(module, EdgeConditionedMessage):
         return _edge_conditioned(module, given, depth)
-    if (known := ACTIVATIONS.get(type(module))) is not None:
-        return _activation(module, known, given)
+    if type(module) in ACTIVATIONS:
+        return _activation(module, given)
     names = ", ".join(["Linear", *(kind.__name__ for kind in ACTIVATIONS)])
     raise ConversionError(
         f'product="relu" needs the range of every message, and it is not known what {type(module).__name__} does to '
@@ -234,14 +217,15 @@ def _affine(weight: Tensor, bias: Tensor | None, given: Range) -> Range:
     return Range(middle - half, middle + half, weight.abs() @ given.error)
 
 
-def _activation(module: nn.Module, known: Activation, given: Range) -> Range:
-    # Each is monotone on either side of zero, apart from the known minimum.
+def _activation(module: nn.Module, given: Range) -> Range:
+    # Each is monotone on either side of zero, apart from a minimum, up to which it decreases.
     points = [given.low, torch.zeros_like(given.low).clamp(given.low, given.high), given.high]
     values = torch.stack([module(point) for point in points])
     low = values.amin(0)
-    if known.minimum < inf:
-        low = torch.where(given.low < 0, low.clamp(max=known.minimum), low)
-    return Range(low, values.amax(0), known.slope(module) * given.error)
+    if type(module) in MINIMA:
+        low = torch.where(given.low < 0, low.clamp(max=MINIMA[type(module)]), low)
+    factor = abs(getattr(module, "negative_slope", getattr(module, "alpha", 0)))
+    return Range(low, values.amax(0), max(ACTIVATIONS[type(module)], factor) * given.error)
 
 
 def _edge_conditioned(module: EdgeConditionedMessage, given: Range, depth: int) -> Range:

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -113,15 +113,8 @@ def _readout(layer: Any) -> str | None:
     return found
 
 
-class Called(NamedTuple):
-    """A layer, and whether the model passes it the edge weights if there are any."""
-
-    layer: Any
-    with_weights: bool = True
-
-
-def _layers(model: Any) -> Iterator[Called]:
-    """The layers of a model in the order of its calls."""
+def _layers(model: Any) -> Iterator[tuple[Any, bool]]:
+    """The layers of a model in the order of its calls, and whether it passes them the edge weights."""
     import torch_geometric.nn as pyg
 
     if isinstance(model, list | tuple | nn.Sequential | nn.ModuleList):
@@ -130,13 +123,13 @@ def _layers(model: Any) -> Iterator[Called]:
     elif isinstance(model, pyg.Sequential):
         yield from _layers_of_sequential(model)
     elif isinstance(model, basic := pyg.models.basic_gnn.BasicGNN) and type(model).forward is basic.forward:
-        yield from map(Called, _layers_of_basic_gnn(model))
+        yield from ((part, True) for part in _layers_of_basic_gnn(model))
     elif isinstance(model, pyg.MessagePassing) or not isinstance(model, nn.Module):
-        yield Called(model)
+        yield model, True
     elif any(isinstance(part, pyg.MessagePassing) for part in model.modules()):
         refuse(model, "its forward is Python code, which cannot be read", "Pass its layers as a list, in order.")
     else:
-        yield Called(model)
+        yield model, True
 
 
 def _layers_of_basic_gnn(model: Any) -> Iterator[Any]:
@@ -155,7 +148,7 @@ def _layers_of_basic_gnn(model: Any) -> Iterator[Any]:
         yield model.lin
 
 
-def _layers_of_sequential(model: Any) -> Iterator[Called]:
+def _layers_of_sequential(model: Any) -> Iterator[tuple[Any, bool]]:
     """The layers, if each takes the output of the one before it, and all convolutions take the same edges."""
     from torch_geometric.nn import MessagePassing
 
@@ -174,8 +167,7 @@ def _layers_of_sequential(model: Any) -> Iterator[Called]:
                 f"Each layer must take what the last one returned, here {features!r}.",
             )
         features = child.return_names[0]
-        for called in _layers(layer):
-            yield called._replace(with_weights=len(rest) > 1)
+        yield from ((part, len(rest) > 1) for part, _ in _layers(layer))
 
 
 REASONS = {
@@ -306,15 +298,10 @@ FUNCTIONS |= {getattr(nn.functional, kind.__name__.lower()): kind for kind in AC
 
 def refuse(part: object, reason: str, remedy: str) -> NoReturn:
     """Raise because a part of a model cannot be converted."""
-    raise ConversionError(f"from_message_passing cannot convert {name_of(part)}: {reason}.\n{remedy}")
-
-
-def name_of(part: object) -> str:
-    """A part of a model in one line."""
-    if isinstance(part, nn.Module):
-        text = repr(part)
-        return text if "\n" not in text and len(text) <= 100 else type(part).__name__
-    return str(getattr(part, "__name__", repr(part)))
+    name = str(getattr(part, "__name__", repr(part)))
+    if isinstance(part, nn.Module) and ("\n" in name or len(name) > 100):
+        name = type(part).__name__
+    raise ConversionError(f"from_message_passing cannot convert {name}: {reason}.\n{remedy}")
 
 
 def on_channels(module: object) -> nn.Module:

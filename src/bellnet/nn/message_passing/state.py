@@ -17,7 +17,6 @@ from bellnet.errors import DataError
 from bellnet.tensors import Padded
 from bellnet.tensors.padded import zero_padded
 
-SCALES = ("none", "mean", "symmetric")
 Scale = Literal["none", "mean", "symmetric"]
 
 
