@@ -93,7 +93,7 @@ def train(
     bar: "ProgressBar",
     after_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
-    """Train a network in place and leave it in evaluation mode, with the weights of the best epoch.
+    """Train an ensemble in place and leave it in evaluation mode, with the weights of the best epoch.
 
     The best epoch is the last one whose validation error exceeds the lowest one by at most its standard error. On a
     small validation set the lowest error is often chance, and later epochs were trained longer. Training stops when no
