@@ -4,14 +4,13 @@ The graphs are like those of COLLAB: whoever took part in one of a few common wo
 """
 
 import torch
-from torch import Tensor, nn
 
-from bellnet import InvariantNet, Sparse
+from bellnet import Sparse
 from bellnet.data import Graph
 from benchmarks.paper import HIDDEN, training_step
 from benchmarks.races import Effort, Section, raced
-from experiments.graph_data import encoding_of
-from experiments.graph_net import Kinds, KindsBatch, kinds_of, said_of
+from experiments.methods.ign import encoding_of
+from experiments.methods.twin_reduction import ReducedBatch, ReducedGraph, ReducibleNet, equivalent_nodes
 
 TOGETHER, APART = "together", "separate"
 CHANNELS, N_CLASSES, BATCH = (1, 16, 32, 256), 3, 5
@@ -21,32 +20,18 @@ twins    a training step of the paper's network, one thread: 5 graphs of 90 node
          together: nodes with the same neighbours once, as Table 3 has them; apart: all pairs of nodes"""
 
 
-class Saying(nn.Module):
-    """A network as `python -m experiments table3` asks it."""
-
-    def __init__(self, net: InvariantNet) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, graphs: Tensor | KindsBatch) -> Tensor:
-        """What it says of graphs."""
-        return said_of(self.net, graphs)
-
-
 def measure_twins(effort: Effort) -> Section:
     """One race of training steps."""
     torch.manual_seed(0)
     graphs = [common_works(QUICK_N if effort.quick else N, N_WORKS) for _ in range(BATCH)]
     encoded = tuple(encoding_of(graphs).encode(graphs, layout="sparse").unpack())
-    together = KindsBatch.of(
-        graphs[0].n, [Kinds.of(*both) for both in zip(encoded, map(kinds_of, graphs), strict=True)]
-    )
+    reduced = ReducedBatch.of(list(map(ReducedGraph.of, encoded, map(equivalent_nodes, graphs))))
     apart, labels = Sparse.pack(encoded).to_dense(), torch.arange(BATCH) % N_CLASSES
-    net = Saying(InvariantNet("n n", CHANNELS, N_CLASSES, hidden=HIDDEN))
+    net = ReducibleNet("n n", CHANNELS, N_CLASSES, hidden=HIDDEN)
     with torch.no_grad():
-        if not torch.allclose(net(together), net(apart), rtol=1e-3, atol=1e-3):
-            raise ValueError("with twins together the network says something else; there is nothing to compare")
-    steps = {TOGETHER: training_step(net, together, labels), APART: training_step(net, apart, labels)}
+        if not torch.allclose(net(reduced), net(apart), rtol=1e-3, atol=1e-3):
+            raise ValueError("the outputs for reduced graphs differ; there is nothing to compare")
+    steps = {TOGETHER: training_step(net, reduced, labels), APART: training_step(net, apart, labels)}
     race = raced("paper's network with twins, training step", steps, threads=1, rounds=effort.rounds)
     return Section((race,), (race.ratio(APART, TOGETHER),))
 

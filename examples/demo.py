@@ -24,7 +24,7 @@ from bellnet.data import Graph, generated
 from bellnet.draw import draw_basis, draw_diagrams, new_figure, save_figures
 from bellnet.estimator import GraphClassifier
 from bellnet.testing import matrix_of, permute_nodes
-from experiments.config import LAYERS, METHODS, TASKS, Cell, cells_of_table1
+from experiments.matrix_cell import LAYERS, METHODS, TASKS, MatrixCell, cells_of_table1
 from experiments.method_panels import MethodPanels
 from experiments.records import Records
 from experiments.report import Page, pictures_of, print_table, tables_of
@@ -59,7 +59,7 @@ TRAINING = (
 )
 DEPTHS = (
     "One depth per task is trained here; the recorded runs have all of them. The first singular vector needs no more "
-    "than the 4 maps: with the scaling of ours, the network of Hartford et al. is as accurate, unlike in the paper "
+    "than the 4 maps: with the scaling of bellnet, the network of Hartford et al. is as accurate, unlike in the paper "
     "(`docs/reproduction.md`)."
 )
 CLASSIFYING = (
@@ -76,7 +76,7 @@ CIRCLES = {"train": (10, 11, 12, 13), "test": (14, 15, 16)}
 OPTIONS = {"channels": (16, 16), "hidden": (32,), "pool": "max", "dropout": 0.0, "size_feature": False}
 OPTIONS |= {"layout": "padded", "n_estimators": 1}
 EPOCHS = 15
-NAMES = {"ours": "ours, 15 maps", "hartford": "Hartford et al., 4 maps", "trivial": "trivial: the mean"}
+NAMES = {"bellnet": "bellnet, 15 maps", "hartford": "Hartford et al., 4 maps", "trivial": "trivial: the mean"}
 
 
 def main() -> int:
@@ -224,18 +224,18 @@ def train(page: Page, arguments: argparse.Namespace) -> None:
 def beside_table(directory: Path, recorded: Path) -> Table:
     """One row per cell of Table 1 in a directory, with the paper's figure and that of the recorded run."""
     now, before = (choose(results_of(Records(place)), "table1") for place in (directory, recorded))
-    cells = [Cell.from_json(record["config"]) for records in now.values() for record in records]
+    cells = [MatrixCell.from_json(record["config"]) for records in now.values() for record in records]
     is_comparable = all(cell.n == PAPER_SETUP[0] for cell in cells)
     rows = []
     for task, layers, method in sorted(now, key=lambda at: (TASKS.index(at[0]), at[1], METHODS.index(at[2]))):
         found = mean_error(now[task, layers, method], None)
         paper = PAPER1[method][task][LAYERS[task].index(layers)]
         earlier = mean_error(before.get((task, layers, method), ()), None)
-        compared = verdict(found, paper) if found is not None and is_comparable and method == "ours" else MISSING
+        compared = verdict(found, paper) if found is not None and is_comparable and method == "bellnet" else MISSING
         rows.append((task, str(layers), NAMES[method], figure(found), figure(paper), figure(earlier), compared))
     head = ("task", "layers", "network", "now", "the paper", "recorded", "now is")
     trained = [cell for cell in cells if cell.is_learned]
-    earlier_cells = [Cell.from_json(record["config"]) for at in now for record in before.get(at, ())]
+    earlier_cells = [MatrixCell.from_json(record["config"]) for at in now for record in before.get(at, ())]
     n, train, test = PAPER_SETUP
     notes = [
         f"now: {_setup(trained)}",
@@ -249,7 +249,7 @@ def beside_table(directory: Path, recorded: Path) -> Table:
     return Table(title, head, tuple(rows), tuple(notes), left=3)
 
 
-def _setup(cells: list[Cell]) -> str:
+def _setup(cells: list[MatrixCell]) -> str:
     """The number of examples and of epochs of cells, in words."""
     if not cells:
         return "nothing."
@@ -263,12 +263,12 @@ def _setup(cells: list[Cell]) -> str:
     return f"{train} examples, {validation} of them for validation; epochs: {epochs}; tested on {test} others."
 
 
-def cells(tasks: Sequence[str], *, brief: bool) -> list[Cell]:
+def cells(tasks: Sequence[str], *, brief: bool) -> list[MatrixCell]:
     found = []
     for task in tasks:
         layers, epochs, rate = TRAINED[task]
-        for cell in cells_of_table1(tasks=[task], layers=[layers], readouts=["mean"], rates=[rate]):
-            short = replace(cell, epochs=epochs, decay=0.0, sizes=(40,)) if cell.is_learned else cell
+        for cell in cells_of_table1(tasks=[task], layers=[layers], readouts=["mean"], learning_rates=[rate]):
+            short = replace(cell, epochs=epochs, weight_decay=0.0, sizes=(40,)) if cell.is_learned else cell
             found.append(replace(short, **BRIEF) if brief else short)
     return found
 

@@ -12,16 +12,17 @@ from typing import Any
 from bellnet._utils.files import check_directory, words
 from bellnet.draw import check_path, save_figures
 from bellnet.errors import BellnetError, OptionError
-from experiments import config, graph_cells, message_passing, methods, search, verify
-from experiments.cell import Runnable
-from experiments.config import cells_of_table1, cells_of_table2, quick
+from experiments import graph_cell, matrix_cell, message_passing, methods, search, verify
+from experiments.cell import Cell
 from experiments.counting import QUICK as QUICK_COUNTING
 from experiments.counting import Counting, counting_table, run_counting
 from experiments.data.patterns import PATTERNS
 from experiments.expressive.report import run_expressive
-from experiments.graph_cells import GraphCell, cells_of_table3, quick_graphs
+from experiments.graph_cell import cells_of_table3
 from experiments.machine import require
-from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.matrix_cell import cells_of_table1, cells_of_table2
+from experiments.methods.base import PROTOCOLS
+from experiments.methods.ign import LAYOUTS
 from experiments.parallel import this_worker
 from experiments.records import Records
 from experiments.report import check_report, print_table, print_tables, write_report
@@ -31,7 +32,7 @@ from experiments.search import SearchPlan, run_search, search_table
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
 IGN = "ign"
-QUICK_SETS, QUICK_SPLITS = graph_cells.SETS[:1], graph_cells.SPLITS[:2]
+QUICK_SETS, QUICK_SPLITS = graph_cell.SETS[:1], graph_cell.SPLITS[:2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -175,17 +176,17 @@ def _stopped(out: Path) -> int:
 
 def _declare_table1(parser: argparse.ArgumentParser) -> None:
     _declare_table2(parser, "table1")
-    _add_choices(parser, "--method", config.METHODS, "some of the methods (default all)")
+    _add_choices(parser, "--method", matrix_cell.METHODS, "some of the methods (default all)")
 
 
 def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> None:
     _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
-    _add_choices(parser, "--task", config.TASKS, "some of the tasks (default all)")
+    _add_choices(parser, "--task", matrix_cell.TASKS, "some of the tasks (default all)")
     _add(parser, "--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
     rates = "learning rates to try; the one that validates best counts"
     _add(parser, "--learning-rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
     about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
-    _add_choices(parser, "--readout", config.READOUTS, about, ("mean",))
+    _add_choices(parser, "--readout", matrix_cell.READOUTS, about, ("mean",))
 
 
 def _run_matrices(arguments: argparse.Namespace) -> int:
@@ -195,13 +196,13 @@ def _run_matrices(arguments: argparse.Namespace) -> int:
         "tasks": arguments.task,
         "layers": arguments.layers,
         "seed": arguments.seed,
-        "rates": arguments.learning_rate,
+        "learning_rates": arguments.learning_rate,
         "readouts": arguments.readout,
     }
     is_table1 = arguments.command == "table1"
     cells = cells_of_table1(methods=arguments.method, **chosen) if is_table1 else cells_of_table2(**chosen)
     if arguments.quick:
-        cells = [quick(cell, keep_rate=bool(arguments.learning_rate)) for cell in cells]
+        cells = [cell.quick(keep_learning_rate=bool(arguments.learning_rate)) for cell in cells]
     if arguments.epochs is not None:
         cells = [replace(cell, epochs=arguments.epochs) if cell.is_learned else cell for cell in cells]
     return _run_cells(arguments, cells)
@@ -213,12 +214,12 @@ def _declare_table3(parser: argparse.ArgumentParser) -> None:
     of_layouts = "of ign; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
     of_protocols = "of ign; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
     of_protocols += "chooses it, as for all other methods"
-    _add_choices(parser, "--method", (IGN, *methods.NAMES), of_methods, (IGN,))
-    _add_choices(parser, "--set", graph_cells.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
+    _add_choices(parser, "--method", methods.NAMES, of_methods, (IGN,))
+    _add_choices(parser, "--set", graph_cell.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
     splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
-    _add(parser, "--split", metavar="S", nargs="+", type=from_zero, choices=graph_cells.SPLITS, help=splits)
-    _add_choices(parser, "--layout", graph_cells.LAYOUTS, f"{of_layouts}nodes only", ())
-    _add_choices(parser, "--protocol", graph_cells.PROTOCOLS, of_protocols, ())
+    _add(parser, "--split", metavar="S", nargs="+", type=from_zero, choices=graph_cell.SPLITS, help=splits)
+    _add_choices(parser, "--layout", LAYOUTS, f"{of_layouts}nodes only", ())
+    _add_choices(parser, "--protocol", PROTOCOLS, of_protocols, ())
     _add(parser, "--data")
     unpacked = "the maximum size of a file in a zip, unpacked (default 2**30, a gigabyte)"
     _add(parser, "--max-unpacked", metavar="BYTES", type=count, help=unpacked)
@@ -233,26 +234,19 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     _check_data(arguments.data)
     others = [method for method in arguments.method if method != IGN]
     _check_options_of_ign(arguments, others)
-    wanted = {
-        "names": arguments.set or (QUICK_SETS if arguments.quick else graph_cells.SETS),
-        "splits": arguments.split or (QUICK_SPLITS if arguments.quick else graph_cells.SPLITS),
-        "seed": arguments.seed,
-        "data": arguments.data,
-    }
+    cells = cells_of_table3(
+        arguments.method,
+        names=arguments.set or (QUICK_SETS if arguments.quick else graph_cell.SETS),
+        splits=arguments.split or (QUICK_SPLITS if arguments.quick else graph_cell.SPLITS),
+        layouts=arguments.layout or LAYOUTS[:1],
+        protocols=arguments.protocol,
+        seed=arguments.seed,
+        data=arguments.data,
+    )
+    changes = {"max_epochs": arguments.epochs, "learning_rate": arguments.learning_rate}
     bounds = {"max_unpacked": arguments.max_unpacked, "max_ratio": arguments.max_ratio}
-    cells: list[GraphCell | MethodCell] = []
-    if IGN in arguments.method:
-        layouts = arguments.layout or graph_cells.LAYOUTS[:1]
-        protocols = arguments.protocol or graph_cells.PROTOCOLS[:1]
-        changes = {"epochs": arguments.epochs, "rate": arguments.learning_rate}
-        for cell in cells_of_table3(layouts=layouts, protocols=protocols, **wanted):
-            made = quick_graphs(cell) if arguments.quick else cell
-            named = {name: value for name, value in changes.items() if value is not None}
-            cells.append(replace(made, **bounds, **named))
-    for other in cells_of_methods(others, **wanted):
-        short = quick_method(other) if arguments.quick else other
-        cells.append(replace(short.changed(epochs=arguments.epochs, rate=arguments.learning_rate), **bounds))
-    return _run_cells(arguments, cells)
+    chosen = [cell.quick() if arguments.quick else cell for cell in cells]
+    return _run_cells(arguments, [replace(cell.changed(**changes), **bounds) for cell in chosen])
 
 
 def _check_options_of_ign(arguments: argparse.Namespace, others: Sequence[str]) -> None:
@@ -282,7 +276,7 @@ def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed
     _add(parser, "--jobs", "--ray", "--silent")
 
 
-def _run_cells(arguments: argparse.Namespace, cells: Sequence[Runnable]) -> int:
+def _run_cells(arguments: argparse.Namespace, cells: Sequence[Cell]) -> int:
     # A quick run in a directory of its own: beside a whole one its figures would not be shown.
     out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}

@@ -1,4 +1,4 @@
-"""What the machinery that runs, shows and records cells knows of them, whatever they are cells of."""
+"""A cell: the settings of one run, with a key that names it in records and files."""
 
 import hashlib
 import json
@@ -15,28 +15,25 @@ if TYPE_CHECKING:
     from experiments.learner import Learner
 
 
-SEEDS = 2**32
+MAX_SEED = 2**32 - 1
 Record = Callable[[dict[str, Any]], None]
-"""Takes what an epoch gave."""
+"""Takes the figures of an epoch."""
 
 
-class Runnable(ABC):
-    """A frozen dataclass with the settings of one run; it is run once, and its key names it in records and files.
-
-    `Cell` is of matrices, `GraphCell` of graphs and the paper's network, `MethodCell` of graphs and any other method,
-    `SearchCell` of one recipe of the search.
+class Cell(ABC):
+    """The settings of one run; subclasses are frozen dataclasses.
 
     Attributes:
         table: The table it belongs to.
         seed: Of everything random.
-        epochs: Passes over the examples.
-        is_learned: Whether Lightning trains it; what need not be trained is run first.
+        epochs: The maximum number of passes over the examples.
+        is_learned: Whether Lightning trains it, by its `learner`; otherwise `compute` gives its result.
     """
 
     table: str
     seed: int
     epochs: int
-    is_learned = True
+    is_learned: bool
 
     @property
     @abstractmethod
@@ -49,35 +46,35 @@ class Runnable(ABC):
         """The readable parts of the key."""
 
     @abstractmethod
-    def say(self, record: Mapping[str, Any]) -> str:
-        """The record of an epoch, or the final one, in a word or two."""
+    def describe(self, record: Mapping[str, Any]) -> str:
+        """The main figure of an epoch, or of the result, as it is displayed."""
 
     @property
     def key(self) -> str:
-        """A name for files and records: readable, and different whenever any field is that counts in comparing cells.
+        """A name for files and records: readable, and different for cells that differ in a field that is compared.
 
-        It is made of what differs from the defaults, so a field that is added later does not change it.
+        It is made of what differs from the defaults, so that a field that is added later does not change it.
         """
-        usual = {each.name: each.default for each in fields(cast(Any, self))}
-        changed = {name: value for name, value in self.counted().items() if value != usual[name]}
+        defaults = {each.name: each.default for each in fields(cast(Any, self))}
+        changed = {name: value for name, value in self.compared().items() if value != defaults[name]}
         digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:10]
         return "-".join(map(str, (*self.key_parts, digest)))
 
     def compute(self, record: Record) -> dict[str, Any]:
-        """The result of a cell that Lightning does not train. Such a cell that was stopped starts again."""
+        """The result, if Lightning does not train the cell. Such a cell that was stopped starts again."""
         raise NotImplementedError(f"{self.title} is trained by Lightning")
 
     def learner(self) -> "Learner":
         """The network, its data and its optimiser, new. This imports lightning."""
         raise NotImplementedError(f"{self.title} is not trained by Lightning")
 
-    def counted(self) -> dict[str, Any]:
-        """The fields that count in comparing cells, by name."""
+    def compared(self) -> dict[str, Any]:
+        """The fields that are compared, by name."""
         return {each.name: getattr(self, each.name) for each in fields(cast(Any, self)) if each.compare}
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in self.counted().items()}
+        """The same in the types of JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self.compared().items()}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
@@ -85,7 +82,7 @@ class Runnable(ABC):
         return cls(**found)
 
     def parcel(self) -> "sets.tu.Parcel | None":
-        """Its data set, for a machine that has no such folder; None if it makes its examples itself."""
+        """Its data set, for a machine that has no such folder; None if it generates its examples."""
         return None
 
     def sent(self, folder: Path | None) -> Self:
@@ -93,62 +90,59 @@ class Runnable(ABC):
         return self
 
 
-def check_cell(
-    cell: Any,
-    *,
-    choices: Mapping[str, Sequence[str]],
-    least: Mapping[str, int],
-    positive: Sequence[str] = (),
-    more: Sequence[str] = (),
-) -> None:
-    """Raise `OptionError` with everything that is wrong with the fields of a cell.
-
-    Args:
-        cell: The cell. Other seeds are made from its seed, which must leave room below the largest that torch takes.
-        choices: The fields that are one of some words.
-        least: The integer fields, with the least that each can be.
-        positive: The fields that are positive numbers.
-        more: What else is wrong.
-    """
-    values = {each.name: getattr(cell, each.name) for each in fields(cell)}
-    mistakes = [
-        f"{name} must be one of {', '.join(map(repr, known))}, not {values[name]!r}"
-        for name, known in choices.items()
-        if values[name] not in known
-    ]
-    mistakes += [
-        f"{name} must be an integer from {start} up, not {values[name]!r}"
-        for name, start in least.items()
-        if type(values[name]) is not int or values[name] < start
-    ]
-    if type(values["seed"]) is not int or not 0 <= values["seed"] < SEEDS:
-        mistakes.append(f"seed must be an integer from 0 to {SEEDS - 1}, not {values['seed']!r}")
-    mistakes += [
-        f"{name} must be a positive number, not {values[name]!r}"
-        for name in positive
-        if not 0 < values[name] < float("inf")
-    ]
-    mistakes += more
-    if mistakes:
-        raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))
-
-
-class FromDataSet(Runnable):
-    """A cell of a data set, which is elsewhere on another machine.
+class FromDataSet(Cell):
+    """A cell of a data set, whose folder is neither a part of the key nor of records.
 
     Attributes:
         name: The data set, as its files are called.
-        data: Where it is, as in `bellnet.data.tu.load`.
+        data: Its folder, as in `bellnet.data.tu.load`.
     """
 
     name: str
     data: Path | None
 
     def parcel(self) -> sets.tu.Parcel:
-        """Its data set, for a machine that has no such folder."""
         return sets.tu.pack(self.name, self.data)
 
     def sent(self, folder: Path | None) -> Self:
-        """The same cell on another machine, where its data set is in that folder."""
         found: Self = replace(cast(Any, self), data=folder)
         return found
+
+
+def check_cell(
+    cell: Any,
+    *,
+    choices: Mapping[str, Sequence[str]],
+    minimum: Mapping[str, int],
+    positive: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> None:
+    """Raise `OptionError` with everything that is wrong with the fields of a cell.
+
+    Args:
+        cell: The cell. Other seeds are computed from its seed, which is therefore limited.
+        choices: The fields that are one of some words.
+        minimum: The minimum of the integer fields.
+        positive: The fields that are positive numbers.
+        more: Other mistakes.
+    """
+    mistakes = [
+        f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(cell, name)!r}"
+        for name, known in choices.items()
+        if getattr(cell, name) not in known
+    ]
+    mistakes += [
+        f"{name} must be an integer from {least} up, not {getattr(cell, name)!r}"
+        for name, least in minimum.items()
+        if type(getattr(cell, name)) is not int or getattr(cell, name) < least
+    ]
+    if type(cell.seed) is not int or not 0 <= cell.seed <= MAX_SEED:
+        mistakes.append(f"seed must be an integer from 0 to {MAX_SEED}, not {cell.seed!r}")
+    mistakes += [
+        f"{name} must be a positive number, not {getattr(cell, name)!r}"
+        for name in positive
+        if not 0 < getattr(cell, name) < float("inf")
+    ]
+    mistakes += more
+    if mistakes:
+        raise OptionError("This cell cannot be run:\n" + "\n".join(f"  - {mistake}" for mistake in mistakes))

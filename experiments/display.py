@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from experiments.cell import Runnable
+from experiments.cell import Cell
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -19,7 +19,7 @@ class Display:
         show: Whether to show progress; notes are shown in any case.
     """
 
-    def __init__(self, cells: Sequence[Runnable], *, done: int = 0, show: bool = True) -> None:
+    def __init__(self, cells: Sequence[Cell], *, done: int = 0, show: bool = True) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -32,7 +32,7 @@ class Display:
         )
         self.progress = Progress(*columns, console=Console(stderr=True), disable=not (show and cells))
         self.total = self.progress.add_task("cells", total=len(cells) + done, completed=done, said="")
-        self.bars: dict[Runnable, TaskID] = {}
+        self.bars: dict[Cell, TaskID] = {}
 
     def __enter__(self) -> "Display":
         self.progress.start()
@@ -43,27 +43,27 @@ class Display:
     ) -> None:
         self.progress.stop()
 
-    def begin(self, cell: Runnable) -> None:
+    def begin(self, cell: Cell) -> None:
         """Add the bar of a cell that begins, or goes on, perhaps where another process has left it."""
         if cell not in self.bars:
             self.bars[cell] = self.progress.add_task(cell.title, total=cell.epochs, said="")
 
-    def epoch(self, cell: Runnable, record: dict[str, Any]) -> None:
+    def epoch(self, cell: Cell, record: dict[str, Any]) -> None:
         """Advance the bar of a cell by an epoch."""
-        self.progress.update(self.bars[cell], completed=record["epoch"] + 1, said=cell.say(record))
+        self.progress.update(self.bars[cell], completed=record["epoch"] + 1, said=cell.describe(record))
 
     def note(self, words: str) -> None:
         """Print a warning to standard error, also where no progress is shown."""
         self.progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
-    def note_of(self, cell: Runnable, words: str) -> None:
+    def note_of(self, cell: Cell, words: str) -> None:
         """Print a warning about a cell."""
         self.note(f"{cell.title}: {words}")
 
-    def end(self, cell: Runnable, record: dict[str, Any]) -> None:
+    def end(self, cell: Cell, record: dict[str, Any]) -> None:
         """Replace the bar of a finished cell by a line."""
         self.progress.remove_task(self.bars.pop(cell))
         if not self.progress.disable:
-            said = (cell.say(record), f"{record['seconds']:.0f} s")
+            said = (cell.describe(record), f"{record['seconds']:.0f} s")
             self.progress.console.print(f"{cell.title}: {', '.join(filter(None, said))}")
         self.progress.advance(self.total)

@@ -1,11 +1,7 @@
-"""The graphs of a cell: a data set, encoded once, its splits, and batches of graphs of equal size.
-
-Channel 0 is the normalised adjacency. There is a channel for every node label: one on the diagonal where a node has it,
-plus, as the paper's authors have it, the normalised adjacency once more.
-"""
+"""The graphs of Table 3 with their published splits, and which of them a cell trains on, validates and tests with."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,108 +10,38 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
-from bellnet import Sparse, data
+from bellnet import data
 from bellnet.errors import DataError
-from experiments.graph_net import Kinds, KindsBatch, kinds_of
 
 if TYPE_CHECKING:
-    from experiments.graph_cells import GraphCell
-    from experiments.method_cells import MethodCell
+    from experiments.graph_cell import GraphCell
 
-Places = tuple[int, ...]
+Indices = tuple[int, ...]
 T = TypeVar("T")
-WORTH = 2000
-"""How many pairs of nodes of a graph twins must save, on the average, to be taken together. It has its price."""
-MOST_LEFT = 0.5
-"""The most that may be left of all pairs then: kernels take less time for each."""
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedSet:
-    """A data set as a network sees it.
-
-    Attributes:
-        name: How it is called.
-        graphs: The graphs, each by itself, with edges and diagonal listed.
-        sizes: The number of nodes of every graph.
-        labels: The class of every graph.
-        n_classes: How many classes there are.
-        splits: Of every published split the places of its training and of its test graphs.
-        kinds: The graphs with twins together, if that saves much.
-    """
-
-    name: str
-    graphs: tuple[Sparse, ...]
-    sizes: tuple[int, ...]
-    labels: Tensor
-    n_classes: int
-    splits: tuple[tuple[Places, Places], ...]
-    kinds: tuple[Kinds, ...] | None = None
-
-    @property
-    def n_channels(self) -> int:
-        """The channels of every graph."""
-        return self.graphs[0].values.shape[1]
-
-    def batch(self, places: Sequence[int], layout: str) -> tuple[Tensor | Sparse | KindsBatch, Tensor]:
-        """Graphs of equal size together, and their classes."""
-        labels = self.labels[torch.tensor(places)]
-        if layout == "dense" and self.kinds is not None:
-            return KindsBatch.of(self.sizes[places[0]], [self.kinds[place] for place in places]), labels
-        packed = Sparse.pack(self.graphs[place] for place in places)
-        return packed.to_dense() if layout == "dense" else packed, labels
-
-
-def encoding_of(graphs: Iterable[data.Graph]) -> data.Encoding:
-    """The authors' channels, with every node label of these graphs."""
-    return data.Encoding.fit(
-        graphs, adjacency="normalized", edge_features=False, node_features=False, adjacency_in_labels=True
-    )
-
-
-def load_set(
-    name: str, folder: Path | None, *, max_unpacked: float | None = None, max_ratio: float | None = None
-) -> EncodedSet:
-    """A data set, loaded and encoded."""
-    return _encoded(load_graphs(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio))
-
-
-@lru_cache(maxsize=1)
-def _encoded(found: "GraphSet") -> EncodedSet:
-    """The last data set is cached, since many cells share it."""
-    encoded = tuple(encoding_of(found.graphs).encode(found.graphs, layout="sparse").unpack())
-    return EncodedSet(
-        name=found.name,
-        graphs=encoded,
-        sizes=tuple(graph.n for graph in found.graphs),
-        labels=found.labels,
-        n_classes=found.n_classes,
-        splits=found.splits,
-        kinds=_kinds(found.graphs, encoded),
-    )
-
-
-def _kinds(graphs: Sequence[data.Graph], encoded: Sequence[Sparse]) -> tuple[Kinds, ...] | None:
-    """The graphs with twins together, or None if that saves too little."""
-    pairs = sum(graph.n**2 for graph in graphs)
-    if pairs <= WORTH * len(graphs):
-        return None
-    kinds = [kinds_of(graph) for graph in graphs]
-    left = sum(len(some) ** 2 for some in kinds)
-    if pairs - left <= WORTH * len(graphs) or left > MOST_LEFT * pairs:
-        return None
-    return tuple(map(Kinds.of, encoded, kinds))
 
 
 @dataclass(frozen=True, eq=False)
 class GraphSet:
-    """A data set as it was published: its graphs, and for the rest what an `EncodedSet` has."""
+    """A data set as it was published.
+
+    Attributes:
+        name: Its name.
+        graphs: The graphs.
+        labels: The class of every graph.
+        n_classes: How many classes there are.
+        splits: Of every published split the indices of its training and of its test graphs.
+    """
 
     name: str
     graphs: tuple[data.Graph, ...]
     labels: Tensor
     n_classes: int
-    splits: tuple[tuple[Places, Places], ...]
+    splits: tuple[tuple[Indices, Indices], ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of nodes of every graph."""
+        return [graph.n for graph in self.graphs]
 
 
 def load_graphs(
@@ -132,33 +58,32 @@ def _load(
     """The last data set is cached, since many cells share it; `default` is where `tu.load` looks without a folder."""
     found = data.tu.load(name, folder, max_unpacked=max_unpacked, max_ratio=max_ratio)
     if found.labels is None:
-        raise DataError(f"{name}: the graphs have no classes to learn.\nTable 3 needs NAME_graph_labels.txt.")
+        raise DataError(f"{name}: the graphs have no classes.\nTable 3 needs NAME_graph_labels.txt.")
     if found.splits is None:
         raise DataError(
             f"{name}: there are no splits.\nTable 3 is about published splits: put splits/{name}.json beside "
             f"{name}.zip, and name their folder with --data or the environment variable BELLNET_DATA.\n"
-            "docs/experiments.md says where they come from, and what such a file holds."
+            "docs/experiments.md explains where they come from, and the format of such a file."
         )
-    return GraphSet(
-        name=name,
-        graphs=tuple(found.graphs),
-        labels=found.labels,
-        n_classes=len(found.classes),
-        splits=tuple((tuple(train.tolist()), tuple(test.tolist())) for train, test in found.splits),
-    )
+    splits = tuple((tuple(train.tolist()), tuple(test.tolist())) for train, test in found.splits)
+    return GraphSet(name, tuple(found.graphs), found.labels, len(found.classes), splits)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The places of the graphs that are learned from, that choose the epoch (if any), and that are tested."""
+    """The indices of the graphs for training, for validation (if any) and for testing."""
 
-    train: Places
-    validation: Places
-    test: Places
+    train: Indices
+    validation: Indices
+    test: Indices
+
+    def counts(self) -> dict[str, int]:
+        """The number of graphs of each part."""
+        return {name: len(indices) for name, indices in vars(self).items()}
 
 
-def parts_of(cell: "GraphCell | MethodCell", graphs: EncodedSet | GraphSet) -> Parts:
-    """The split of a cell; with "nested", one of `held_out` training graphs of every class is kept aside."""
+def parts_of(cell: "GraphCell", graphs: GraphSet) -> Parts:
+    """The split of a cell; with the protocol "nested" some training graphs of every class are the validation set."""
     if cell.split >= len(graphs.splits):
         raise DataError(
             f"{graphs.name}: there is no split {cell.split}.\n"
@@ -168,32 +93,40 @@ def parts_of(cell: "GraphCell | MethodCell", graphs: EncodedSet | GraphSet) -> P
     if cell.protocol == "fixed":
         return Parts(train, (), test)
     generator = torch.Generator().manual_seed(cell.seed * 1_000_003 + cell.split)
-    shuffled = [train[place] for place in torch.randperm(len(train), generator=generator).tolist()]
-    aside: set[int] = set()
+    shuffled = [train[index] for index in torch.randperm(len(train), generator=generator).tolist()]
+    validation: set[int] = set()
     for label in range(graphs.n_classes):
-        members = [place for place in shuffled if int(graphs.labels[place]) == label]
-        aside.update(members[: round(len(members) / cell.held_out)])
-    if not aside:
+        members = [index for index in shuffled if int(graphs.labels[index]) == label]
+        validation.update(members[: round(len(members) / cell.validation_part)])
+    if not validation:
         raise DataError(
-            f"{graphs.name}: split {cell.split} has {len(train)} training graphs, too few to keep one of "
-            f"{cell.held_out} aside.\nUse the protocol 'fixed'."
+            f"{graphs.name}: split {cell.split} has {len(train)} training graphs, too few for a validation set of one "
+            f"in {cell.validation_part}.\nUse the protocol 'fixed'."
         )
-    kept = tuple(place for place in train if place not in aside)
-    return Parts(kept, tuple(place for place in train if place in aside), test)
+    rest = tuple(index for index in train if index not in validation)
+    return Parts(rest, tuple(index for index in train if index in validation), test)
 
 
-def equal_batches(
-    sizes: Sequence[int], places: Sequence[int], batch: int, generator: torch.Generator | None = None
+def shuffled_batches(indices: Sequence[int], size: int, generator: torch.Generator | None) -> list[list[int]]:
+    """All indices, shuffled if there is a generator, in batches of nearly equal size."""
+    order = torch.tensor(indices, dtype=torch.long)
+    if generator is not None:
+        order = order[torch.randperm(len(order), generator=generator)]
+    return [batch.tolist() for batch in order.tensor_split(-(-len(order) // size))] if len(order) else []
+
+
+def equal_size_batches(
+    sizes: Sequence[int], indices: Sequence[int], size: int, generator: torch.Generator | None = None
 ) -> list[list[int]]:
-    """Every place once, in batches of at most so many graphs of equal size."""
+    """All indices, shuffled if there is a generator, in batches of graphs with equally many nodes."""
     by_size: dict[int, list[int]] = {}
-    for place in _shuffled(places, generator):
-        by_size.setdefault(sizes[place], []).append(place)
-    batches = [some[start : start + batch] for some in by_size.values() for start in range(0, len(some), batch)]
+    for index in _shuffled(indices, generator):
+        by_size.setdefault(sizes[index], []).append(index)
+    batches = [some[start : start + size] for some in by_size.values() for start in range(0, len(some), size)]
     return _shuffled(batches, generator)
 
 
 def _shuffled(items: Sequence[T], generator: torch.Generator | None) -> list[T]:
     if generator is None:
         return list(items)
-    return [items[place] for place in torch.randperm(len(items), generator=generator).tolist()]
+    return [items[index] for index in torch.randperm(len(items), generator=generator).tolist()]

@@ -139,7 +139,7 @@ class Learner(LightningModule, ABC):
 
     def begin_epoch(self) -> None:
         """Start the clock and the means."""
-        self._began = time.perf_counter()
+        self._began = self._now()
         options: dict[str, Any] = {"nan_strategy": "disable", "sync_on_compute": self.worker.size > 1}
         self._means = {name: MeanMetric(**options).to(self.device) for name in self.figures}
 
@@ -149,7 +149,7 @@ class Learner(LightningModule, ABC):
             "epoch": len(self.epochs),
             **{name: float(mean.compute()) for name, mean in self._means.items()},
             "learning_rate": float(self.trainer.optimizers[0].param_groups[0]["lr"]),
-            "seconds": round(time.perf_counter() - self._began, 3),
+            "seconds": round(self._now() - self._began, 3),
         }
         score = self.score(epoch)
         if score is not None and (self.best is None or score > (self.score(self.epochs[self.best["epoch"]]) or ())):
@@ -158,6 +158,10 @@ class Learner(LightningModule, ABC):
         self.report(epoch)  # before the checkpoint: resuming may repeat an epoch, but never skips one
         if self.checkpoint is not None:
             self.trainer.save_checkpoint(self.checkpoint)
+
+    def _now(self) -> float:
+        """Wall-clock time if several processes can train the network, otherwise the time of the processor."""
+        return time.perf_counter() if self.is_distributed else time.process_time()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Adds the state of this class."""

@@ -13,6 +13,8 @@ import torch
 
 from bellnet.errors import MissingExtraError
 
+PACKAGES = ("bellnet", "lightning", "torchmetrics", "torch_geometric", "grakel", "scikit-learn")
+
 
 def require(*packages: str, extra: str, call: str) -> None:
     """Raise `MissingExtraError`, with how to install it, if a package is missing."""
@@ -31,7 +33,7 @@ def circumstances() -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            **{name: _version(name) for name in ("bellnet", "lightning", "torchmetrics")},
+            **{name: version for name in PACKAGES if (version := _version(name)) is not None},
         },
         "commit": _commit(),
         "machine": {

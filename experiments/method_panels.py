@@ -7,7 +7,7 @@ from bellnet.draw import Panels
 
 BLACK, BLUE, SKY = "#222222", "#0072b2", "#56b4e9"
 COLOURS = {
-    "ours": BLUE,
+    "bellnet": BLUE,
     "Hartford et al.": "#d55e00",
     "IGN (authors' set-up), dense": BLUE,
     "IGN (authors' set-up), sparse": SKY,
@@ -61,7 +61,7 @@ class MethodPanels(Panels):
         """
         look = {"marker": "o", "markersize": 3.5, **KINDS[kind]} if dots else KINDS[kind]
         stroke = "solid" if layers is None else STROKES[(layers - 1) % len(STROKES)]
-        above = 3 if method.startswith(("ours", "IGN")) else 2
+        above = 3 if method.startswith(("bellnet", "IGN")) else 2
         self.axes[panel].plot(*map(list, points), color=colour_of(method), linestyle=stroke, zorder=above, **look)
         self.explain(method, METHOD, color=colour_of(method), linewidth=2.5)
         if layers is not None:

@@ -26,7 +26,7 @@ import bellnet as bn
 from bellnet import data
 from bellnet._utils.files import write_files
 from bellnet.errors import DataError, OptionError
-from experiments.cell import Runnable
+from experiments.cell import Cell
 from experiments.display import Display
 from experiments.machine import circumstances, require
 from experiments.records import Records, not_written
@@ -53,7 +53,7 @@ class Payload:
         parcel: The name and the digest of its data set, and a function that fetches it, if it has one.
     """
 
-    cell: Runnable
+    cell: Cell
     checkpoint: bytes | None = None
     parcel: tuple[str, str, Callable[[], data.tu.Parcel]] | None = None
 
@@ -95,7 +95,7 @@ def connected(address: str) -> Iterator[None]:
         ray.shutdown()
 
 
-def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *, jobs: int | None = None) -> None:
+def run_on_ray(cells: Sequence[Cell], records: Records, display: Display, *, jobs: int | None = None) -> None:
     """Run cells on the cluster that this process is connected to, and record their results."""
     import ray
 
@@ -104,8 +104,8 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
         display.note("The cluster has no processor. Cells wait until a machine with one joins it.")
     work: Any = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_work)
     parcels: dict[str, Any] = {}
-    waiting, deaths = list(reversed(cells)), Counter[Runnable]()
-    running: dict[Any, Runnable] = {}
+    waiting, deaths = list(reversed(cells)), Counter[Cell]()
+    running: dict[Any, Cell] = {}
     lost: dict[str, str] = {}
     try:
         while waiting or running:
@@ -149,7 +149,7 @@ def run_on_ray(cells: Sequence[Runnable], records: Records, display: Display, *,
         )
 
 
-def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Payload:
+def _packed(cell: Cell, records: Records, parcels: dict[str, Any]) -> Payload:
     """A cell with its checkpoint and its data set, which is sent to the cluster once."""
     import ray
 
@@ -164,7 +164,7 @@ def _packed(cell: Runnable, records: Records, parcels: dict[str, Any]) -> Payloa
     return Payload(cell.sent(None), checkpoint, (parcel.name, parcel.digest, partial(get, parcels[parcel.digest])))
 
 
-def _receive(message: Message, cell: Runnable, records: Records, display: Display) -> None:
+def _receive(message: Message, cell: Cell, records: Records, display: Display) -> None:
     """Record and show what a worker has sent."""
     what, value = message
     if what == BEGIN:

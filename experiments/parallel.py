@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import torch
 
 from bellnet.errors import DataError
-from experiments.cell import Runnable
+from experiments.cell import Cell
 from experiments.display import Display
 
 T = TypeVar("T")
@@ -135,13 +135,13 @@ GRACE = 5
 FAILED = "failed"
 
 
-def run_parallel(cells: Sequence[Runnable], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
+def run_parallel(cells: Sequence[Cell], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
     """Run cells, so many at a time, each in so many processes that train together."""
     waiting = list(reversed(cells))
     with TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True) as folder:
         store = Path(folder) / "store"
         teams = [[_start(rank, devices, directory, store) for rank in range(devices)] for _ in range(jobs)]
-        running: dict[Connection, tuple[int, Runnable]] = {}
+        running: dict[Connection, tuple[int, Cell]] = {}
 
         def send_cell(team: int) -> None:
             cell = waiting.pop() if waiting else None
@@ -170,9 +170,7 @@ def run_parallel(cells: Sequence[Runnable], directory: Path, display: Display, *
             _end([process for team in teams for _, process in team])
 
 
-def _receive(
-    line: Connection, cell: Runnable, team: Sequence[tuple[Connection, BaseProcess]], display: Display
-) -> bool:
+def _receive(line: Connection, cell: Cell, team: Sequence[tuple[Connection, BaseProcess]], display: Display) -> bool:
     """Show what a process reports, and return whether its cell has ended; raise its error."""
     try:
         what, value = line.recv()

@@ -1,6 +1,7 @@
 """Curves and pictures of Tables 1, 2 and 3, drawn from records."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +9,11 @@ import torch
 from torch import Tensor
 
 from bellnet.draw import new_figure
-from experiments.config import LAYERS, METHODS, TABLES, TASKS, Cell
-from experiments.data import synthetic
-from experiments.graph_cells import AUTHORS, SETS, SPLITS
+from experiments.graph_cell import SETS, SPLITS
+from experiments.matrix_cell import LAYERS, METHODS, TABLES, TASKS, MatrixCell
 from experiments.method_panels import MethodPanels, colour_of
-from experiments.nets import seed_of_unseen
-from experiments.results import shown_of
+from experiments.methods.base import AUTHORS
+from experiments.results import curve_of
 from experiments.table3 import PAPER3, TITLES, Chosen, Epochs, choose_setups, rows_here
 from experiments.tables import PAPER1, PAPER2, PAPER_SETUP, Finished, choose
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMES = {"ours": "ours", "hartford": "Hartford et al."}
+NAMES = {"bellnet": "bellnet", "hartford": "Hartford et al."}
 """What legends call the methods that have networks."""
 TARGET = "target"
 FEW = 10
@@ -35,7 +35,7 @@ def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[st
     The paper's test errors are crosses at the end of our curves.
     """
     records = [record for table in TABLES for some in choose(finished, table).values() for record in some]
-    shown = [cell for cell in (Cell.from_json(record["config"]) for record in records) if epochs.get(cell.key)]
+    shown = [cell for cell in (MatrixCell.from_json(record["config"]) for record in records) if epochs.get(cell.key)]
     tasks = [task for task in TASKS if any(cell.task == task for cell in shown)]
     if not tasks:
         return None
@@ -48,8 +48,8 @@ def learning_curves(finished: Finished, epochs: Mapping[str, Sequence[Mapping[st
         panels.method(
             cell.task, (across, up), NAMES[cell.method], layers=cell.layers, kind=kind, dots=cell.epochs <= FEW
         )
-        if cell.n == PAPER_SETUP[0] and cell.method == "ours" and cell.layers in LAYERS[cell.task]:
-            paper = PAPER1["ours"][cell.task][LAYERS[cell.task].index(cell.layers)]
+        if cell.n == PAPER_SETUP[0] and cell.method == "bellnet" and cell.layers in LAYERS[cell.task]:
+            paper = PAPER1["bellnet"][cell.task][LAYERS[cell.task].index(cell.layers)]
             panels.crosses(cell.task, ([across[-1]], [paper]), "the paper's test error")
     for task in tasks:
         if any(cell.n == PAPER_SETUP[0] for cell in shown):
@@ -81,20 +81,22 @@ def error_against_size(finished: Finished) -> "Figure | None":
 
 def example_outputs(finished: Finished) -> "Figure | None":
     """An input of each task, its target, and what the networks say: those with the most layers."""
-    found: dict[str, dict[str, tuple[Cell, Any]]] = {}
+    found: dict[str, dict[str, tuple[MatrixCell, Any]]] = {}
     matrices = [record for record in finished if record["config"]["table"] in TABLES]
-    cells = [(Cell.from_json(record["config"]), record.get("said")) for record in matrices]
+    cells = [(MatrixCell.from_json(record["config"]), record.get("output")) for record in matrices]
     for cell, said in sorted(cells, key=lambda pair: (TASKS.index(pair[0].task), -pair[0].layers)):
         if isinstance(said, list):  # a trace is one number, and the trivial predictor has nothing to show
             found.setdefault(cell.task, {}).setdefault(cell.method, (cell, said))
     if not found:
         return None
     methods = [method for method in METHODS if any(method in said for said in found.values())]
+    from experiments.matrix_learner import test_data
+
     figure = new_figure(2.5 * (2 + len(methods)), 2.3 * len(found))
     grid = figure.subplots(len(found), 2 + len(methods), squeeze=False)
     for row, (task, networks) in zip(grid, found.items(), strict=True):
         cell = next(iter(networks.values()))[0]
-        given, target = (first[0].squeeze(-1) for first in synthetic.make(task, 1, cell.n, seed=seed_of_unseen(cell)))
+        given, target = (first[0].squeeze(-1) for first in test_data(replace(cell, test=1), cell.n))
         _show(row[0], f"{task}: input", given, None)
         _show(row[1], "target", target, target)
         for axes, method in zip(row[2:], methods, strict=True):
@@ -177,7 +179,7 @@ def _curves(found: Chosen, epochs: Epochs) -> list[Sequence[Mapping[str, Any]]]:
 def _draw(
     panels: MethodPanels, panel: str, found: Chosen, curves: list[Sequence[Mapping[str, Any]]], *, has_band: bool
 ) -> None:
-    what, method = shown_of(found.cell), found.cell.row
+    what, method = curve_of(curves[0]), found.cell.row
     figures = [{epoch["epoch"]: 100 * epoch[what] for epoch in curve} for curve in curves]
     common = sorted(set.intersection(*map(set, figures)))
     together = [[split[number] for split in figures] for number in common]

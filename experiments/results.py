@@ -1,12 +1,11 @@
 """The results of a directory: final records and epochs of cells of tables. A record that is none is named."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bellnet.errors import BellnetError, DataError
-from experiments.config import TABLES, Cell
-from experiments.graph_cells import GraphCell
-from experiments.method_cells import MethodCell
+from experiments.graph_cell import GraphCell
+from experiments.matrix_cell import TABLES, MatrixCell
 from experiments.records import Records, is_number
 
 
@@ -27,8 +26,9 @@ def epochs_of(records: Records) -> dict[str, list[dict[str, Any]]]:
     recorded, wrong = records.epochs(), ""
     found: dict[str, list[dict[str, Any]]] = {}
     for record in results_of(records):
-        key, shown = record["key"], shown_of(cell_of(record["config"]))
+        key = record["key"]
         found[key] = recorded.get(key, [])
+        shown = curve_of(found[key])
         lacking = [epoch["epoch"] for epoch in found[key] if not is_number(epoch.get(shown))]
         wrong += "".join(f'  - "{key}", epoch {number}, has no {shown}\n' for number in lacking)
     if wrong:
@@ -39,18 +39,14 @@ def epochs_of(records: Records) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def cell_of(config: Mapping[str, Any]) -> Cell | GraphCell | MethodCell:
-    """The cell that a record is of."""
-    if config.get("table") in TABLES:
-        return Cell.from_json(config)
-    return MethodCell.from_json(config) if "method" in config else GraphCell.from_json(config)
+def cell_of(config: Mapping[str, Any]) -> MatrixCell | GraphCell:
+    """The cell of a record."""
+    return MatrixCell.from_json(config) if config.get("table") in TABLES else GraphCell.from_json(config)
 
 
-def shown_of(cell: Cell | GraphCell | MethodCell) -> str:
-    """What the curves of a cell show: the accuracy on test graphs wherever that is recorded."""
-    if isinstance(cell, Cell):
-        return "validation"
-    return "validation" if isinstance(cell, GraphCell) and cell.protocol == "nested" else "test"
+def curve_of(epochs: Sequence[Mapping[str, Any]]) -> str:
+    """The figure of epochs that curves show: the accuracy on test graphs if that is recorded."""
+    return "test" if any("test" in epoch for epoch in epochs) else "validation"
 
 
 def _lack(record: Mapping[str, Any]) -> str:
@@ -63,7 +59,7 @@ def _lack(record: Mapping[str, Any]) -> str:
     except (BellnetError, TypeError):
         return "config of a cell of a table"
     figures = {"seconds": record.get("seconds")}
-    if isinstance(cell, Cell):
+    if isinstance(cell, MatrixCell):
         errors = record.get("errors")
         figures |= errors if isinstance(errors, dict) and errors else {"errors": None}
     else:

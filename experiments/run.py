@@ -18,7 +18,7 @@ import torch
 from bellnet import keep_freed_memory
 from bellnet._utils.files import check_directory, locked
 from bellnet.errors import DataError, OptionError
-from experiments.cell import Record, Runnable
+from experiments.cell import Cell, Record
 from experiments.display import Display
 from experiments.machine import circumstances, require
 from experiments.on_ray import connected, run_on_ray
@@ -29,7 +29,7 @@ LOCK = ".lock"
 
 
 def run_cells(
-    cells: Sequence[Runnable],
+    cells: Sequence[Cell],
     directory: Path,
     *,
     jobs: int | None = None,
@@ -65,9 +65,8 @@ def run_cells(
         records.repair()
         finished = records.finished()
         waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
-        waiting.sort(key=lambda cell: cell.is_learned)  # what is quick comes first
-        if waiting and waiting[-1].is_learned:
-            make_usable(records.checkpoint(waiting[-1].key).parent)
+        if any(cell.is_learned for cell in waiting):
+            make_usable(records.checkpoint("").parent)
         display = opened.enter_context(Display(waiting, done=len(cells) - len(waiting), show=show))
         if not is_locked:
             display.note(f"{directory}: this file system has no locks. Run no second command there before this ends.")
@@ -148,7 +147,7 @@ def _unusable(path: Path, reason: OSError) -> OptionError:
     )
 
 
-def _run_in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -> None:
+def _run_in_turn(cells: Sequence[Cell], directory: Path, display: Display) -> None:
     threads = torch.get_num_threads()
     interrupt = signal.getsignal(signal.SIGINT)
     torch.set_num_threads(1)
@@ -167,7 +166,7 @@ def _run_in_turn(cells: Sequence[Runnable], directory: Path, display: Display) -
 
 
 def run_cell(
-    cell: Runnable,
+    cell: Cell,
     directory: Path,
     report: Record | None = None,
     *,
@@ -202,7 +201,10 @@ def run_cell(
             from experiments.learner import train
 
             path = records.checkpoint(cell.key)
-            result = train(cell.learner(), path, cell.epochs, record=record, restore=restore, note=note)
+            learner = cell.learner()
+            if not (this_worker().is_leader or learner.is_distributed):
+                return {}
+            result = train(learner, path, cell.epochs, record=record, restore=restore, note=note)
         else:
             result = cell.compute(record) if this_worker().is_leader else {}
     if not this_worker().is_leader:

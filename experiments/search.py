@@ -132,7 +132,7 @@ class SearchCell(FromDataSet):
             "seconds": round(process_time() - start, 1),
         }
 
-    def say(self, record: Mapping[str, Any]) -> str:
+    def describe(self, record: Mapping[str, Any]) -> str:
         """The accuracy."""
         return f"accuracy {100 * record['accuracy']:.1f} %"
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
 
-from experiments.graph_cells import AUTHORS, LAYOUTS, PROTOCOLS, SEED, SETS, SPLITS, GraphCell
-from experiments.method_cells import MethodCell
+from experiments.graph_cell import SEED, SETS, SPLITS, GraphCell
 from experiments.methods import NAMES, method
+from experiments.methods.base import AUTHORS, PROTOCOLS
+from experiments.methods.ign import LAYOUTS, ign
 from experiments.results import cell_of
 from experiments.tables import MISSING, Finished, Table
 
@@ -45,7 +46,7 @@ OTHERS3 = {
 PUBLISHED = {"PPGN": ("90.5", "66.2", "77.2", "83.2", "81.8", "-", "72.6", "50")}
 """What the authors of later methods have published, by the title of the method; shown once it was run here."""
 
-IGN = tuple(f"IGN{AUTHORS}, {layout}" for layout in LAYOUTS)
+IGN = tuple(ign.row({"layout": layout}) for layout in LAYOUTS)
 """The rows of the paper's network."""
 
 Epochs = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -55,7 +56,7 @@ Place = tuple[str, str, str]
 
 def rows_here() -> tuple[str, ...]:
     """The rows that can be run here: the paper's network in either layout, then the other methods."""
-    return (*IGN, *(method(name).title for name in NAMES))
+    return (*IGN, *(method(name).title for name in NAMES if name != "ign"))
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,10 @@ class Chosen:
     other set-ups for the same data set, row and protocol, and how many records each has.
     """
 
-    cell: GraphCell | MethodCell
+    cell: GraphCell
     records: tuple[Mapping[str, Any], ...]
     reseeded: Mapping[int, tuple[Mapping[str, Any], ...]]
-    left_out: Mapping[GraphCell | MethodCell, int]
+    left_out: Mapping[GraphCell, int]
 
     def of_splits(self) -> str:
         """How many splits there are, where some are missing."""
@@ -97,10 +98,9 @@ class Chosen:
 
     def notes(self) -> list[str]:
         """What to know: that this is not the usual set-up, and what else was run and is not shown."""
-        layout = self.cell.layout if isinstance(self.cell, GraphCell) else self.cell.method
-        what = f"{self.cell.name}, {layout}, {self.cell.protocol}"
+        what = f"{self.cell.name}, {self.cell.row.replace(AUTHORS, '')}, {self.cell.protocol}"
         changes = _changes(self.cell)
-        whose = "authors'" if isinstance(self.cell, GraphCell) else "usual"
+        whose = "authors'" if self.cell.method == "ign" else "usual"
         return [f"{what}: {', '.join(changes)}. Not the {whose} set-up."] * bool(changes) + [
             f"{what}: {count} record{'s' * (count > 1)} with {', '.join(_differences(cell, self.cell))} "
             f"{'are' if count > 1 else 'is'} not shown; run another set-up with another --out."
@@ -115,13 +115,13 @@ def choose_setups(finished: Finished) -> dict[Place, Chosen]:
     most epochs, then the usual seed, then the fewest other differences from the usual one, then the most splits. No
     figure has a say in this, nor has the order of records.
     """
-    found: dict[GraphCell | MethodCell, dict[int, Mapping[str, Any]]] = {}
+    found: dict[GraphCell, dict[int, Mapping[str, Any]]] = {}
     for record in finished:
         if record["config"]["table"] == "table3":
             cell = cell_of(record["config"])
-            assert isinstance(cell, GraphCell | MethodCell)
+            assert isinstance(cell, GraphCell)
             found.setdefault(replace(cell, split=0), {})[cell.split] = record
-    by_place: dict[Place, list[GraphCell | MethodCell]] = {}
+    by_place: dict[Place, list[GraphCell]] = {}
     for cell in sorted(found, key=lambda cell: (*_weight(cell, found[cell]), cell.key), reverse=True):
         by_place.setdefault((cell.name, cell.row, cell.protocol), []).append(cell)
     in_order = {cell: tuple(splits[split] for split in sorted(splits)) for cell, splits in found.items()}
@@ -211,12 +211,12 @@ def times_table(finished: Finished) -> Table:
     return Table("Table 3: seconds for a split", ("method", *TITLES), tuple(rows), notes)
 
 
-def _is_reseeded(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> bool:
+def _is_reseeded(cell: GraphCell, other: GraphCell) -> bool:
     """Whether two set-ups differ in nothing but their seeds."""
     return replace(cell, seed=other.seed) == other
 
 
-def _weight(cell: GraphCell | MethodCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int, int]:
+def _weight(cell: GraphCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int, int]:
     changes = _changes(cell)
     return not changes, cell.epochs, cell.seed == cell.usual().seed, -len(changes), len(splits)
 
@@ -240,12 +240,12 @@ def percent(parts: Sequence[float]) -> str:
     return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
 
 
-def _changes(cell: GraphCell | MethodCell) -> list[str]:
+def _changes(cell: GraphCell) -> list[str]:
     """What differs from the usual set-up, in words."""
     return _differences(cell, cell.usual())
 
 
-def _differences(cell: GraphCell | MethodCell, other: GraphCell | MethodCell) -> list[str]:
+def _differences(cell: GraphCell, other: GraphCell) -> list[str]:
     """In what a set-up differs from another, in words."""
     here, there = cell.settings(), other.settings()
     return [

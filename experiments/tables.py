@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from experiments.config import LAYERS, TASKS, Cell
+from experiments.matrix_cell import LAYERS, TASKS, MatrixCell
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 PAPER1: dict[str, dict[str, tuple[float, ...]]] = {
-    "ours": {
+    "bellnet": {
         "symmetric": (1e-5, 7e-6, 2e-5),
         "diagonal": (8e-6, 7e-6, 1e-4),
         "singular": (0.015, 0.0084, 0.0054, 0.0016),
@@ -94,7 +94,7 @@ def verdict(found: float, paper: float) -> str:
 
 
 def table1(finished: Finished) -> Table:
-    """Table 1: the error of each method on each task, with the paper's figure after ours."""
+    """Table 1: the error of each method on each task, with the paper's figure beside it."""
     chosen = choose(finished, "table1")
     comparable = _is_comparable(chosen)
     rows = []
@@ -104,10 +104,10 @@ def table1(finished: Finished) -> Table:
             for method, paper in PAPER1.items():
                 found = mean_error(chosen.get((task, layers, method), ()), None)
                 row += [figure(found), figure(paper[task][place])]
-                if method == "ours":
+                if method == "bellnet":
                     row.append(_verdict(found, paper[task][place], comparable))
             rows.append(tuple(row))
-    head = ("task", "layers", "ours", "paper", "ours is", "Hartford", "paper", "trivial", "paper")
+    head = ("task", "layers", "bellnet", "paper", "bellnet is", "Hartford", "paper", "trivial", "paper")
     return Table("Table 1: mean square error on the test set", head, tuple(rows), _notes(chosen, len(rows) * 3))
 
 
@@ -120,10 +120,13 @@ def table2(finished: Finished) -> Table:
         for layers in sorted({key[1] for key in chosen if key[0] == subject}) or [2]:
             row = [subject, str(layers)]
             for n in (30, 40, 50):
-                found, paper = mean_error(chosen.get((subject, layers, "ours"), ()), n), PAPER2.get(subject, {}).get(n)
+                found, paper = (
+                    mean_error(chosen.get((subject, layers, "bellnet"), ()), n),
+                    PAPER2.get(subject, {}).get(n),
+                )
                 row += [figure(found), figure(paper), _verdict(found, paper, comparable)]
             rows.append(tuple(row))
-    head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "ours is")))
+    head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "bellnet is")))
     title = "Table 2: mean square error on matrices of other sizes than learned from"
     return Table(title, head, tuple(rows), _notes(chosen, len(rows)))
 
@@ -147,7 +150,9 @@ def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]
     Only the set-up with the most training examples counts, so a quick run does not mix with a whole one. The test
     set has no say in this.
     """
-    found = [(Cell.from_json(record["config"]), record) for record in finished if record["config"]["table"] == table]
+    found = [
+        (MatrixCell.from_json(record["config"]), record) for record in finished if record["config"]["table"] == table
+    ]
     most = max((cell.train for cell, _ in found), default=0)
     best: dict[Place, dict[int, Mapping[str, Any]]] = {}
     for cell, record in found:
@@ -160,7 +165,7 @@ def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]
 
 
 def _setups(chosen: Mapping[Place, Sequence[Mapping[str, Any]]]) -> list[tuple[int, int, int]]:
-    cells = [Cell.from_json(record["config"]) for records in chosen.values() for record in records]
+    cells = [MatrixCell.from_json(record["config"]) for records in chosen.values() for record in records]
     return sorted({(cell.n, cell.train, cell.test) for cell in cells})
 
 

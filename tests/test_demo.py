@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from examples.demo import beside_table
-from experiments.config import cells_of_table1
+from experiments.matrix_cell import cells_of_table1
 from experiments.records import Records
 from experiments.report import Page
 from experiments.tables import Table
@@ -23,10 +23,10 @@ def test_row_has_the_new_the_papers_and_the_recorded_error(tmp_path):
     now, before = recorded(tmp_path / "now", CELLS, 5e-6, epochs=3), recorded(tmp_path / "before", CELLS[:2], 7e-9)
     table = beside_table(now, before)
     assert table.rows == (
-        ("symmetric", "1", "ours, 15 maps", "5.0e-06", "1.0e-05", "7.0e-09", "better"),
+        ("symmetric", "1", "bellnet, 15 maps", "5.0e-06", "1.0e-05", "7.0e-09", "better"),
         ("symmetric", "1", "Hartford et al., 4 maps", "5.0e-06", "2.09", "7.0e-09", "-"),
         ("symmetric", "1", "trivial: the mean", "5.0e-06", "4.17", "-", "-"),
-        ("trace", "1", "ours, 15 maps", "5.0e-06", "0.005", "-", "better"),
+        ("trace", "1", "bellnet, 15 maps", "5.0e-06", "0.005", "-", "better"),
         ("trace", "1", "Hartford et al., 4 maps", "5.0e-06", "316.2", "-", "-"),
         ("trace", "1", "trivial: the mean", "5.0e-06", "333.3", "-", "-"),
     )

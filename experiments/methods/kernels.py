@@ -1,16 +1,15 @@
-"""Kernels of graphs by GraKeL, with scikit-learn's support vector machine.
+"""Graph kernels of GraKeL, with scikit-learn's support vector machine.
 
-The kernel between all graphs of a data set is computed once and serves all of its splits: it knows no classes. What a
-kernel can be varied in, and the penalty C of the machine, are chosen by cross-validation within the training graphs of
-a split; the machine then learns from all of them.
+The kernel matrix between all graphs of a data set is computed once for all of its splits: it knows no classes. The
+varied option of a kernel and the penalty C of the machine are selected by cross-validation within the training graphs
+of a split; the machine is then trained on all of them.
 """
 
 import time
 import warnings
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,11 +20,87 @@ from experiments.cell import Record
 from experiments.graph_data import GraphSet
 from experiments.methods.base import Method, Options, Task
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+N_SPLITS = 5
+MAX_PAIRS = 2_000_000
+"""Pairs of graphs that the random walk kernel is computed for: each is a system of linear equations of its own."""
 
-    Matrix = NDArray[np.float64]
+
+class Kernel(Method):
+    """A kernel.
+
+    Args:
+        title: The title of its row.
+        varied: The option whose values are compared.
+        make: GraKeL's kernel, whose matrix is normalised, from a value, the options, a seed and the graphs.
+        defaults: The usual options.
+    """
+
+    packages = ("grakel", "sklearn")
+
+    def __init__(self, title: str, varied: str, make: Callable[..., Any], **defaults: Any) -> None:
+        self.title, self.varied, self.make, self.defaults = title, varied, make, defaults
+
+    def usual(self, name: str, options: Options | None = None) -> dict[str, Any]:
+        return {**self.defaults, "C": PENALTIES, "n_splits": N_SPLITS}
+
+    def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
+        import numpy as np
+        from sklearn.model_selection import GridSearchCV, StratifiedKFold
+        from sklearn.svm import SVC
+
+        matrices, shared = _matrices(self, task.graphs, tuple(options.items()), task.seed)
+        began = time.process_time()
+        train = np.array([*task.parts.train, *task.parts.validation])
+        test, labels = np.array(task.parts.test), task.graphs.labels.numpy()
+        splits = StratifiedKFold(int(options["n_splits"]), shuffle=True, random_state=task.seed)
+        searches = {}
+        for value, matrix in matrices.items():
+            search = GridSearchCV(SVC(kernel="precomputed"), {"C": list(options["C"])}, cv=splits)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a class with fewer graphs than there are splits
+                searches[value] = search.fit(matrix[np.ix_(train, train)], labels[train])
+        best = max(searches, key=lambda value: searches[value].best_score_)
+        hits = searches[best].predict(matrices[best][np.ix_(test, train)]) == labels[test]
+        return {
+            "accuracy": float(hits.mean()),
+            "validation": float(searches[best].best_score_),
+            "selected": {self.varied: best, **searches[best].best_params_},
+            "kernel_seconds": round(shared, 3),
+            "seconds": round(shared + time.process_time() - began, 3),
+        }
+
+
+@lru_cache(maxsize=1)
+def _matrices(
+    kernel: Kernel, graphs: GraphSet, options: tuple[tuple[str, Any], ...], seed: int
+) -> tuple[dict[Any, Any], float]:
+    """The matrix for every value of the varied option, and the seconds of all; the splits of a data set share them."""
+    import numpy as np
+
+    began = time.process_time()
+    given, found = dict(options), {}
+    for value in given[kernel.varied]:
+        made = kernel.make(value, given, seed, graphs)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            # A graph in which a kernel finds nothing has length zero, and cannot be normalised.
+            found[value] = np.nan_to_num(made.fit_transform(for_grakel(graphs.graphs)))
+    return found, time.process_time() - began
+
+
+def for_grakel(graphs: Sequence[Graph]) -> list[Any]:
+    """Graphs with labelled nodes as GraKeL takes them."""
+    import grakel
+
+    labels = (dict(enumerate(some.tolist())) for some in labels_of(graphs))
+    return [grakel.Graph(_adjacency(graph), node_labels=some) for graph, some in zip(graphs, labels, strict=True)]
+
+
+def _adjacency(graph: Graph) -> Any:
+    matrix = torch.zeros(graph.n, graph.n, dtype=torch.float64)
+    matrix[graph.edge_index[0], graph.edge_index[1]] = 1.0
+    return matrix.numpy()
 
 
 def labels_of(graphs: Sequence[Graph]) -> list[Tensor]:
@@ -35,196 +110,48 @@ def labels_of(graphs: Sequence[Graph]) -> list[Tensor]:
     return [torch.bincount(graph.edge_index[0], minlength=graph.n) for graph in graphs]
 
 
-PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-CHOSEN_BY = 5
-"""Parts of the training graphs between which is chosen."""
+def _weisfeiler_lehman(depth: int, options: Options, seed: int, graphs: GraphSet) -> Any:
+    """The subtree kernel (Shervashidze et al., 2011): counts of 1-WL labels after so many rounds."""
+    from grakel import kernels
+
+    return kernels.WeisfeilerLehman(n_iter=depth, base_graph_kernel=kernels.VertexHistogram, normalize=True)
 
 
-class Kernel(Method):
-    """A kernel; its variants are what `variants` has, each a word for the options and one of GraKeL's kernels."""
+def _graphlet(size: int, options: Options, seed: int, graphs: GraphSet) -> Any:
+    """The graphlet kernel (Shervashidze et al., 2009): counts of random subgraphs of 3 to so many nodes, unlabelled."""
+    from grakel.kernels import GraphletSampling
 
-    packages = ("grakel", "sklearn")
-
-    def usual(self) -> dict[str, Any]:
-        """The options of the machine; kernels add theirs."""
-        return {"C": list(PENALTIES), "chosen_by": CHOSEN_BY}
-
-    @abstractmethod
-    def variants(self, graphs: Sequence[Graph], options: Options, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-        """What is compared: the options of each, and GraKeL's kernel, whose matrix must be normalised."""
-
-    def check(self, graphs: GraphSet) -> None:
-        """Refuse a data set that would take too long."""
-
-    def run(self, task: Task, options: Options, record: Record) -> dict[str, Any]:
-        """Choose within the training graphs, learn from all of them, classify the test graphs."""
-        import numpy as np
-        from sklearn.model_selection import StratifiedKFold, cross_val_score
-        from sklearn.svm import SVC
-
-        self.check(task.graphs)
-        matrices, shared = _matrices(self, task.graphs, _frozen(options), task.seed)
-        began = time.process_time()
-        train, test = (np.array(places) for places in ([*task.parts.train, *task.parts.validation], task.parts.test))
-        labels = task.graphs.labels.numpy()
-        parts = StratifiedKFold(int(options["chosen_by"]), shuffle=True, random_state=task.seed)
-        best: tuple[float, Any, dict[str, Any]] | None = None
-        for variant, matrix in matrices:
-            known = matrix[np.ix_(train, train)]
-            for penalty in options["C"]:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # a class with fewer graphs than there are parts
-                    machine = SVC(C=penalty, kernel="precomputed")
-                    score = float(cross_val_score(machine, known, labels[train], cv=parts).mean())
-                if best is None or score > best[0]:
-                    best = (score, matrix, {**variant, "C": penalty})
-        assert best is not None
-        score, matrix, chosen = best
-        machine = SVC(C=chosen["C"], kernel="precomputed").fit(matrix[np.ix_(train, train)], labels[train])
-        hits = machine.predict(matrix[np.ix_(test, train)]) == labels[test]
-        return {
-            "accuracy": float(hits.mean()),
-            "validation": score,
-            "chosen": chosen,
-            "kernel_seconds": round(shared, 3),
-            "seconds": round(shared + time.process_time() - began, 3),
-        }
+    return GraphletSampling(k=size, sampling={"n_samples": options["samples"]}, random_state=seed, normalize=True)
 
 
-def for_grakel(graphs: Sequence[Graph]) -> list[Any]:
-    """Graphs with labelled nodes as GraKeL wants them."""
-    import grakel
-    import numpy as np
-
-    found = []
-    for graph, labels in zip(graphs, labels_of(graphs), strict=True):
-        adjacency = np.zeros((graph.n, graph.n))
-        adjacency[tuple(graph.edge_index.numpy())] = 1.0
-        found.append(grakel.Graph(adjacency, node_labels=dict(enumerate(labels.tolist()))))
-    return found
-
-
-@lru_cache(maxsize=1)
-def _matrices(
-    method: Kernel, graphs: GraphSet, options: tuple[tuple[str, Any], ...], seed: int
-) -> tuple[list[tuple[dict[str, Any], Any]], float]:
-    """The matrix of every variant, and the seconds that all took; the last are kept, since all splits share them."""
-    import numpy as np
-
-    began = time.process_time()
-    found = []
-    for variant, kernel in method.variants(graphs.graphs, dict(options), seed):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            # A graph in which a kernel finds nothing has length zero, and cannot be normalised.
-            found.append((variant, np.nan_to_num(kernel.fit_transform(for_grakel(graphs.graphs)))))
-    return found, time.process_time() - began
-
-
-def _frozen(options: Options) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
-
-
-class WeisfeilerLehman(Kernel):
-    """The subtree kernel (Shervashidze et al., 2011): counts of 1-WL labels; varied in the number of rounds."""
-
-    title = "WL"
-
-    def usual(self) -> dict[str, Any]:
-        """One to five rounds."""
-        return {"depth": [1, 2, 3, 4, 5], **super().usual()}
-
-    def variants(self, graphs: Sequence[Graph], options: Options, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-        """A kernel for every number of rounds."""
-        from grakel import kernels
-
-        for depth in options["depth"]:
-            base = kernels.VertexHistogram
-            yield {"depth": depth}, kernels.WeisfeilerLehman(n_iter=depth, base_graph_kernel=base, normalize=True)
-
-
-class Graphlet(Kernel):
-    """The graphlet kernel (Shervashidze et al., 2009): small subgraphs, drawn at random, counted, without labels.
-
-    Varied in the largest size: of size k, subgraphs of 3 to k nodes are drawn.
-    """
-
-    title = "GK"
-
-    def usual(self) -> dict[str, Any]:
-        """Up to three, four or five nodes; 500 subgraphs of each graph."""
-        return {"size": [3, 4, 5], "samples": 500, **super().usual()}
-
-    def variants(self, graphs: Sequence[Graph], options: Options, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-        """A kernel for every largest size."""
-        from grakel.kernels import GraphletSampling
-
-        for size in options["size"]:
-            sampling = {"n_samples": options["samples"]}
-            yield {"size": size}, GraphletSampling(k=size, sampling=sampling, random_state=seed, normalize=True)
-
-
-MOST_PAIRS = 2_000_000
-
-
-class RandomWalk(Kernel):
-    """The geometric random walk kernel (Vishwanathan et al., 2010): common walks of two graphs, without labels.
-
-    Varied in how much longer walks count.
+def _random_walk(part: float, options: Options, seed: int, graphs: GraphSet) -> Any:
+    """The geometric random walk kernel (Vishwanathan et al., 2010): common walks of two graphs, unlabelled.
 
     A walk of k steps counts decay^k. The sum over all walks converges if the decay is less than the inverse square of
     the largest eigenvalue of any graph; decays are parts of that.
     """
+    import numpy as np
+    from grakel import kernels
 
-    title = "RW"
-
-    def usual(self) -> dict[str, Any]:
-        """Nearly the largest decay, and a tenth of that."""
-        return {"part": [0.9, 0.09], **super().usual()}
-
-    def check(self, graphs: GraphSet) -> None:
-        """Refuse data sets with too many pairs: each of them is a system of linear equations of its own."""
-        count = len(graphs.graphs)
-        pairs = count * (count + 1) // 2
-        if pairs > MOST_PAIRS:
-            raise DataError(
-                f"{graphs.name}: the random walk kernel of {count:,} graphs has {pairs:,} pairs, and each takes about "
-                f"a millisecond; more than {MOST_PAIRS:,} are not begun.\nLeave the data set out of --set, or "
-                "random-walk out of --method."
-            )
-
-    def variants(self, graphs: Sequence[Graph], options: Options, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-        """A kernel for every decay."""
-        import numpy as np
-        from grakel import kernels
-
-        radius = 1.0
-        for graph in graphs:
-            adjacency = np.zeros((graph.n, graph.n))
-            adjacency[tuple(graph.edge_index.numpy())] = 1.0
-            radius = max([radius, *np.abs(np.linalg.eigvalsh(adjacency))])
-        for part in options["part"]:
-            yield {"part": part}, kernels.RandomWalk(lamda=float(part / radius**2), normalize=True)
+    count = len(graphs.graphs)
+    if count * (count + 1) // 2 > MAX_PAIRS:
+        raise DataError(
+            f"{graphs.name}: the random walk kernel of {count:,} graphs has {count * (count + 1) // 2:,} pairs, and "
+            f"each takes about a millisecond; the maximum is {MAX_PAIRS:,}.\nLeave the data set out of --set, or "
+            "random-walk out of --method."
+        )
+    radius = max([1.0, *(np.abs(np.linalg.eigvalsh(_adjacency(graph))).max(initial=0.0) for graph in graphs.graphs)])
+    return kernels.RandomWalk(lamda=float(part / radius**2), normalize=True)
 
 
-class Propagation(Kernel):
-    """The propagation kernel (Neumann et al., 2016): distributions of labels, spread along edges, binned and counted.
+def _propagation(steps: int, options: Options, seed: int, graphs: GraphSet) -> Any:
+    """The propagation kernel (Neumann et al., 2016): distributions of labels, spread along edges, binned, counted."""
+    from grakel.kernels import Propagation
 
-    Varied in the number of steps.
-    """
+    return Propagation(t_max=steps, w=options["width"], random_state=seed, normalize=True)
 
-    title = "PK"
 
-    def usual(self) -> dict[str, Any]:
-        """One to five steps; bins of the width that GraKeL has."""
-        return {"steps": [1, 2, 3, 4, 5], "width": 0.01, **super().usual()}
-
-    def variants(self, graphs: Sequence[Graph], options: Options, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-        """A kernel for every number of steps."""
-        from grakel import kernels
-
-        for steps in options["steps"]:
-            yield (
-                {"steps": steps},
-                kernels.Propagation(t_max=steps, w=options["width"], random_state=seed, normalize=True),
-            )
+wl = Kernel("WL", "depth", _weisfeiler_lehman, depth=(1, 2, 3, 4, 5))
+graphlet = Kernel("GK", "size", _graphlet, size=(3, 4, 5), samples=500)
+random_walk = Kernel("RW", "part", _random_walk, part=(0.9, 0.09))
+propagation = Kernel("PK", "steps", _propagation, steps=(1, 2, 3, 4, 5), width=0.01)

@@ -49,7 +49,7 @@ HELPERS = {"bellnet._utils.files"}
 AT_ONCE = {"torch"}
 ONLY_LATE = {"grakel", "lightning", "matplotlib", "networkx", "numpy", "optuna", "ray", "rich", "sklearn"}
 ONLY_LATE |= {"torch_geometric", "torchmetrics"}
-MADE_FOR_LIGHTNING = {"graph_module.py", "learner.py", "module.py"}
+MADE_FOR_LIGHTNING = {"learner.py"}
 
 LAYOUTS = {"dense_layout", "sparse_layout", "reference"}
 ORACLE = "bellnet.backends.reference"

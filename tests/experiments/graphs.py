@@ -3,14 +3,23 @@
 import json
 from dataclasses import replace
 
-from experiments.graph_cells import GraphCell
+from experiments.graph_cell import GraphCell
 from tests.data.tu.small import write_folder
 
 COUNT = 30
 
-TINY = GraphCell(
-    name="MUTAG", split=0, epochs=3, rate=0.003, decay=0.5, channels=(4, 6), hidden=(8,), batch=3, decay_every=2
-)
+OPTIONS = {
+    "layout": "dense",
+    "channels": (4, 6),
+    "hidden": (8,),
+    "batch_size": 3,
+    "min_learning_rate": 1e-5,
+    "learning_rate": 0.003,
+    "decay": 0.5,
+    "epochs": 3,
+    "decay_every": 2,
+}
+TINY = GraphCell(method="ign", name="MUTAG", split=0, options=OPTIONS, protocol="fixed")
 
 
 def write_set(folder, name="MUTAG", *, splits=True):
@@ -41,8 +50,9 @@ def write_set(folder, name="MUTAG", *, splits=True):
 
 
 def tiny(**changes):
-    """The tiny cell with some fields changed."""
-    return replace(TINY, **changes)
+    """The tiny cell with some fields or options changed."""
+    options = {name: changes.pop(name, value) for name, value in OPTIONS.items()}
+    return replace(TINY, options=options, **changes)
 
 
 def classified(cell, accuracy, *, validation=None):

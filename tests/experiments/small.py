@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from experiments.config import Cell
+from experiments.matrix_cell import MatrixCell
 
-SMALL = Cell(
+SMALL = MatrixCell(
     table="table1",
     task="diagonal",
     layers=1,
-    method="ours",
+    method="bellnet",
     n=4,
     train=60,
     validation=20,
@@ -16,7 +16,7 @@ SMALL = Cell(
     sizes=(4,),
     channels=2,
     epochs=3,
-    batch=10,
+    batch_size=10,
 )
 
 

@@ -45,8 +45,9 @@ def test_table3_runs_reports_and_goes_on_where_it_was(tmp_path, capsys):
     assert "report.html" in printed.out
     assert printed.err == ""
     cells = [record["config"] for record in Records(out).finished().values()]
-    expected = [("MUTAG", split, layout, 1) for layout in ("dense", "sparse") for split in (0, 1)]
-    assert sorted((cell["name"], cell["split"], cell["layout"], cell["epochs"]) for cell in cells) == sorted(expected)
+    expected = [(split, layout, 1) for layout in ("dense", "sparse") for split in (0, 1)]
+    found = ((cell["split"], cell["options"]["layout"], cell["options"]["epochs"]) for cell in cells)
+    assert sorted(found) == sorted(expected)
     assert main(["report", str(out)]) == 0
     assert capsys.readouterr().out == printed.out
 
@@ -55,10 +56,11 @@ def test_a_rate_and_a_protocol_can_be_given_to_table3(tmp_path, capsys):
     command = ["table3", "--data", str(write_set(tmp_path)), "--set", "MUTAG", "--split", "1", "--epochs", "1"]
     command += ["--learning-rate", "0.25", "--protocol", "nested", "--seed", "3", "--out", str(tmp_path / "out")]
     assert main(command) == 0
-    assert "MUTAG, split 1, dense, nested: accuracy" in capsys.readouterr().err
+    assert "MUTAG, split 1, IGN, dense, nested: accuracy" in capsys.readouterr().err
     (record,) = Records(tmp_path / "out").finished().values()
-    asked = {"rate": 0.25, "protocol": "nested", "seed": 3, "split": 1}
-    assert {name: record["config"][name] for name in asked} == asked
+    given = {"protocol": "nested", "seed": 3, "split": 1}
+    assert {name: record["config"][name] for name in given} == given
+    assert record["config"]["options"]["learning_rate"] == 0.25
 
 
 def test_table3_reads_of_a_zip_what_its_options_allow(tmp_path, capsys):
@@ -85,7 +87,7 @@ def test_table3_says_what_is_missing_of_its_data(tmp_path, capsys):
         "python -m experiments table3: MUTAG: there are no splits.\n"
         "Table 3 is about published splits: put splits/MUTAG.json beside MUTAG.zip, and name their folder with --data "
         "or the environment variable BELLNET_DATA.\n"
-        "docs/experiments.md says where they come from, and what such a file holds.\n"
+        "docs/experiments.md explains where they come from, and the format of such a file.\n"
     )
 
 

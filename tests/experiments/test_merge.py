@@ -4,7 +4,7 @@ import pytest
 
 from bellnet.errors import DataError, OptionError
 from experiments.__main__ import main
-from experiments.graph_cells import cells_of_table3
+from experiments.graph_cell import cells_of_table3
 from experiments.records import Records
 from experiments.run import exclusive, merge_records
 from tests.experiments.graphs import classified

@@ -12,7 +12,7 @@ def filled(titles=("one", "two", "three")):
     panels = MethodPanels(titles, across="epoch", up="error")
     for title in titles:
         for layers in (1, 2, 3, 4):
-            panels.method(title, LINE, "ours", layers=layers)
+            panels.method(title, LINE, "bellnet", layers=layers)
             panels.method(title, LINE, "Hartford et al.", layers=layers, kind="per node")
         panels.level(title, 0.5, "trivial")
         panels.crosses(title, ([3], [0.02]), "the paper")
@@ -45,7 +45,7 @@ def test_a_colour_is_a_method_and_a_line_style_is_a_depth_in_all_panels():
 def test_everything_that_is_drawn_is_explained_once_and_methods_come_first():
     (legend,) = filled().legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        *("ours", "Hartford et al.", "1 layer", "2 layers", "3 layers", "4 layers", "per node"),
+        *("bellnet", "Hartford et al.", "1 layer", "2 layers", "3 layers", "4 layers", "per node"),
         *("trivial", "the paper", "best epoch"),
     ]
 
@@ -54,6 +54,6 @@ IN_TABLE_3 = ("IGN (authors' set-up), dense", "IGN (authors' set-up), sparse", "
 
 
 def test_methods_of_one_picture_have_different_colours():
-    for together in (("ours", "Hartford et al."), IN_TABLE_3):
+    for together in (("bellnet", "Hartford et al."), IN_TABLE_3):
         assert len({colour_of(method) for method in together}) == len(together)
-    assert colour_of("ours") == colour_of(IN_TABLE_3[0])
+    assert colour_of("bellnet") == colour_of(IN_TABLE_3[0])

@@ -7,8 +7,8 @@ import pytest
 from bellnet.errors import DataError
 from experiments import run
 from experiments.__main__ import main
-from experiments.method_cells import MethodCell, cells_of_methods
-from experiments.methods.networks import Isomorphism
+from experiments.graph_cell import GraphCell, cells_of_table3
+from experiments.methods.kernels import Kernel
 from experiments.records import Records
 from experiments.report import write_report
 from experiments.run import exclusive, run_cells
@@ -21,10 +21,10 @@ def data(tmp_path_factory):
 
 
 def _small(method, data, **changes):
-    options = {"epochs": 3, "batch": 8, "C": [1.0], "chosen_by": 3, "depth": [1]}
-    (cell,) = cells_of_methods([method], names=["MUTAG"], splits=[0], data=data)
+    options = {"epochs": 3, "batch_size": 8, "C": [1.0], "n_splits": 3, "depth": [1]}
+    (cell,) = cells_of_table3([method], names=["MUTAG"], splits=[0], data=data)
     options = {name: options.get(name, value) for name, value in cell.options}
-    return replace(cell, options=options, held_out=4, **changes)
+    return replace(cell, options=options, validation_part=4, **changes)
 
 
 def _without_time(records):
@@ -41,9 +41,8 @@ def test_a_network_is_recorded_epoch_by_epoch_and_a_kernel_at_once(data, tmp_pat
     assert [record["epoch"] for record in records.epochs()[gin.key]] == [0, 1, 2]
     assert wl.key not in records.epochs()
     for final, cell in zip(finals, (gin, wl), strict=True):
-        assert MethodCell.from_json(final["config"]) == cell
+        assert GraphCell.from_json(final["config"]) == cell
         assert final["graphs"] == {"train": 18, "validation": 6, "test": 6}
-        assert set(final["packages"]) == set(cell.how.packages)
         assert final["commit"] or final["commit"] is None
     assert str(data) not in records.path.read_text()
     before = records.path.read_bytes()
@@ -53,25 +52,29 @@ def test_a_network_is_recorded_epoch_by_epoch_and_a_kernel_at_once(data, tmp_pat
     assert "| GIN, nested | " in (tmp_path / "report.md").read_text()
 
 
-def test_methods_keep_freed_memory_while_they_compute_as_the_paper_s_network_does(data, tmp_path, monkeypatch):
-    kept = []
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: kept.append("kept"))
-    run_method = Isomorphism.run
-    monkeypatch.setattr(Isomorphism, "run", lambda *given: (kept.append("run"), run_method(*given))[1])
-    run.run_cell(_small("gin", data), tmp_path)
-    assert kept == ["kept", "run"]
+def test_freed_memory_is_kept_before_a_method_runs(data, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: calls.append("keep"))
+    monkeypatch.setattr(Kernel, "run", lambda *given: calls.append("run") or {})
+    run.run_cell(_small("wl", data), tmp_path)
+    assert calls == ["keep", "run"]
 
 
-def test_a_cell_that_was_stopped_starts_again_and_gives_the_same(data, tmp_path):
-    cell = _small("gin", data)
+@pytest.mark.parametrize("method", ["gin", "ppgn"])
+def test_a_network_with_dropout_that_was_stopped_goes_on_with_the_same_figures(method, data, tmp_path):
+    cell = _small(method, data)
     (whole,) = run_cells([cell], tmp_path / "whole", show=False)
-    stopped = Records(tmp_path / "stopped")
-    for epoch in Records(tmp_path / "whole").epochs()[cell.key][:2]:
-        stopped.append({**epoch, "test": 0.123})
-    (again,) = run_cells([cell], stopped.directory, show=False)
+
+    def stop(epoch):
+        if epoch["epoch"] == 1:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        run.run_cell(cell, tmp_path / "stopped", stop)
+    (again,) = run_cells([cell], tmp_path / "stopped", show=False)
     assert _without_time([again]) == _without_time([whole])
     here, there = (Records(tmp_path / name).epochs()[cell.key] for name in ("whole", "stopped"))
-    assert _without_time(here) == _without_time(there), "of an epoch that was run twice the last run counts"
+    assert _without_time(here) == _without_time(there)
 
 
 def test_a_split_that_is_not_there_is_said(data, tmp_path):
@@ -86,7 +89,7 @@ def test_methods_are_given_to_the_command_and_a_second_one_is_refused(data, tmp_
     assert printed.err == ""
     assert "GIN, nested" in printed.out
     configs = [record["config"] for record in Records(tmp_path).finished().values()]
-    assert {(config.get("method"), config["protocol"]) for config in configs} == {(None, "fixed"), ("gin", "nested")}
+    assert {(config["method"], config["protocol"]) for config in configs} == {("ign", "fixed"), ("gin", "nested")}
     before = Records(tmp_path).path.read_bytes()
     with exclusive(tmp_path):
         assert main([*command, "--method", "ecc", "--silent"]) == 2

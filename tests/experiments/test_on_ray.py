@@ -64,7 +64,11 @@ def test_a_worker_sends_every_epoch_its_checkpoints_and_the_result(tmp_path):
 def test_another_worker_goes_on_where_the_first_has_died(tmp_path, monkeypatch, data, kind):
     """The driver has the checkpoint of the second epoch."""
     monkeypatch.setattr(on_ray, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    cell = small(epochs=EPOCHS) if kind == "matrices" else tiny(data=data, protocol="nested", held_out=4, epochs=EPOCHS)
+    cell = (
+        small(epochs=EPOCHS)
+        if kind == "matrices"
+        else tiny(data=data, protocol="nested", validation_part=4, epochs=EPOCHS)
+    )
     first = _sent(Payload(cell))
     second = _sent(Payload(cell, _of_kind(first, CHECKPOINT)[1]))
     assert [epoch["epoch"] for epoch in _of_kind(second, EPOCH)] == [2, 3]
@@ -325,7 +329,7 @@ def test_a_worker_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_path
         printed, said = driver.communicate()
     assert driver.returncode == 0, said
     assert (_table(printed), _figures(out)) == undisturbed
-    died = re.findall(r"MUTAG, split (\d), dense, fixed: its worker has died", said)
+    died = re.findall(r"MUTAG, split (\d), IGN, dense, fixed: its worker has died", said)
     assert len(died) == 1
     repeated = {record["key"] for record in _repeated(out)}
     assert all(f"MUTAG-{died[0]}-" in key for key in repeated)

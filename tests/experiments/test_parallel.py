@@ -23,7 +23,7 @@ from tests.experiments.small import small
 FIGURES = {
     "matrices": ("loss", "validation"),
     "fixed": ("loss", "train", "test", "test_loss"),
-    "nested": ("loss", "train", "validation", "validation_loss"),
+    "nested": ("loss", "train", "validation", "validation_loss", "test", "test_loss"),
 }
 
 
@@ -52,7 +52,7 @@ def _batches(learner, which):
 @pytest.mark.parametrize("which", ["train", "measured"])
 @pytest.mark.parametrize("kind", ["graphs", "matrices"])
 def test_every_example_of_a_batch_goes_to_exactly_one_process(data, member, kind, which, size):
-    learner = (tiny(data=data, batch=7) if kind == "graphs" else small(train=45)).learner()
+    learner = (tiny(data=data, batch_size=7) if kind == "graphs" else small(train=45)).learner()
     whole = _batches(learner, which)
     shares = []
     for rank in range(size):
@@ -71,14 +71,14 @@ def test_a_process_is_alone_unless_it_is_told_otherwise(member):
 
 def test_a_process_without_a_share_has_a_loss_of_zero_and_a_gradient_of_zeros(data):
     learner = tiny(data=data).learner()
-    loss = learner.training_step(("train", torch.zeros(0), learner.graphs.labels[:0]), 0)
+    loss = learner.training_step(("train", torch.zeros(0), learner.task.graphs.labels[:0]), 0)
     loss.backward()
     assert loss == 0
     assert all(torch.equal(weight.grad, torch.zeros_like(weight)) for weight in learner.net.parameters())
 
 
 def test_the_loss_of_an_epoch_is_the_mean_over_graphs_and_not_over_batches(data):
-    learner = tiny(data=data, batch=7).learner()  # batches of seven graphs and of one
+    learner = tiny(data=data, batch_size=7).learner()  # batches of seven graphs and of one
     losses = []
     learner.begin_epoch()
     for batch in learner.train_dataloader():
@@ -136,9 +136,9 @@ def _close(mine, theirs, figures):
 def test_two_processes_learn_what_one_learns_from_the_joint_batch(data, tmp_path):
     # Batches of seven and of one graph: shares of four and three, and of one and none. Of matrices five and four.
     cells = {
-        "matrices": small(batch=9, epochs=4, rate=0.003),
-        "fixed": tiny(data=data, batch=7, epochs=4),
-        "nested": tiny(data=data, layout="sparse", protocol="nested", held_out=4, batch=5, epochs=4),
+        "matrices": small(batch_size=9, epochs=4, learning_rate=0.003),
+        "fixed": tiny(data=data, batch_size=7, epochs=4),
+        "nested": tiny(data=data, layout="sparse", protocol="nested", validation_part=4, batch_size=5, epochs=4),
     }
     run_cells(list(cells.values()), tmp_path / "one", show=False)
 

@@ -16,7 +16,7 @@ from tests.experiments.small import SMALL, small
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     place = tmp_path_factory.mktemp("run")
-    cells = [small(task=task, method=method) for task in ("diagonal", "singular") for method in ("ours", "hartford")]
+    cells = [small(task=task, method=method) for task in ("diagonal", "singular") for method in ("bellnet", "hartford")]
     run_cells([*cells, replace(SMALL, table="table2", sizes=(3, 4, 5))], place, show=False)
     return place
 
@@ -30,7 +30,7 @@ def files(directory):
 def test_a_report_has_tables_and_pictures(directory, files):
     assert [file.name for file in files] == ["curves.png", "sizes.png", "examples.png", "report.md", "report.html"]
     markdown = (directory / "report.md").read_text()
-    assert "| task | layers | ours | paper |" in markdown
+    assert "| task | layers | bellnet | paper |" in markdown
     assert "| diagonal | 1 |" in markdown
     for name in re.findall(r"!\[.*?\]\((.*?)\)", markdown):
         assert (directory / name).read_bytes().startswith(b"\x89PNG")

@@ -33,7 +33,7 @@ def cells(tmp_path_factory):
     data = write_set(tmp_path_factory.mktemp("data"))
     return {
         "matrices": small(epochs=EPOCHS),
-        "nested": tiny(data=data, epochs=EPOCHS, protocol="nested", held_out=4, rate=0.01),
+        "nested": tiny(data=data, epochs=EPOCHS, protocol="nested", validation_part=4, learning_rate=0.01),
         "fixed": tiny(data=data, epochs=EPOCHS),
     }
 

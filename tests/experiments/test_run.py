@@ -7,7 +7,8 @@ import torch
 
 from bellnet.errors import DataError, MissingExtraError
 from experiments.display import Display
-from experiments.nets import CellNet, examples, unseen
+from experiments.matrix_learner import MatrixNet, training_data
+from experiments.matrix_learner import test_data as data_of_test
 from experiments.records import Records
 from experiments.run import check_extra, run_cells
 from tests.experiments.dying import die
@@ -25,7 +26,7 @@ def test_a_cell_is_trained_tested_and_recorded(tmp_path):
     (final,) = run_cells([SMALL], tmp_path, show=False)
     epochs = Records(tmp_path).epochs()[SMALL.key]
     assert [epoch["epoch"] for epoch in epochs] == [0, 1, 2]
-    assert epochs[-1]["learning_rate"] < epochs[0]["learning_rate"] < SMALL.rate
+    assert epochs[-1]["learning_rate"] < epochs[0]["learning_rate"] < SMALL.learning_rate
     assert final["config"] == SMALL.to_json()
     assert set(final["errors"]) == {"4"}
     assert final["validation"] == min(epoch["validation"] for epoch in epochs)
@@ -50,7 +51,7 @@ def test_the_trivial_predictor_says_the_mean(tmp_path):
 @pytest.mark.slow
 def test_cells_side_by_side_give_what_they_give_in_turn(tmp_path):
     data = write_set(tmp_path / "data")
-    cells = [small(seed=seed, method=method) for seed in (0, 1) for method in ("ours", "hartford")]
+    cells = [small(seed=seed, method=method) for seed in (0, 1) for method in ("bellnet", "hartford")]
     cells += [tiny(data=data, split=split, layout=layout) for split, layout in enumerate(("dense", "sparse"))]
     together = run_cells(cells, tmp_path / "together", jobs=2, show=False)
     in_turn = run_cells(cells, tmp_path / "in turn", show=False)
@@ -109,22 +110,22 @@ def test_what_everybody_should_know_is_said_as_it_is_whether_progress_is_shown_o
 
 def test_training_validation_and_test_examples_are_all_different():
     cell = small(train=300, validation=100, test=200)
-    (learned, _), (checked, _) = examples(cell)
-    everything = torch.cat([learned, checked, unseen(cell, 4)[0]]).flatten(1)
-    assert (len(learned), len(checked)) == (200, 100)
+    (train, _), (validation, _) = training_data(cell).values()
+    everything = torch.cat([train, validation, data_of_test(cell, 4)[0]]).flatten(1)
+    assert (len(train), len(validation)) == (200, 100)
     assert len(everything.unique(dim=0)) == 500
 
 
 @pytest.mark.parametrize("task", ["symmetric", "diagonal", "singular", "trace"])
 def test_layers_are_counted_without_the_output_layer(task):
-    first, second = (CellNet(small(task=task, layers=layers, channels=8)) for layers in (1, 2))
+    first, second = (MatrixNet(small(task=task, layers=layers, channels=8)) for layers in (1, 2))
     more = sum(p.numel() for p in second.parameters()) - sum(p.numel() for p in first.parameters())
     assert more == 15 * 8 * 8 + 2 * 8
 
 
 @pytest.mark.parametrize("task", ["diagonal", "trace"])
 def test_hidden_layers_begin_with_a_constant_bias(task):
-    net = CellNet(small(task=task, layers=2, first_bias=4.0)).net
+    net = MatrixNet(small(task=task, layers=2, first_bias=4.0)).net
     biases = [weight for name, weight in net.named_parameters() if name.endswith("bias")]
     assert [bias[-1].unique().tolist() for bias in biases[:2]] == [[4.0], [4.0]]
     assert all((bias == 0).all() for bias in (biases[0][:-1], biases[1][:-1]))
@@ -132,7 +133,7 @@ def test_hidden_layers_begin_with_a_constant_bias(task):
 
 
 def test_hartford_et_al_have_four_maps_and_one_bias_a_layer():
-    first, second = (CellNet(small(method="hartford", layers=layers, channels=8)) for layers in (1, 2))
+    first, second = (MatrixNet(small(method="hartford", layers=layers, channels=8)) for layers in (1, 2))
     more = sum(p.numel() for p in second.parameters()) - sum(p.numel() for p in first.parameters())
     assert more == 4 * 8 * 8 + 8
 
@@ -140,18 +141,18 @@ def test_hartford_et_al_have_four_maps_and_one_bias_a_layer():
 @pytest.mark.parametrize("task", ["symmetric", "diagonal", "singular", "trace"])
 def test_the_change_of_units_is_undone(task):
     cell = small(task=task)
-    net = CellNet(cell)
-    inputs, targets = unseen(cell, 4)
-    torch.testing.assert_close(net.to_units(net(inputs)), net.scaled(inputs))
+    net = MatrixNet(cell)
+    inputs, targets = data_of_test(cell, 4)
+    torch.testing.assert_close(net.scale_targets(net(inputs)), net.scaled(inputs))
     assert net(inputs).shape == targets.shape
 
 
 def test_an_answer_per_node_grows_with_the_matrix_and_is_the_same_where_it_was_learned():
     torch.manual_seed(0)
-    plain, per_node = CellNet(small(task="trace")), CellNet(small(task="trace", per_node=True))
+    plain, per_node = MatrixNet(small(task="trace")), MatrixNet(small(task="trace", per_node=True))
     per_node.load_state_dict(plain.state_dict())
     for n in (2, 4, 12):
-        inputs = unseen(small(task="trace"), n)[0]
+        inputs = data_of_test(small(task="trace"), n)[0]
         torch.testing.assert_close(per_node(inputs), plain(inputs) * n / 4)
 
 

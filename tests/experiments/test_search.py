@@ -144,8 +144,8 @@ def test_what_was_chosen_by_the_loss_and_by_misses_is_never_averaged(computed, t
 
 
 def test_table_3_knows_how_many_epochs_the_classifier_may_take():
-    assert method("bellnet").most_epochs == MAX_EPOCHS
-    assert method("bellnet").epochs(method("bellnet").usual()) == MAX_EPOCHS
+    assert method("bellnet").auto_epochs == MAX_EPOCHS
+    assert method("bellnet").max_epochs(method("bellnet").usual("MUTAG")) == MAX_EPOCHS
 
 
 @pytest.mark.parametrize("study", ["search", "search-degrees", "search-networks"])

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from experiments import plots
-from experiments.graph_cells import SETS, cells_of_table3, quick_graphs
-from experiments.method_cells import MethodCell, cells_of_methods, quick_method
+from experiments.graph_cell import SETS, GraphCell, cells_of_table3
 from experiments.methods import NAMES
 from experiments.plots import accuracy_curves
 from experiments.records import Records
@@ -27,7 +26,12 @@ from tests.experiments.small import finished, small
 
 MUTAG = cells_of_table3(names=["MUTAG"])
 NESTED = cells_of_table3(names=["MUTAG"], protocols=["nested"])
-GIN = cells_of_methods(["gin"], names=["MUTAG"])
+GIN = cells_of_table3(["gin"], names=["MUTAG"])
+
+
+def with_options(cell, **options):
+    """The cell with some options changed."""
+    return replace(cell, options={**dict(cell.options), **options})
 
 
 def _row(table, *begin):
@@ -36,7 +40,7 @@ def _row(table, *begin):
 
 
 def _epoch(cell, number, accuracy):
-    what = "test" if isinstance(cell, MethodCell) or cell.protocol == "fixed" else "validation"
+    what = "test" if cell.method != "ign" or cell.protocol == "fixed" else "validation"
     return {"kind": "epoch", "key": cell.key, "epoch": number, "loss": 1.0, "train": 1.0, what: accuracy, "seconds": 1}
 
 
@@ -59,7 +63,7 @@ def test_mean_and_population_deviation_of_ten_splits():
 
 
 def test_what_is_missing_is_shown_as_missing():
-    sparse = [replace(cell, layout="sparse") for cell in MUTAG]
+    sparse = [with_options(cell, layout="sparse") for cell in MUTAG]
     table = table3([classified(cell, 0.75) for cell in [*MUTAG[:8], sparse[3]]])
     assert _row(table, "IGN (authors' set-up), dense")[1:] == ("75.0 ± 0.0 (8 of 10 splits)", *["-"] * 7)
     assert _row(table, "IGN (authors' set-up), sparse")[1:] == ("75.0 (1 of 10 splits)", *["-"] * 7)
@@ -99,21 +103,21 @@ def test_the_best_averaged_epoch_is_one_for_all_splits_and_the_first_of_several(
 
 
 def test_a_quick_run_does_not_mix_with_a_whole_one_and_says_what_it_is():
-    quick = [classified(quick_graphs(cell), 0.6) for cell in MUTAG]
+    quick = [classified(cell.quick(), 0.6) for cell in MUTAG]
     table = table3(quick)
     assert _row(table, "IGN (authors' set-up), dense")[1] == "60.0 ± 0.0"
-    assert "MUTAG, dense, fixed: epochs=10 instead of 130. Not the authors' set-up." in table.notes
+    assert "MUTAG, IGN, dense, fixed: epochs=10 instead of 130. Not the authors' set-up." in table.notes
     table = table3([*quick, classified(MUTAG[0], 0.9)])
     assert _row(table, "IGN (authors' set-up), dense")[1] == "90.0 (1 of 10 splits)"
     assert not any("authors" in note for note in table.notes)
     assert table.notes[-1] == (
-        "MUTAG, dense, fixed: 10 records with epochs=10 instead of 130 are not shown; "
-        "run another set-up with another --out."
+        "MUTAG, IGN, dense, fixed: 10 records with epochs=10 instead of 130 are not shown; run "
+        "another set-up with another --out."
     )
 
 
 def test_published_figures_of_a_later_method_stand_beside_it_once_it_was_run():
-    (cell,) = cells_of_methods(["ppgn"], names=["MUTAG"], splits=[0])
+    (cell,) = cells_of_table3(["ppgn"], names=["MUTAG"], splits=[0])
     table = table3([classified(cell, 0.9)])
     assert _row(table, "PPGN, nested")[1] == "90.0 (1 of 10 splits)"
     assert _row(table, "PPGN, published")[1:3] == ("90.5", "66.2")
@@ -128,7 +132,7 @@ def test_of_two_set_ups_alike_the_order_of_the_records_does_not_decide():
 
 
 def test_a_set_up_is_never_chosen_for_its_figures():
-    longer = [replace(MUTAG[0], epochs=500), replace(MUTAG[0], seed=1, epochs=9)]
+    longer = [with_options(MUTAG[0], epochs=500), with_options(replace(MUTAG[0], seed=1), epochs=9)]
     for good in longer:
         records = [classified(MUTAG[0], 0.1), *(classified(cell, 0.9 if cell == good else 0.2) for cell in longer)]
         for order in (records, records[::-1]):
@@ -139,8 +143,8 @@ def test_a_set_up_is_never_chosen_for_its_figures():
 
 
 def test_of_two_unusual_set_ups_the_one_closer_to_the_usual_is_shown_but_never_another_seed_instead():
-    near = replace(MUTAG[0], decay_every=3)
-    far, reseeded = replace(near, rate=0.5), replace(near, seed=1)
+    near = with_options(MUTAG[0], decay_every=3)
+    far, reseeded = with_options(near, learning_rate=0.5), replace(near, seed=1)
     for cells in ([near, far, reseeded], [reseeded, far, near]):
         (chosen,) = choose_setups([classified(cell, 0.5) for cell in cells]).values()
         assert chosen.cell == near
@@ -187,7 +191,7 @@ def test_a_curve_averages_equal_epochs_where_a_split_lacks_one():
 
 
 def test_other_methods_have_rows_between_ours_and_the_papers_that_say_nested():
-    records = [classified(cell, 0.8) for cell in cells_of_methods(["gin", "wl"], names=["MUTAG", "COLLAB"])]
+    records = [classified(cell, 0.8) for cell in cells_of_table3(["gin", "wl"], names=["MUTAG", "COLLAB"])]
     rows = [row[0] for row in table3(records).rows]
     assert rows[:5] == [
         "IGN (authors' set-up), dense",
@@ -244,17 +248,19 @@ def test_one_seed_with_all_splits_has_no_mean_of_seeds():
     assert [row[2] for row in rows] == ["100", "101"]
 
 
-@pytest.mark.parametrize("changes", [{"epochs": 10}, {"rate": 0.5}])
+@pytest.mark.parametrize("changes", [{"epochs": 10}, {"learning_rate": 0.5}])
 def test_another_seed_with_other_options_is_another_set_up(changes):
-    others = [classified(replace(cell.changed(**changes), seed=7), 0.3) for cell in GIN[:2]]
+    others = [classified(replace(with_options(cell, **changes), seed=7), 0.3) for cell in GIN[:2]]
     table = table3([*_seeded(100, [0.8] * 10), *others])
     (name,) = changes
-    assert table.notes[-1].startswith(f"MUTAG, gin, nested: 2 records with {name}={changes[name]} instead of ")
+    assert table.notes[-1].startswith(f"MUTAG, GIN, nested: 2 records with {name}={changes[name]} instead of ")
     assert ", seed=7 instead of 100 are not shown" in table.notes[-1]
     assert seeds_table([*_seeded(100, [0.8] * 10), *others]).rows == ()
 
 
-@pytest.mark.parametrize("change", [quick_method, lambda cell: cell.changed(rate=0.5)], ids=["quick", "rate"])
+@pytest.mark.parametrize(
+    "change", [GraphCell.quick, lambda cell: with_options(cell, learning_rate=0.5)], ids=["quick", "rate"]
+)
 def test_where_no_set_up_is_the_usual_one_the_usual_seed_is_shown_all_the_same(change):
     usual, other = ([classified(replace(change(cell), seed=seed), seed / 200) for cell in GIN] for seed in (100, 101))
     for records in ([*usual[:3], *other], [*other, *usual[:3]]):
@@ -263,14 +269,14 @@ def test_where_no_set_up_is_the_usual_one_the_usual_seed_is_shown_all_the_same(c
 
 
 def test_what_is_not_shown_is_compared_with_what_is():
-    old = [classified(replace(cell, decay_every=15), 0.8) for cell in MUTAG]
+    old = [classified(with_options(cell, decay_every=15), 0.8) for cell in MUTAG]
     new = [classified(replace(cell, seed=101), 0.9) for cell in MUTAG]
     table = table3([*old, *new])
     assert _row(table, "IGN (authors' set-up), dense")[1] == "80.0 ± 0.0"
     assert table.notes[-2:] == (
-        "MUTAG, dense, fixed: decay_every=15 instead of 16. Not the authors' set-up.",
-        "MUTAG, dense, fixed: 10 records with seed=101 instead of 100, decay_every=16 instead of 15 are not shown; "
-        "run another set-up with another --out.",
+        "MUTAG, IGN, dense, fixed: decay_every=15 instead of 16. Not the authors' set-up.",
+        "MUTAG, IGN, dense, fixed: 10 records with decay_every=16 instead of 15, seed=101 instead of "
+        "100 are not shown; run another set-up with another --out.",
     )
 
 
@@ -284,7 +290,7 @@ def test_a_report_tells_of_seeds_only_where_there_are_several(tmp_path):
 
 
 def test_every_method_has_a_row_of_its_own():
-    assert len(set(rows_here())) == 2 + len(NAMES)
+    assert len(set(rows_here())) == 1 + len(NAMES)
 
 
 def test_the_best_averaged_epoch_of_a_method_is_that_of_its_test_graphs():
@@ -309,21 +315,21 @@ def test_the_time_of_a_split_is_said_by_method_and_protocol():
 
 
 def test_a_method_with_other_options_is_named_and_never_mixed_with_the_usual_ones():
-    quick = [classified(quick_method(cell), 0.3) for cell in GIN]
+    quick = [classified(cell.quick(), 0.3) for cell in GIN]
     table = table3(quick)
     assert _row(table, "GIN, nested")[1] == "30.0 ± 0.0"
-    assert "MUTAG, gin, nested: epochs=10 instead of 150. Not the usual set-up." in table.notes
+    assert "MUTAG, GIN, nested: epochs=10 instead of 150. Not the usual set-up." in table.notes
     for records in ([*quick, classified(GIN[0], 0.9)], [classified(GIN[0], 0.9), *quick]):
         table = table3(records)
         assert _row(table, "GIN, nested")[1] == "90.0 (1 of 10 splits)"
         assert table.notes[-1] == (
-            "MUTAG, gin, nested: 10 records with epochs=10 instead of 150 are not shown; "
+            "MUTAG, GIN, nested: 10 records with epochs=10 instead of 150 are not shown; "
             "run another set-up with another --out."
         )
 
 
 def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none():
-    wl = cells_of_methods(["wl"], names=["MUTAG"], splits=[0])
+    wl = cells_of_table3(["wl"], names=["MUTAG"], splits=[0])
     cells = [*MUTAG[:2], *GIN[:2], *wl]
     epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in [*MUTAG[:2], *GIN[:2]]}
     figure = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs)
@@ -349,7 +355,7 @@ def test_bands_are_drawn_where_few_methods_share_a_panel(most, monkeypatch):
 
 def test_a_report_has_all_methods_of_a_directory(tmp_path):
     records = Records(tmp_path)
-    for cell in cells_of_methods(NAMES, names=["MUTAG", "NCI1"], splits=[0]):
+    for cell in cells_of_table3(NAMES, names=["MUTAG", "NCI1"], splits=[0]):
         if cell.epochs > 1:
             records.append(_epoch(cell, 0, 0.5))
         records.append(classified(cell, 0.7))

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.config import cells_of_table1, cells_of_table2, quick
+from experiments.matrix_cell import cells_of_table1, cells_of_table2
 from experiments.tables import BETTER, EQUAL, WORSE, choose, sizes_table, table1, table2, verdict
 from tests.experiments.small import finished, small
 
-CELL = next(cell for cell in cells_of_table1() if (cell.task, cell.layers, cell.method) == ("trace", 2, "ours"))
+CELL = next(cell for cell in cells_of_table1() if (cell.task, cell.layers, cell.method) == ("trace", 2, "bellnet"))
 
 
 def _row(table, *begin):
@@ -46,7 +46,7 @@ def test_a_figure_is_called_better_or_worse_than_the_papers(found, word):
 
 
 def test_a_quick_run_is_judged_and_says_that_it_learned_from_less():
-    table = table1([finished(quick(CELL), 1e-9)])
+    table = table1([finished(CELL.quick(), 1e-9)])
     assert _row(table, "trace", "2")[2:5] == ("1.0e-09", "0.001", BETTER)
     assert "Learned with n=40 from 2000 examples, tested on 200." in table.notes
     assert any("leave out --quick" in note for note in table.notes)
@@ -71,11 +71,11 @@ def test_a_quick_run_does_not_mix_with_a_whole_one():
 
 
 def test_the_learning_rate_is_chosen_by_validation_and_never_by_the_test_set():
-    good_by_validation = finished(replace(CELL, rate=0.1), 0.7, validation=0.1)
-    good_by_test = finished(replace(CELL, rate=0.2), 0.0001, validation=0.2)
-    diverged = finished(replace(CELL, rate=0.3), 0.0, validation=float("nan"))
+    good_by_validation = finished(replace(CELL, learning_rate=0.1), 0.7, validation=0.1)
+    good_by_test = finished(replace(CELL, learning_rate=0.2), 0.0001, validation=0.2)
+    diverged = finished(replace(CELL, learning_rate=0.3), 0.0, validation=float("nan"))
     for records in ([good_by_validation, good_by_test, diverged], [diverged, good_by_test, good_by_validation]):
-        assert choose(records, "table1")["trace", 2, "ours"] == [good_by_validation]
+        assert choose(records, "table1")["trace", 2, "bellnet"] == [good_by_validation]
 
 
 def test_several_seeds_are_averaged():

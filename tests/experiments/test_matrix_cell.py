@@ -3,7 +3,7 @@
 import pytest
 
 from bellnet.errors import OptionError
-from experiments.config import Cell, cells_of_table1, cells_of_table2, quick
+from experiments.matrix_cell import MatrixCell, cells_of_table1, cells_of_table2
 from tests.experiments.small import SMALL, small
 
 
@@ -26,61 +26,64 @@ def test_table_2_is_tested_at_the_papers_sizes_and_at_more():
 
 
 def test_a_key_tells_every_field_apart():
-    others = [small(seed=1), small(n=5), small(epochs=4), small(rate=0.02), small(sizes=(3,))]
+    others = [small(seed=1), small(n=5), small(epochs=4), small(learning_rate=0.02), small(sizes=(3,))]
     assert len({SMALL.key, *(cell.key for cell in others)}) == 1 + len(others)
 
 
 def test_a_key_stays_what_it_is():
     # Records of earlier runs are found by it: if this fails, they are all run again.
-    assert SMALL.key == "table1-diagonal-1-ours-0-dc48e6f9ce"
+    assert SMALL.key == "table1-diagonal-1-bellnet-0-591fe0d6ae"
 
 
 def test_a_cell_is_what_was_written_of_it():
-    assert Cell.from_json(SMALL.to_json()) == SMALL
+    assert MatrixCell.from_json(SMALL.to_json()) == SMALL
     with pytest.raises(TypeError):
-        Cell.from_json({**SMALL.to_json(), "unknown": 1})
+        MatrixCell.from_json({**SMALL.to_json(), "unknown": 1})
 
 
 def test_readouts_are_tried_for_the_trace_alone():
-    cells = cells_of_table1(layers=[1], methods=["ours", "trivial"], readouts=["mean", "max"])
+    cells = cells_of_table1(layers=[1], methods=["bellnet", "trivial"], readouts=["mean", "max"])
     tried = [(cell.method, cell.readout) for cell in cells if cell.task == "trace"]
-    assert tried == [("ours", "mean"), ("ours", "max"), ("trivial", "max")]
+    assert tried == [("bellnet", "mean"), ("bellnet", "max"), ("trivial", "max")]
     assert len(cells) == 3 * 2 + 3
 
 
 def test_several_rates_make_several_cells_but_one_trivial_predictor():
-    cells = cells_of_table1(tasks=["trace"], layers=[1], rates=[0.01, 0.1, 0.01])
-    assert [(cell.method, cell.rate) for cell in cells if cell.method == "ours"] == [("ours", 0.01), ("ours", 0.1)]
+    cells = cells_of_table1(tasks=["trace"], layers=[1], learning_rates=[0.01, 0.1, 0.01])
+    assert [(cell.method, cell.learning_rate) for cell in cells if cell.method == "bellnet"] == [
+        ("bellnet", 0.01),
+        ("bellnet", 0.1),
+    ]
     assert sum(cell.method == "trivial" for cell in cells) == 1
 
 
 def test_quick_cells_learn_from_less_and_have_other_keys():
     for cell in cells_of_table1() + cells_of_table2():
-        assert quick(cell).train < cell.train
-        assert quick(cell).key != cell.key
-        assert quick(cell).n in quick(cell).sizes
+        assert cell.quick().train < cell.train
+        assert cell.quick().key != cell.key
+        assert cell.quick().n in cell.quick().sizes
 
 
 def test_a_quick_cell_keeps_a_rate_that_was_asked_for():
-    cell = cells_of_table1(tasks=["diagonal"], layers=[3], methods=["ours"])[0]
-    assert quick(cell).rate < cell.rate
-    assert quick(cell, keep_rate=True).rate == cell.rate
+    cell = cells_of_table1(tasks=["diagonal"], layers=[3], methods=["bellnet"])[0]
+    assert cell.quick().learning_rate < cell.learning_rate
+    assert cell.quick(keep_learning_rate=True).learning_rate == cell.learning_rate
 
 
 def test_all_mistakes_of_a_cell_are_said_at_once():
     with pytest.raises(OptionError) as caught:
-        small(task="rank", layers=0, seed=-1, rate=0.0)
+        small(task="rank", layers=0, seed=-1, learning_rate=0.0)
     assert str(caught.value) == (
         "This cell cannot be run:\n"
         "  - task must be one of 'symmetric', 'diagonal', 'singular', 'trace', not 'rank'\n"
         "  - layers must be an integer from 1 up, not 0\n"
         "  - seed must be an integer from 0 to 4294967295, not -1\n"
-        "  - rate must be a positive number, not 0.0"
+        "  - learning_rate must be a positive number, not 0.0"
     )
 
 
 def test_validation_leaves_something_to_learn_from():
-    with pytest.raises(OptionError, match="validation=60 leaves nothing of train=60 to learn from"):
+    with pytest.raises(OptionError, match="validation=60 leaves nothing of train=60 to train on"):
         small(validation=60)
 
 
