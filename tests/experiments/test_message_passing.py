@@ -51,7 +51,7 @@ def test_a_run_is_a_function_of_its_seed_and_leaves_the_generator_alone():
 def test_the_text_has_the_diagrams_and_every_depth(outcome):
     lines = demo.show(outcome).splitlines()
     assert "  steps.0.replicate      aa->ab  aa->ba  ab->ab" in lines
-    assert "  ab->aa  sum over b, write on the diagonal a" in lines
+    assert "  ab->aa  sum over b, place on the diagonal a" in lines
     table = [line.split() for line in lines[-11:]]
     assert [int(row[0]) for row in table] == list(range(2, 13))
     assert float(table[0][4]) == pytest.approx(outcome.network.bound[0], rel=0.05)

@@ -90,20 +90,20 @@ def test_a_name_is_the_diagram(spec):
 
 def test_the_fifteen_maps_between_matrices_have_names_and_say_what_they_do():
     assert {diagram.name: diagram.describe() for diagram in plan("n n -> n n").diagrams} == {
-        "aa->aa": "take the diagonal a, write on the diagonal a",
+        "aa->aa": "take the diagonal a, place on the diagonal a",
         "aa->ab": "take the diagonal a, repeat along b as ab",
         "aa->ba": "take the diagonal a, repeat along b as ba",
-        "aa->bb": "take the diagonal a, sum over a, repeat along b, write on the diagonal b",
+        "aa->bb": "take the diagonal a, sum over a, repeat along b, place on the diagonal b",
         "aa->bc": "take the diagonal a, sum over a, repeat along bc",
-        "ab->aa": "sum over b, write on the diagonal a",
+        "ab->aa": "sum over b, place on the diagonal a",
         "ab->ab": "copy",
         "ab->ac": "sum over b, repeat along c as ac",
-        "ab->ba": "swap the axes",
-        "ab->bb": "sum over a, write on the diagonal b",
+        "ab->ba": "permute the axes",
+        "ab->bb": "sum over a, place on the diagonal b",
         "ab->bc": "sum over a, repeat along c as bc",
         "ab->ca": "sum over b, repeat along c as ca",
         "ab->cb": "sum over a, repeat along c as cb",
-        "ab->cc": "sum over ab, repeat along c, write on the diagonal c",
+        "ab->cc": "sum over ab, repeat along c, place on the diagonal c",
         "ab->cd": "sum over ab, repeat along cd",
     }
 
@@ -164,10 +164,10 @@ def test_no_two_maps_of_a_spec_have_the_same_words(spec):
 @pytest.mark.parametrize(
     ("partition", "words"),
     [
-        ((0, 1, 2, 2, 0, 1), "reorder the axes as cab"),
-        ((0, 1, 2, 1, 0, 3), "sum over c, swap the axes, repeat along d as bad"),
-        ((0, 0, 1, 1, 2, 2), "take the diagonal a of aab, sum over a, repeat along c, write on the diagonal c of bcc"),
-        ((0, 1, 0, 1, 1, 1), "take the diagonal a of aba, sum over a, write on the diagonal b of bbb"),
+        ((0, 1, 2, 2, 0, 1), "permute the axes as cab"),
+        ((0, 1, 2, 1, 0, 3), "sum over c, permute the axes, repeat along d as bad"),
+        ((0, 0, 1, 1, 2, 2), "take the diagonal a of aab, sum over a, repeat along c, place on the diagonal c of bcc"),
+        ((0, 1, 0, 1, 1, 1), "take the diagonal a of aba, sum over a, place on the diagonal b of bbb"),
     ],
 )
 def test_maps_of_order_three_say_what_they_do(partition, words):

@@ -12,11 +12,11 @@ function describeSteps({ sourceLabels, targetLabels, crossing }) {
   if (summed.length) steps.push(`sum over ${letters(summed)}`);
   const [sourceOrder, targetOrder] = [sourceLabels, targetLabels].map((side) => unique(side).filter(crosses));
   const reordered = String(sourceOrder) !== String(targetOrder);
-  if (reordered) steps.push(sourceOrder.length === 2 ? "swap the axes" : "reorder the axes");
+  if (reordered) steps.push("permute the axes");
   const repeated = unique(targetLabels).filter((block) => !crosses(block));
   if (repeated.length) steps.push(`repeat along ${letters(repeated)}`);
   const targetDiagonals = listDiagonals(targetLabels);
-  if (targetDiagonals) steps.push(`write on the ${targetDiagonals}`);
+  if (targetDiagonals) steps.push(`place on the ${targetDiagonals}`);
   else if ((sourceOrder.length && repeated.length) || (reordered && sourceOrder.length > 2)) {
     steps[steps.length - 1] += ` as ${letters(targetLabels)}`; // the letters say which axis is which
   }

@@ -14,7 +14,7 @@ PAPER = "#ffffff"
 
 MAP = "#0072b2"
 BIAS = "#d55e00"
-# The colours of Okabe and Ito, told apart with every kind of colour vision; their yellow is too pale for lines.
+# The colours of Okabe and Ito, distinguishable with every kind of colour vision; their yellow is too pale for lines.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 HEADING = 12.0

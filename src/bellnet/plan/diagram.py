@@ -20,7 +20,7 @@ class Diagram:
 
     >>> transpose = Diagram((0, 1, 1, 0), source_sets=(0, 0), target_sets=(0, 0))
     >>> transpose.name, transpose.permutation, transpose.describe()
-    ('ab->ba', (1, 0), 'swap the axes')
+    ('ab->ba', (1, 0), 'permute the axes')
     """
 
     partition: Partition
@@ -78,7 +78,7 @@ class Diagram:
 
         >>> row_means = Diagram((0, 1, 0, 0), source_sets=(0, 0), target_sets=(0, 0))
         >>> row_means.words(), row_means.describe()
-        ('row means, on the diagonal', 'sum over b, write on the diagonal a')
+        ('row means, on the diagonal', 'sum over b, place on the diagonal a')
         """
         return outcome(*self._sides, means=means)
 
@@ -92,7 +92,7 @@ def steps_in_words(source: Partition, target: Partition) -> str:
     """The steps of the map between slots of these blocks, in words that no other map of the spec has.
 
     >>> steps_in_words((0, 1), (0, 0))
-    'sum over b, write on the diagonal a'
+    'sum over b, place on the diagonal a'
     """
     words = []
     if shared := _diagonals(source):
@@ -102,11 +102,11 @@ def steps_in_words(source: Partition, target: Partition) -> str:
     crossing = [block for block in dict.fromkeys(source) if block in target]
     in_target = [block for block in dict.fromkeys(target) if block in source]
     if crossing != in_target:
-        words.append("swap the axes" if len(crossing) == 2 else "reorder the axes")
+        words.append("permute the axes")
     if repeated := [block for block in dict.fromkeys(target) if block not in source]:
         words.append("repeat along " + letters(repeated))
     if shared := _diagonals(target):
-        words.append(f"write on the {shared}")
+        words.append(f"place on the {shared}")
     elif (crossing and repeated) or (crossing != in_target and len(crossing) > 2):
         words[-1] += f" as {letters(target)}"  # which axis is which
     return ", ".join(words) or "copy"

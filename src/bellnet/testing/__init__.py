@@ -1,7 +1,7 @@
 """Checks that users can run on their own modules.
 
 Each check calls a module on small random inputs and raises `errors.EquivarianceError`, which is also an
-`AssertionError`, if the module does not do what its spec says. Strategies for hypothesis are in
+`AssertionError`, if the module does not act as its spec requires. Strategies for hypothesis are in
 `bellnet.testing.strategies`, which is imported by name: it needs `pip install bellnet[testing]`.
 """
 
