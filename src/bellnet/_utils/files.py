@@ -1,6 +1,6 @@
 """Files that are replaced as a whole or not at all, and locks between processes.
 
-The new content is written to a temporary directory beside the file, synced to disk, and moved to its place. A process
+The new content is written to a temporary directory beside the file, synced to disk, and moved there. A process
 that is killed leaves the temporary directory behind; it is removed by a later write in the same directory, once it is a
 day old. Every failure is an `OSError` with the path that was requested and a readable reason.
 """
@@ -30,7 +30,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # ENOSYS is handled by filelock
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
-    """Write files atomically; none is replaced before the new content of all of them is on disk.
+    """Writes files atomically; none is replaced before the new content of all of them is on disk.
 
     The target of a symbolic link is replaced, not the link. An existing file keeps its permissions, and its owner where
     that is permitted; a new file gets the permissions of the umask. Devices, pipes, sockets, directories and read-only
@@ -39,30 +39,30 @@ def write_files(contents: Mapping[Path, Content]) -> None:
     Args:
         contents: The content of every file, by path.
     """
-    places = {path: _resolve(path) for path in contents}
-    for directory in {place.parent for place in places.values()}:
+    targets = {path: _resolve(path) for path in contents}
+    for directory in {target.parent for target in targets.values()}:
         _remove_leftovers(directory)
     with ExitStack() as stack:
         parts = {}
         for path, content in contents.items():
             with _errors_about(path):
-                parts[path] = stack.enter_context(_temporary(places[path].parent))
-                _write(parts[path], content, places[path])
+                parts[path] = stack.enter_context(_temporary(targets[path].parent))
+                _write(parts[path], content, targets[path])
         for path, part in parts.items():
             with _errors_about(path):
-                part.replace(places[path])
-                _sync(places[path].parent)
+                part.replace(targets[path])
+                _sync(targets[path].parent)
 
 
 def check(path: Path) -> None:
-    """Raise an `OSError` if no file can be written at a path. Nothing is changed there."""
-    place = _resolve(path)
-    with _errors_about(path), _temporary(place.parent) as part:
+    """Raises an `OSError` if no file can be written at a path. Nothing is changed there."""
+    target = _resolve(path)
+    with _errors_about(path), _temporary(target.parent) as part:
         part.write_bytes(b"0")  # a full disk may still take an empty file
 
 
 def check_directory(path: Path) -> None:
-    """Raise an `OSError` if no file can be created in a directory."""
+    """Raises an `OSError` if no file can be created in a directory."""
     with _errors_about(path), _temporary(path) as part:
         part.write_bytes(b"0")
 
@@ -75,12 +75,12 @@ def words(reason: OSError) -> str:
 
 def special(mode: int) -> str | None:
     """The description of a path with this mode if it is not a regular file."""
-    return next((said for is_such, said in _SPECIAL if is_such(mode)), None)
+    return next((kind for is_such, kind in _SPECIAL if is_such(mode)), None)
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock file at a path; yields whether it is locked, since some file systems have no locks.
+    """Holds the lock file at a path; yields whether it is locked, since some file systems have no locks.
 
     The operating system releases the lock when the process ends.
 
@@ -115,13 +115,13 @@ def _temporary(directory: Path) -> Iterator[Path]:
 
 
 def _remove(found: Path) -> None:
-    """Remove a temporary directory, unless it holds anything but the temporary file."""
+    """Removes a temporary directory, unless it holds anything but the temporary file."""
     with suppress(OSError):
         (found / _PART).unlink(missing_ok=True)
         found.rmdir()
 
 
-def _write(part: Path, content: Content, place: Path) -> None:
+def _write(part: Path, content: Content, target: Path) -> None:
     with part.open("wb") as file:
         if isinstance(content, bytes):
             file.write(content)
@@ -129,7 +129,7 @@ def _write(part: Path, content: Content, place: Path) -> None:
             content(file)
         file.flush()
         with suppress(FileNotFoundError):
-            old = place.stat()
+            old = target.stat()
             with suppress(OSError, AttributeError):  # only root may change the owner; Windows has none
                 os.chown(part, old.st_uid, old.st_gid)
             part.chmod(stat.S_IMODE(old.st_mode) & 0o777)
@@ -137,7 +137,7 @@ def _write(part: Path, content: Content, place: Path) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Make a rename durable; not every file system can do that."""
+    """Makes a rename durable; not every file system can do that."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -147,7 +147,7 @@ def _sync(directory: Path) -> None:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """Remove what killed processes have left in a directory more than a day ago, and nothing else."""
+    """Removes what killed processes have left in a directory more than a day ago, and nothing else."""
     for found in directory.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # not ours, or removed by another process
             if not found.is_symlink() and time.time() - found.stat().st_mtime > _DAY:
@@ -155,20 +155,20 @@ def _remove_leftovers(directory: Path) -> None:
 
 
 def _resolve(path: Path) -> Path:
-    """Where a path leads, if a file can be there."""
+    """The target of a path, if a file can be written there."""
     with _errors_about(path):
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            place = Path(os.path.realpath(path))
-            if not place.parent.is_dir():
-                named = place.parent if path.is_symlink() else path.parent
+            target = Path(os.path.realpath(path))
+            if not target.parent.is_dir():
+                named = target.parent if path.is_symlink() else path.parent
                 raise FileNotFoundError(errno.ENOENT, f"there is no directory {str(named)!r}") from None
-            return place
+            return target
         except ValueError as reason:
             raise OSError(errno.EINVAL, f"it is no path: {reason}") from reason
-        if said := special(mode):
-            raise OSError(errno.EINVAL, said)
+        if kind := special(mode):
+            raise OSError(errno.EINVAL, kind)
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "it is read-only")
         return Path(os.path.realpath(path))
@@ -176,7 +176,7 @@ def _resolve(path: Path) -> Path:
 
 @contextmanager
 def _errors_about(path: Path) -> Iterator[None]:
-    """Raise an `OSError` again as one about the path that was requested."""
+    """Raises an `OSError` again as one about the path that was requested."""
     try:
         yield
     except OSError as reason:

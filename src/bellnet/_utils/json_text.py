@@ -1,7 +1,7 @@
-"""JSON of files that may come from anywhere, read with bounds on its numbers and its nesting.
+"""JSON of files from elsewhere, read with bounds on its numbers and its nesting.
 
-Python reads integers of any size and the words NaN and Infinity, and nests as deeply as its stack allows. Code behind
-it would overflow, so every number is checked here, once, before any field is read.
+Python reads integers of any size and the words NaN and Infinity, and nests as deeply as its stack allows. Each number
+is checked here, before any field is read, so that code that uses it cannot overflow.
 """
 
 import json
@@ -13,7 +13,7 @@ from bellnet.errors import DataError
 LEAST, GREATEST = -(2**63), 2**64 - 1
 """The integers of signed and of unsigned 64 bits."""
 DEEPEST = 32
-"""More nesting than any file of bellnet has."""
+"""Maximum nesting; files of bellnet have less."""
 _OUT_OF_RANGE = object()
 """Stands for an integer that is out of range until the field that holds it is known."""
 

@@ -1,8 +1,7 @@
-"""The memory of this machine: how much there is, and keeping what was freed for the next call.
+"""The memory of this machine: its size, and reuse of freed memory.
 
-The C library of most Linux systems asks the kernel for every tensor above 32 MB anew, and gives it back when it is
-freed. The kernel hands out such memory page by page, each one cleared first, which takes longer than many a layer
-computes. Other allocators, that of CUDA among them, keep what was freed. So can this one, if it is told to.
+The C library of most Linux systems returns tensors above 32 MB to the kernel when they are freed, and gets new
+ones page by page, each cleared first. Reusing freed memory, as the allocator of CUDA does, avoids these page faults.
 """
 
 import ctypes
@@ -15,11 +14,11 @@ from pathlib import Path
 from threading import Lock
 
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where Linux says how much a container may take."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # as malloc.h of the GNU C library numbers them
-_USUAL = {_TRIM_THRESHOLD: 2**26, _MMAP_THRESHOLD: 2**25, _MMAP_MAX: 2**16}
-"""What that library comes to by itself once large blocks were freed; after it was told anything it does no more."""
-_KEPT = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
+"""The files with the memory limit of a container on Linux."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # as in malloc.h of the GNU C library
+_DEFAULT = {_TRIM_THRESHOLD: 2**26, _MMAP_THRESHOLD: 2**25, _MMAP_MAX: 2**16}
+"""What the library adapts to once large blocks were freed; it no longer adapts after any option was set."""
+_REUSE = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}
 
 
 def fork_safe_lock() -> Lock:
@@ -33,64 +32,63 @@ def fork_safe_lock() -> Lock:
     return made
 
 
-class _Keeping:
-    """Who wants freed memory to be kept: so many calls for as long as they last, or the script for good."""
+class _State:
+    """Whether freed memory is reused: the number of active contexts, and whether it is permanent."""
 
     def __init__(self) -> None:
-        self.lock, self.n_calls, self.for_good = fork_safe_lock(), 0, False
+        self.lock, self.n_contexts, self.is_permanent = fork_safe_lock(), 0, False
 
 
-_KEEPING = _Keeping()
+_STATE = _State()
 
 
 def keep_freed_memory() -> bool:
-    """From now on, let this process keep the memory that it frees, so that large tensors cost no fresh pages.
+    """Lets this process reuse the memory that it frees, so that large tensors cause no page faults.
 
-    It holds for the whole process and all its libraries: the process keeps the most memory that it ever had in use. So
-    it is for a script to call, once, at its start. Estimators do the same while they fit, and give back what is left.
-    It helps where tensors on the CPU are larger than 32 MB, or many are freed at once. Layers on a `Sparse` use the
-    memory of theirs again without it. On a GPU it changes nothing, and what threads other than the main one allocate is
-    still given back from 64 MB on.
+    It applies to the whole process and all its libraries: the process holds on to the most memory that it ever used. A
+    script calls it once, at its start. Estimators do the same during `fit`, and release the memory afterwards. It
+    matters for tensors on the CPU larger than 32 MB, or if many are freed at once, and has no effect on a GPU. Layers
+    on a `Sparse` reuse their own memory without it. Threads other than the main one release blocks from 64 MB on.
 
     Returns:
-        Whether the C library takes the advice. The one of GNU does, which most Linux systems have.
+        Whether the C library supports it, as that of GNU does, which most Linux systems have.
     """
-    with _KEEPING.lock:
-        _KEEPING.for_good = _set(_KEPT)
-        return _KEEPING.for_good
+    with _STATE.lock:
+        _STATE.is_permanent = _set(_REUSE)
+        return _STATE.is_permanent
 
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """The same for as long as it lasts; then what is free is given back, unless somebody else still wants it kept."""
-    with _KEEPING.lock:
-        _KEEPING.n_calls += 1
-        _set(_KEPT)
+    """The same within a context; free memory is released after the last one."""
+    with _STATE.lock:
+        _STATE.n_contexts += 1
+        _set(_REUSE)
     try:
         yield
     finally:
-        with _KEEPING.lock:
-            _KEEPING.n_calls -= 1
-            if not _KEEPING.n_calls and not _KEEPING.for_good and _set(_USUAL):
+        with _STATE.lock:
+            _STATE.n_contexts -= 1
+            if not _STATE.n_contexts and not _STATE.is_permanent and _set(_DEFAULT):
                 ctypes.CDLL(None).malloc_trim(0)
 
 
 def _set(options: dict[int, int]) -> bool:
-    """Tell the C library; whether it takes the advice."""
+    """Sets options of the allocator; whether the C library supports them."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     return mallopt is not None and all(mallopt(option, value) for option, value in options.items())
 
 
 @cache
 def machine_memory() -> int | None:
-    """The bytes of memory of this machine, or of the container if that has less; None where the system does not say.
+    """The bytes of memory of this machine, or of the container if that has less; None if they are not known.
 
-    The system is asked once: opening its files takes longer than many a small tensor that is checked by this.
+    Cached, since opening the files takes longer than the checks of small tensors that use it.
     """
     found = []
     with suppress(AttributeError, ValueError, OSError):  # not every system has these names
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in CONTAINER:
-        with suppress(OSError, ValueError):  # there is none, or it is without a bound
+        with suppress(OSError, ValueError):  # there is no such file, or no limit
             found.append(int(Path(file).read_text()))
     return min(found, default=None)

@@ -222,8 +222,8 @@ def _split_keys(root: Element) -> bool:
 
 def _decode(file: Path, content: bytes) -> str:
     declared = _DECLARED.match(content)
-    usual = declared.group(1).decode("ascii", "replace") if declared else "utf-8"
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), usual)
+    default = declared.group(1).decode("ascii", "replace") if declared else "utf-8"
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), default)
     try:
         return content.decode(encoding)
     except (LookupError, UnicodeDecodeError) as reason:

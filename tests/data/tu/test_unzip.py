@@ -112,7 +112,7 @@ def test_a_member_that_is_no_part_of_the_set_is_not_unpacked(tmp_path):
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("second", ["SMALL/SMALL_node_labels.txt", "other/SMALL_node_labels.txt", "./SMALL_A.txt"])
 def test_a_file_of_the_set_that_comes_twice_is_refused(tmp_path, second):
-    with pytest.raises(DataError, match="is there twice"):
+    with pytest.raises(DataError, match="occurs twice"):
         tu.load(data=write_zip(tmp_path / "SMALL.zip", extra=[second]), cache=False)
 
 

@@ -63,7 +63,7 @@ def load(
     else:
         folder = default_folder() if cache is True else Path(cache)
         found = _cached_or_parsed(files, folder / f"{files.name}-{files.digest()[:16]}-v{cached.VERSION}.npz")
-    return replace(found, splits=_read_splits(files.name, files.place, len(found)))
+    return replace(found, splits=_read_splits(files.name, files.path, len(found)))
 
 
 def pack(name: PathLike, data: PathLike | None = None) -> Parcel:
@@ -76,19 +76,19 @@ def pack(name: PathLike, data: PathLike | None = None) -> Parcel:
         data: Where it is, as in `load`.
     """
     files = _files(name, data, None, bound=Bound(MAX_UNPACKED, MAX_RATIO))
-    found = find_splits(files.name, files.place)
+    found = find_splits(files.name, files.path)
     try:
         return Parcel(files.name, files.as_zip(), None if found is None else found.read_bytes())
     except OSError as reason:
         raise DataError(
-            f"{files.place} cannot be read: {reason.strerror or reason}.\nGet the data set again."
+            f"{files.path} cannot be read: {reason.strerror or reason}.\nGet the data set again."
         ) from reason
 
 
 def known_names() -> list[str]:
     """The names of data sets that `load` knows: those in the folder BELLNET_DATA, and those of the TU collection."""
-    usual = Path(os.environ.get("BELLNET_DATA") or os.devnull)
-    return sorted({*NAMES, *(names_in(usual) if usual.is_dir() else ())})
+    folder = Path(os.environ.get("BELLNET_DATA") or os.devnull)
+    return sorted({*NAMES, *(names_in(folder) if folder.is_dir() else ())})
 
 
 def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, *, bound: Bound) -> Files:
@@ -101,27 +101,27 @@ def _files(name: PathLike | None, data: PathLike | None, root: PathLike | None, 
         return _files_at(name, Path(data), bound)
     if name is None:
         raise DataError('tu.load: pass the name of the data set, tu.load("MUTAG"), or its path, tu.load(data=...).')
-    if usual := os.environ.get("BELLNET_DATA"):
-        if not Path(usual).is_dir():
+    if given := os.environ.get("BELLNET_DATA"):
+        if not Path(given).is_dir():
             raise DataError(
-                f'tu.load("{name}"): the environment variable BELLNET_DATA must name a folder, but there is no {usual}.'
+                f'tu.load("{name}"): the environment variable BELLNET_DATA must name a folder, but there is no {given}.'
             )
-        if files := find(name, Path(usual), bound):
+        if files := find(name, Path(given), bound):
             return files
     folder = Path(root) if root is not None else default_folder() / "tu"
     return Files.in_zip(fetch(name, folder, known_names()), name, bound)
 
 
-def _files_at(name: str | None, place: Path, bound: Bound) -> Files:
-    if not place.exists() and name is None and (zipped := place.with_name(f"{place.name}.zip")).is_file():
-        place = zipped
-    if not place.exists():
-        raise DataError(f"tu.load: expected a zip or a folder, but there is no {place}.")
-    files = find(name, place, bound)
+def _files_at(name: str | None, source: Path, bound: Bound) -> Files:
+    if not source.exists() and name is None and (zipped := source.with_name(f"{source.name}.zip")).is_file():
+        source = zipped
+    if not source.exists():
+        raise DataError(f"tu.load: expected a zip or a folder, but there is no {source}.")
+    files = find(name, source, bound)
     if files is None:
-        there = names_in(place)
+        there = names_in(source)
         raise DataError(
-            f'tu.load("{name}"): {place} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
+            f'tu.load("{name}"): {source} has neither {name}.zip nor {name}_A.txt nor {name}/{name}_A.txt. '
             f"{did_you_mean(str(name), there)}".rstrip()
             + f"\nIt has {', '.join(there) or 'no data set'}."
         )
@@ -170,21 +170,21 @@ def _features(values: "Array | None", rows: slice) -> torch.Tensor | None:
     return narrow if bool(narrow.isfinite().all()) else found.clone()
 
 
-def find_splits(name: str, place: Path) -> Path | None:
+def find_splits(name: str, source: Path) -> Path | None:
     """The file splits/NAME.json beside a zip or a folder; None if there is none.
 
     Splits hold for one order of the graphs, so only those beside the files are used.
     """
-    folders = dict.fromkeys([place, *place.parents[:3]]) if place.is_dir() else [place.parent]
+    folders = dict.fromkeys([source, *source.parents[:3]]) if source.is_dir() else [source.parent]
     files = (folder / "splits" / f"{name}.json" for folder in folders)
     return next((file for file in files if file.is_file()), None)
 
 
-def _read_splits(name: str, place: Path, n_graphs: int) -> "list[Split] | None":
+def _read_splits(name: str, source: Path, n_graphs: int) -> "list[Split] | None":
     """The published splits, or None. A graph may be in no test set, but not on both sides of a split."""
     import numpy as np
 
-    file = find_splits(name, place)
+    file = find_splits(name, source)
     if file is None:
         return None
     form = f'{file}: expected {{"folds": [{{"train": [...], "test": [...]}}, ...]}} with integers'

@@ -67,10 +67,10 @@ def parse(files: Files) -> Arrays:
         None if one_column else _one_hot(files, "node_labels", node_labels),
     )
     ends, order = _ends(files, n_nodes)
-    n_listed = len(ends) if order is None else len(order[0])
+    n_lines = len(ends) if order is None else len(order[0])
     edge_features = _concatenated(
-        _rows(files, "edge_attributes", n_listed, "edges", real=True),
-        _one_hot(files, "edge_labels", _rows(files, "edge_labels", n_listed, "edges")),
+        _rows(files, "edge_attributes", n_lines, "edges", real=True),
+        _one_hot(files, "edge_labels", _rows(files, "edge_labels", n_lines, "edges")),
     )
     if order is not None:
         edge_features = None if edge_features is None else edge_features[order[1]]
@@ -187,8 +187,8 @@ def _ends(files: Files, n_nodes: int) -> "tuple[Array, tuple[Array, Array] | Non
         ends[:, 0], ends[:, 1] = np.divmod(key, n_nodes)
         return ends, None
     order = np.argsort(key, kind="stable")
-    kept = order[np.diff(key[order], prepend=-1) != 0]
-    return ends[kept], (order, kept)
+    first = order[np.diff(key[order], prepend=-1) != 0]
+    return ends[first], (order, first)
 
 
 def _by_graph(files: Files, ends: "Array", sizes: "Array", features: "Array | None") -> "tuple[bool, Array, Array]":

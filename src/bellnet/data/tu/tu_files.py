@@ -43,37 +43,37 @@ class Files:
 
     Attributes:
         name: The name of the data set, with which all files begin.
-        place: The zip or folder.
+        path: The zip or folder.
         members: For each name of a file a function that returns its content in pieces.
     """
 
     name: str
-    place: Path
+    path: Path
     members: Mapping[str, Callable[[], Iterator[bytes]]]
 
     @classmethod
-    def in_zip(cls, place: Path, name: str | None, bound: Bound) -> "Files":
+    def in_zip(cls, source: Path, name: str | None, bound: Bound) -> "Files":
         """The files in a zip; `bound` limits what a member may unpack to."""
         found: dict[PurePosixPath, zipfile.ZipInfo] = {}
-        for path, member in _members(place):
+        for path, member in _members(source):
             if path in found:
-                raise _twice(place, member, found[path])
+                raise _twice(source, member, found[path])
             found[path] = member
-        name = name or _only_name({path.name for path in found}, place)
+        name = name or _only_name({path.name for path in found}, source)
         by_name: dict[str, zipfile.ZipInfo] = {}
         for path, member in found.items():
             if path.name.startswith(f"{name}_") and path.name in by_name:
-                raise _twice(place, member, by_name[path.name])
+                raise _twice(source, member, by_name[path.name])
             by_name[path.name] = member
         return cls(
-            name, place, {file: partial(_unpacked, place, file, member, bound) for file, member in by_name.items()}
+            name, source, {file: partial(_unpacked, source, file, member, bound) for file, member in by_name.items()}
         )
 
     @classmethod
-    def in_folder(cls, place: Path, name: str | None) -> "Files":
+    def in_folder(cls, source: Path, name: str | None) -> "Files":
         """The files in a folder."""
-        members = {path.name: partial(_content, path) for path in sorted(place.iterdir()) if path.is_file()}
-        return cls(name or _only_name(members, place), place, members)
+        members = {path.name: partial(_content, path) for path in sorted(source.iterdir()) if path.is_file()}
+        return cls(name or _only_name(members, source), source, members)
 
     def has(self, ending: str) -> bool:
         """Whether there is a file of that ending, for instance "A"."""
@@ -81,7 +81,7 @@ class Files:
 
     def where(self, ending: str) -> str:
         """A file in messages."""
-        return f"{self.place}: {self.name}_{ending}.txt"
+        return f"{self.path}: {self.name}_{ending}.txt"
 
     def read(self, ending: str, reader: Callable[[Iterator[bytes], str], T]) -> T:
         """What `reader` returns for the content of a file in pieces, and its position in messages."""
@@ -92,15 +92,15 @@ class Files:
 
     def digest(self) -> str:
         """A digest of the zip, or of all files of the folder that begin with the name."""
-        if self.place.is_file():
-            return file_digest(self.place)
+        if self.path.is_file():
+            return file_digest(self.path)
         lines = "".join(f"{path.name}\0{file_digest(path)}\0" for path in self._paths())
         return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()
 
     def as_zip(self) -> bytes:
         """All files as the bytes of a zip without dates, which depend on the files alone."""
-        if self.place.is_file():
-            return self.place.read_bytes()
+        if self.path.is_file():
+            return self.path.read_bytes()
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as zipped:
             for path in self._paths():
@@ -108,15 +108,13 @@ class Files:
         return content.getvalue()
 
     def _paths(self) -> list[Path]:
-        return [
-            self.place / file for file in self.members if file.startswith(f"{self.name}_") and file.endswith(".txt")
-        ]
+        return [self.path / file for file in self.members if file.startswith(f"{self.name}_") and file.endswith(".txt")]
 
 
-def _unpacked(place: Path, name: str, member: zipfile.ZipInfo, bound: Bound) -> Iterator[bytes]:
-    with place.open("rb") as file:
-        bound.check(member, os.fstat(file.fileno()).st_size, f"{place}: {name}")
-        yield from unpack(file, member, f"{place}: {name}")
+def _unpacked(source: Path, name: str, member: zipfile.ZipInfo, bound: Bound) -> Iterator[bytes]:
+    with source.open("rb") as file:
+        bound.check(member, os.fstat(file.fileno()).st_size, f"{source}: {name}")
+        yield from unpack(file, member, f"{source}: {name}")
 
 
 def _content(path: Path) -> Iterator[bytes]:
@@ -130,24 +128,24 @@ def file_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _members(place: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
+def _members(source: Path) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
     """The files in a zip, each with a valid header.
 
     A data set may lack files, so a missing member must not be the result of damage: each member has its name in its
     header as well, and the end of the zip states the number of members.
     """
-    with _damage_named(str(place)), place.open("rb") as file, zipfile.ZipFile(file) as zipped:
+    with _damage_named(str(source)), source.open("rb") as file, zipfile.ZipFile(file) as zipped:
         members, expected = zipped.infolist(), _count(file)
         if len(members) != expected:
             raise DataError(
-                f"{place} cannot be read: of {expected} members its directory has {len(members)}.\n"
+                f"{source} cannot be read: of {expected} members its directory has {len(members)}.\n"
                 "It is cut off or damaged; get it again."
             )
         for member in members:
             path = PurePosixPath(member.filename.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
                 raise DataError(
-                    f"{place}: the member {member.filename!r} would be written outside of the folder of the data set.\n"
+                    f"{source}: the member {member.filename!r} would be written outside the folder of the data set.\n"
                     "Do not trust this zip; get the data set from where it is published."
                 )
             zipped.open(member).close()
@@ -160,20 +158,20 @@ def _count(file: IO[bytes]) -> int:
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _END_64.size - _END.size - _LONGEST_COMMENT))
     end = file.read()
-    place = end.rindex(b"PK\5\6")
-    (count,) = _END.unpack_from(end, place)
-    if count == _COUNTED and place >= _END_64.size:
-        record, long_count, locator = _END_64.unpack_from(end, place - _END_64.size)
+    at = end.rindex(b"PK\5\6")
+    (count,) = _END.unpack_from(end, at)
+    if count == _COUNTED and at >= _END_64.size:
+        record, long_count, locator = _END_64.unpack_from(end, at - _END_64.size)
         if (record, locator) == (b"PK\6\6", b"PK\6\7"):
             return int(long_count)
     return int(count)
 
 
-def _twice(place: Path, second: zipfile.ZipInfo, first: zipfile.ZipInfo) -> DataError:
+def _twice(source: Path, second: zipfile.ZipInfo, first: zipfile.ZipInfo) -> DataError:
     also = "" if first.filename == second.filename else f", also as {first.filename!r}"
     return DataError(
-        f"{place}: the member {second.filename!r} is there twice{also}.\n"
-        "Which of them is meant is not known; get the data set from where it is published."
+        f"{source}: the member {second.filename!r} occurs twice{also}.\n"
+        "It is ambiguous; get the data set from where it is published."
     )
 
 
@@ -231,11 +229,11 @@ def _kind(file: Path, start: bytes) -> str:
     return next((kind for fits, kind in kinds if fits), "a binary file")
 
 
-def _only_name(files: Iterable[str], place: Path) -> str:
+def _only_name(files: Iterable[str], source: Path) -> str:
     names = sorted(file.removesuffix("_A.txt") for file in files if file.endswith("_A.txt"))
     if len(names) != 1:
         raise DataError(
-            f"{place}: expected the files of one data set, of which one is called NAME_A.txt; there are {len(names)} "
+            f"{source}: expected the files of one data set, of which one is called NAME_A.txt; there are {len(names)} "
             f"such files{': ' + ', '.join(names[:5]) if names else ''}.\nName the data set: tu.load(name, data)."
         )
     return names[0]
