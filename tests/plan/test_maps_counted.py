@@ -10,8 +10,8 @@ from bellnet.combinatorics import partitions_of_number
 from bellnet.errors import SpecError
 from bellnet.plan import MOST_MAPS, refuse_giants
 from bellnet.plan import plan as the_plan
-from bellnet.plan.cost import count_maps
 from bellnet.plan.plan import build
+from bellnet.plan.symmetry import count_maps
 from tests.plan.test_declared import SPECS
 
 DECLARED = [dict(zip(("symmetric", "hollow"), values, strict=True)) for values in product([False, True], repeat=2)]

@@ -11,7 +11,7 @@ from bellnet import plan
 from bellnet.backends.reference import basis_tensors, bias_tensors
 from bellnet.combinatorics import canonical, partitions
 from bellnet.errors import SpecError
-from bellnet.plan.cost import count_maps, count_products
+from bellnet.plan.symmetry import count_maps, count_products
 from bellnet.spec import Spec, parse_spec
 
 SPECS = (
