@@ -14,7 +14,7 @@ from torch import nn
 from bellnet.data import Encoding, Loader, generated, undirected
 from bellnet.errors import OptionError
 from bellnet.estimator import training
-from bellnet.estimator.ensemble import Ensemble
+from bellnet.estimator.model import Ensemble
 from bellnet.estimator.validation import split_units, validation_split
 from tests.estimator.small import classifier, leaves, regressor, stars_and_paths
 

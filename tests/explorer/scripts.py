@@ -10,7 +10,7 @@ from py_mini_racer import MiniRacer
 from bellnet import plan
 from bellnet.errors import SpecError
 from bellnet.plan.contraction import letters
-from bellnet.spec import lint, parse_spec
+from bellnet.spec import parse_spec, parser
 from docs.explorer.build_page import library_script
 
 FUNCTIONS = (
@@ -62,7 +62,7 @@ def scripts_result(text, *, symmetric=False, hollow=False):
 
 def library_result(text, *, symmetric=False, hollow=False):
     """The result of the library, in the same form."""
-    with patch.object(lint, "_warned", set()), warnings.catch_warnings(record=True) as caught:  # each is shown once
+    with patch.object(parser, "_warned", set()), warnings.catch_warnings(record=True) as caught:  # each is shown once
         warnings.simplefilter("always")
         try:
             spec = parse_spec(text)

@@ -9,12 +9,12 @@ import pytest
 
 import bellnet as bn
 from bellnet.errors import SpecWarning
-from bellnet.spec import lint, parse_shape, parse_spec
+from bellnet.spec import parse_shape, parse_spec, parser
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_said_before(monkeypatch):
-    monkeypatch.setattr(lint, "_warned", set())
+    monkeypatch.setattr(parser, "_warned", set())
 
 
 def _warnings(call, *arguments):

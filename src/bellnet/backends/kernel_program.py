@@ -130,7 +130,8 @@ class SparseKernelProgram(KernelProgram):
                 permutation.rows = self._table(incidence.table, incidence.n_rows, incidence.n_segments)
         source, target = (stacks for stacks, _ in self.sides)
         if means.factors is not None:
-            for stack, factors in zip(source, means.over_columns(plan.source, channels[0]).factors or (), strict=False):
+            several = means if len(channels[0]) == 1 else means.over_columns(plan.source, channels[0])
+            for stack, factors in zip(source, several.factors or (), strict=False):
                 if factors is not None:
                     self._set_factors(stack, factors, dtype)
         self.n_multiplications = sum(

@@ -40,7 +40,7 @@ from bellnet.data.converters.conversion import read, read_by
 from bellnet.data.graph import FIELDS, NO_COLUMNS, ROLES, Columns, Graph
 from bellnet.errors import DataError, OptionError, as_written
 from bellnet.tensors import Padded, Sparse
-from bellnet.tensors.node_counts import check_room_for
+from bellnet.tensors.node_tensor import check_room_for
 
 ADJACENCIES = {
     "plain": ("adjacency",),

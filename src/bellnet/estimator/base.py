@@ -21,9 +21,8 @@ from bellnet._utils.memory import freed_memory_kept
 from bellnet._utils.optional import require
 from bellnet.data import Encoding, Graph, Loader, problems
 from bellnet.errors import DataError
-from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import Array, count_labels, flat_weights, relative_weights
-from bellnet.estimator.model import NetConfig
+from bellnet.estimator.model import Ensemble, NetConfig
 from bellnet.estimator.options import (
     ATTRIBUTES,
     AUTO_NORM,

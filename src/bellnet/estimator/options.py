@@ -20,9 +20,8 @@ import torch
 from bellnet._utils.memory import machine_memory
 from bellnet.data import Graph
 from bellnet.errors import OptionError, SizesError, as_written
-from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import TARGETS
-from bellnet.estimator.model import NetConfig
+from bellnet.estimator.model import Ensemble, NetConfig
 
 ATTRIBUTES = ("node_attrs", "edge_attrs", "node_labels", "edge_labels")
 """The options that name attributes of graphs, see `bellnet.data.as_graph`."""

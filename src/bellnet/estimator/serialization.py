@@ -24,9 +24,8 @@ from bellnet._utils import files
 from bellnet._utils.json_text import read_json
 from bellnet.data import Encoding
 from bellnet.errors import BellnetError, DataError, OptionError
-from bellnet.estimator.ensemble import Ensemble
 from bellnet.estimator.labels import Array
-from bellnet.estimator.model import NetConfig
+from bellnet.estimator.model import Ensemble, NetConfig
 from bellnet.estimator.options import LAYOUTS, check_options, mistake_in_device
 from bellnet.estimator.validation import FeatureScaling
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bellnet.data import Graph, Loader
 from bellnet.errors import OptionError
-from bellnet.estimator.ensemble import Ensemble
+from bellnet.estimator.model import Ensemble
 from bellnet.estimator.options import CACHE_BYTES, PREDICTION_BATCH
 
 WARM_UP = 0.1

@@ -1,7 +1,6 @@
 """Tensors over nodes: padded, sparse, and their numbers of nodes."""
 
-from bellnet.tensors.node_counts import NodeCounts
-from bellnet.tensors.node_tensor import cat
+from bellnet.tensors.node_tensor import NodeCounts, cat
 from bellnet.tensors.padded import Padded
 from bellnet.tensors.sparse import Sparse
 from bellnet.tensors.support import Support

@@ -8,8 +8,17 @@ from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, TensorError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_counts import ANY_SET, NodeCounts, by_name, parse_counts, shown_sizes
-from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, register_pytree
+from bellnet.tensors.node_tensor import (
+    ANY_SET,
+    Key,
+    NodeCounts,
+    NodeTensor,
+    by_name,
+    chosen_graphs,
+    parse_counts,
+    register_pytree,
+    shown_sizes,
+)
 from bellnet.tensors.tracing import Made, is_concrete, transforms_active
 
 Sizes = Tensor | Mapping[str, Tensor]

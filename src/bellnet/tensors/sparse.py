@@ -8,8 +8,17 @@ from torch import Tensor
 
 from bellnet.errors import ShapeError, SizesError, SupportError, TensorError, count_of, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_counts import ANY_SET, NodeCounts, NodeSizes, check_room_for, shown_sizes
-from bellnet.tensors.node_tensor import Key, NodeTensor, chosen_graphs, register_pytree
+from bellnet.tensors.node_tensor import (
+    ANY_SET,
+    Key,
+    NodeCounts,
+    NodeSizes,
+    NodeTensor,
+    check_room_for,
+    chosen_graphs,
+    register_pytree,
+    shown_sizes,
+)
 from bellnet.tensors.padded import Padded, zero_padded
 from bellnet.tensors.support import Support
 from bellnet.tensors.tracing import is_concrete

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bellnet.errors import SupportError, type_name
 from bellnet.spec import parse_shape
-from bellnet.tensors.node_counts import NodeCounts
+from bellnet.tensors.node_tensor import NodeCounts
 from bellnet.tensors.tracing import Cached, Made, is_concrete, no_transforms
 
 LARGEST_CODE = 2**63 - 1

@@ -41,7 +41,7 @@ def _after_a_layer(graphs):
 
 def _with_memory(n_bytes, call):
     """A call on a machine with so much memory."""
-    with patch("bellnet.tensors.node_counts.machine_memory", lambda: n_bytes):
+    with patch("bellnet.tensors.node_tensor.machine_memory", lambda: n_bytes):
         call()
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from bellnet._utils.optional import require
 from bellnet.data.graph import Graph, with_detected_direction
 from bellnet.errors import DataError
-from bellnet.tensors.node_counts import check_room_for
+from bellnet.tensors.node_tensor import check_room_for
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
