@@ -133,6 +133,12 @@ static void NAMED(choose_sides)(const Stack *stack, const i64 *extents, i64 *sid
     }
 }
 
+/* Copy the rows that a table names, or clear rows if there are none. */
+INLINE void NAMED(copy_rows)(REAL *const *to, const REAL *from, const i64 *table, i64 from_width, i64 n_rows, i64 width) {
+    for (i64 row = 0; row < n_rows && from; row++) NAMED(copy_row)(to[row], from + table[row] * from_width, width);
+    for (i64 row = 0; row < n_rows && !from; row++) NAMED(clear_row)(to[row], width);
+}
+
 /* Broadcast the children of a stack to the rows of a tile; `others` are the rows of each child. */
 static void NAMED(broadcast_dense)(const Tree *tree, const Stack *stack, const Tile *tile, const i64 *others,
                                    const i64 *origin, REAL *const *rows, int are_begun) {
@@ -157,9 +163,7 @@ static void NAMED(broadcast_dense)(const Tree *tree, const Stack *stack, const T
         }
         if (is_diagonal) between = origin[step->dropped_axis] - origin[step->kept_axis];
         if (is_diagonal && (between >= tile->sides[step->kept_axis] || -between >= tile->sides[step->dropped_axis])) continue;
-        if (!are_begun)
-            for (i64 row = 0; row < n_rows; row++)
-                NAMED(copy_or_clear)(rows[row], held ? held + held_rows[row] * held_width : NULL, stack->width);
+        if (!are_begun) NAMED(copy_rows)(rows, held, held_rows, held_width, n_rows, stack->width);
         held = NULL, are_begun = 1;
         for (i64 row = 0; row < n_rows; row++) {
             const i64 *index = tile->index[row];
@@ -167,8 +171,7 @@ static void NAMED(broadcast_dense)(const Tree *tree, const Stack *stack, const T
             NAMED(add_row)(rows[row] + step->column, from + others[row] * child_width, step->width);
         }
     }
-    for (i64 row = 0; row < n_rows && !are_begun; row++)
-        NAMED(copy_or_clear)(rows[row], held ? held + held_rows[row] * held_width : NULL, stack->width);
+    if (!are_begun) NAMED(copy_rows)(rows, held, held_rows, held_width, n_rows, stack->width);
 }
 
 /* The number of values of scratch memory for finishing a stack. */

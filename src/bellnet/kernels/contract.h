@@ -57,6 +57,16 @@ static void NAMED(mark_rows)(const Tree *tree, i64 first_stack, i64 end, Team te
     if (tree->marks.rows) wait_for(team);
 }
 
+/* Add rows to rows, or with `to_step` 0 their sum to one row. */
+static void NAMED(add_rows)(REAL *restrict to, i64 to_step, const REAL *restrict from, i64 from_step, i64 n_rows,
+                            i64 width) {
+    if (to_step || n_rows < 2) {
+        for (i64 row = 0; row < n_rows; row++) NAMED(add_row)(to + row * to_step, from + row * from_step, width);
+        return;
+    }
+    NAMED(add_sum)(to, from, from_step, NULL, 0, n_rows, width);
+}
+
 /* Add neighbouring rows of a line to all children of its stack; `index` is that of the line on all axes but the last. */
 INLINE void NAMED(contract_run)(const Tree *tree, const Stack *parent, const REAL *line, const i64 *index, i64 first,
                                 i64 last, REAL *memory) {
@@ -74,11 +84,7 @@ INLINE void NAMED(contract_run)(const Tree *tree, const Stack *parent, const REA
         }
         REAL *to = memory + child->offset + target * child->width + step->child_column;
         const REAL *from = line + start * parent->width + step->column;
-        if (stride || n_rows < 2)
-            for (i64 row = 0; row < n_rows; row++)
-                NAMED(add_row)(to + row * stride * child->width, from + row * parent->width, step->width);
-        else
-            NAMED(add_sum)(to, from, parent->width, NULL, 0, n_rows, step->width);
+        NAMED(add_rows)(to, stride * child->width, from, parent->width, n_rows, step->width);
     }
 }
 

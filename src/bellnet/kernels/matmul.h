@@ -100,7 +100,10 @@ typedef i64 Words __attribute__((vector_size(MOST_BYTES), aligned(sizeof(REAL)),
 #define FOR_COLUMNS(width, statement)                                                          \
     i64 at = 0;                                                                                \
     for (; at + WIDE <= width; at += WIDE) statement(Wide);                                    \
-    for (; at + WIDE / 2 <= width; at += WIDE / 2) statement(Half);                            \
+    if (at + WIDE / 2 <= width) {                                                              \
+        statement(Half);                                                                       \
+        at += WIDE / 2;                                                                        \
+    }                                                                                          \
     for (; at < width; at++) statement(REAL);
 
 INLINE void NAMED(copy_row)(REAL *restrict to, const REAL *restrict from, i64 width) {

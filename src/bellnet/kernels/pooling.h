@@ -261,15 +261,22 @@ static void NAMED(find_shares)(const Pool *pool, i64 graph, REAL *shares, REAL *
     const PoolCall *call = pool->call;
     i64 n_orbits = pool->orbits->n_orbits, n_channels = pool->n_channels;
     for (i64 orbit = 0; orbit < n_orbits; orbit++) {
-        i64 row = graph * n_orbits + orbit;
-        for (i64 start = orbit * pool->width; start < (orbit + 1) * pool->width; start += n_channels)
-            for (i64 channel = 0; channel < n_channels; channel++) {
-                i64 to = start + channel, from = row * n_channels + channel;
-                shares[to] = ((const REAL *)call->gradient)[from] / ((const REAL *)call->divisors)[pool->is_max ? from : row];
-                if (!pool->is_max) continue;
-                zeros[to] = 0 * shares[to]; /* NaN where the share is infinite or NaN */
-                largest[to] = ((const REAL *)call->pooled)[from];
-            }
+        i64 row = graph * n_orbits + orbit, start = orbit * pool->width;
+        const REAL *gradient = (const REAL *)call->gradient + row * n_channels, *divisors = call->divisors;
+        const REAL *pooled = pool->is_max ? (const REAL *)call->pooled + row * n_channels : NULL;
+        for (i64 channel = 0; channel < n_channels; channel++) {
+            REAL share = gradient[channel] / divisors[pool->is_max ? row * n_channels + channel : row];
+            shares[start + channel] = share;
+            if (!pool->is_max) continue;
+            zeros[start + channel] = 0 * share; /* NaN where the share is infinite or NaN */
+            largest[start + channel] = pooled[channel];
+        }
+        for (i64 at = start + n_channels; at < start + pool->width; at++) {
+            shares[at] = shares[at - n_channels];
+            if (!pool->is_max) continue;
+            zeros[at] = zeros[at - n_channels];
+            largest[at] = largest[at - n_channels];
+        }
     }
 }
 
