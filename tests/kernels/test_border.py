@@ -298,7 +298,7 @@ def test_a_library_of_other_sources_is_reported_and_not_used(monkeypatch, tmp_pa
     monkeypatch.setenv("BELLNET_KERNELS", str(tmp_path))
     kernels.cache_clear()
     try:
-        with pytest.warns(UserWarning, match="made of other sources"):
+        with pytest.warns(UserWarning, match="built from other sources"):
             assert kernels() is None
     finally:
         kernels.cache_clear()

@@ -8,9 +8,9 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import bellnet as bn
-from bellnet import kernels as package
 from bellnet.backends import Nodes, pool_orbits, pooling
 from bellnet.kernels import VARIANTS, disabled, kernels
+from bellnet.kernels import calling as package
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from bellnet.backends import buffers
 from bellnet.backends.kernel_program import KernelProgram
 from bellnet.backends.level_matrices import Channels, Gradients, Tensors
-from bellnet.kernels import Switch, calling
+from bellnet.kernels import calling
 from bellnet.kernels.structs import MOST_AXES, MOST_SETS, RunCall
 from bellnet.plan import Plan, RestrictedPlan
 
@@ -74,7 +74,7 @@ class KernelBackend:
 
     def accepts_gradients(self, gradients: Tensors, saved: Sequence[Any]) -> bool:
         """The same for gradients and saved contractions, which hooks may have replaced."""
-        return not Switch.n_blocks and self._fit([*gradients, *saved], self._expected_back)
+        return not calling.are_disabled() and self._fit([*gradients, *saved], self._expected_back)
 
     def _fit(self, tensors: Tensors, shapes: Sequence[tuple[int, ...]]) -> bool:
         return all(calling.fits(one, shape, self._dtype) for one, shape in zip(tensors, shapes, strict=False))
