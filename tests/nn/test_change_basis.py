@@ -1,4 +1,4 @@
-"""The change of basis: what it means, and that it can be undone."""
+"""The change of basis keeps the map and is invertible."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tests.backends.subjects import declared, mask, randomise, sizes_for, specs
 
 
 @given(st.data(), st.booleans(), st.booleans())
-def test_going_there_and_back_changes_nothing(data, symmetric, hollow):
+def test_changing_to_the_other_basis_and_back_is_the_identity(data, symmetric, hollow):
     spec = data.draw(specs(max_slots=5, names="ui"))
     n_maps = plan(spec, symmetric=symmetric, hollow=hollow).n_maps
     coefficients = torch.randn(n_maps, 2, 3, dtype=torch.float64)
@@ -27,19 +27,19 @@ def test_going_there_and_back_changes_nothing(data, symmetric, hollow):
 @pytest.mark.parametrize("spec", ["n n -> n", "n n n -> n", "-> n n n", "u u i -> u i", "n n -> n n"])
 def test_both_sets_of_coefficients_describe_the_same_map(spec):
     """The sum of basis tensors, each times its coefficient, is one tensor, whichever basis it is written in."""
-    asked, sizes = plan(spec).spec, {"n": 5, "u": 4, "i": 3}
+    parsed, sizes = plan(spec).spec, {"n": 5, "u": 4, "i": 3}
     for_diagrams = torch.randn(plan(spec).n_maps, dtype=torch.float64)
     for_orbits = change_basis(spec, for_diagrams, to="orbit")
 
     def written_out(coefficients, *, exact):
-        patterns = partitions(asked.slots)
-        return sum(c * mask(p, sizes, asked.slots, exact=exact) for c, p in zip(coefficients, patterns, strict=True))
+        patterns = partitions(parsed.slots)
+        return sum(c * mask(p, sizes, parsed.slots, exact=exact) for c, p in zip(coefficients, patterns, strict=True))
 
     assert_close(written_out(for_orbits, exact=True), written_out(for_diagrams, exact=False))
 
 
 @given(st.data(), st.sampled_from([(False, False), (True, False), (False, True), (True, True)]))
-def test_two_layers_with_translated_weights_do_the_same(data, which):
+def test_layers_with_converted_weights_agree(data, which):
     spec = data.draw(specs(max_slots=5, names="ui"))
     sizes = data.draw(sizes_for(spec))
     options = dict(zip(("symmetric", "hollow"), which, strict=True))
@@ -56,7 +56,7 @@ def test_two_layers_with_translated_weights_do_the_same(data, which):
 
 
 @pytest.mark.parametrize("spec", ["n n, n -> n n, n", "u i, -> u i", "{n n}, n -> {n n}, n", "n -> n n,"])
-def test_two_layers_between_several_tensors_with_translated_weights_do_the_same(spec):
+def test_layers_between_several_tensors_with_converted_weights_agree(spec):
     options = {"normalize": "sum", "bias": False, "dtype": torch.float64}
     diagram = EquivariantLinear(spec, 1, 2, **options)
     orbit = EquivariantLinear(spec, 1, 2, basis="orbit", **options)
@@ -81,7 +81,7 @@ def test_the_sum_over_everything_counts_every_orbit_once():
         assert change_basis(spec, everything, to="orbit").tolist() == [1] * plan(spec).n_maps
 
 
-def test_off_the_diagonal_is_everything_less_the_diagonal():
+def test_off_diagonal_is_everything_minus_the_diagonal():
     assert change_basis("n n ->", torch.tensor([0.0, 1.0]), to="diagram").tolist() == [-1, 1]
 
 

@@ -1,4 +1,4 @@
-"""Layers between several tensors are all pairs of them added up, in every layout, with one plan."""
+"""A layer between several tensors is the sum of layers between all pairs, in every layout, with one plan."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ from bellnet.kernels import disabled
 from bellnet.tensors.padded import is_zero_padded, share_sizes
 from tests.backends.recording import Recording
 from tests.backends.subjects import sizes_for
-from tests.nn.collections import collections, given_to, layer_of, pair_by_pair, support_over, tensors_of
+from tests.nn.random_collections import collections, given_to, layer_of, pair_by_pair, support_over, tensors_of
 
 MLP = "a b, b, b c, c -> a b, b, b c, c"
 SPECS = ["n n, n, -> n n, n", "u i, u, i -> u i", MLP, "n n -> n n, n, ", "n n, n n -> n", ", n -> , n"]
@@ -55,8 +55,8 @@ def test_a_layer_is_the_sum_of_all_pairs_and_so_are_its_gradients(compiled, data
 
 @few
 @given(st.data())
-def test_listed_tensors_give_what_dense_ones_give_at_the_tuples_that_are_listed(data):
-    """Each of the sources is listed, dense, padded, or has its nodes in a row, graphs being of different sizes."""
+def test_sparse_results_are_the_dense_ones_at_stored_entries(data):
+    """Each source is sparse, dense, padded, or has its nodes in a row; graphs differ in size."""
     spec = data.draw(collections(max_order=2).filter(lambda spec: spec.node_sets and any(spec.sources)))
     n_graphs = data.draw(st.integers(1, 3))
     several = {name: data.draw(st.lists(st.integers(0, 3), min_size=n_graphs, max_size=n_graphs)) for name in "nm"}
@@ -91,7 +91,7 @@ def test_listed_tensors_give_what_dense_ones_give_at_the_tuples_that_are_listed(
 
 
 def _in_layout(kind, shape, x, several):
-    """A tensor in a layout, and the same with zeros where nothing is listed."""
+    """A tensor in a layout, and the same with zeros where nothing is stored."""
     sizes = {name: torch.tensor(counts) for name, counts in several.items()}
     if not shape:
         return x, x.clone()
@@ -100,8 +100,8 @@ def _in_layout(kind, shape, x, several):
     if kind == "row":
         return torch.cat([graph[:n] for graph, n in zip(x, several[shape[0]], strict=True)]), x.clone()
     support = support_over(kind, shape, several, len(shape))
-    places = support.index.unbind(0)
-    return bn.Sparse.on(support, x[places]), torch.zeros_like(x).index_put(places, x[places])
+    index = support.index.unbind(0)
+    return bn.Sparse.on(support, x[index]), torch.zeros_like(x).index_put(index, x[index])
 
 
 def _compare(found, wanted, graph, shape, several):
@@ -124,19 +124,19 @@ def test_gradients_of_mixed_layouts_are_those_of_dense_tensors(nodes):
     sizes = [3, 3] if nodes == "plain" else [3, 1]
     several = {"n": sizes}
     support = support_over("some", ("n", "n"), several, 3)
-    places = support.index.unbind(0)
+    index = support.index.unbind(0)
     edges, x = (one.requires_grad_() for one in tensors_of(layer, {"n": 3}, batch=(2,)))
     counts = torch.tensor(sizes)
     inside = torch.arange(3) < counts.unsqueeze(-1)
     forms = {"plain": x, "row": x[inside], "padded": bn.Padded(x, counts)}
     given = forms.get(nodes, bn.Sparse.of_nodes(x[inside], counts))
-    found = layer((bn.Sparse.on(support, edges[places]), given))
-    zeroed = torch.zeros_like(edges).index_put(places, edges[places])
+    found = layer((bn.Sparse.on(support, edges[index]), given))
+    zeroed = torch.zeros_like(edges).index_put(index, edges[index])
     wanted = layer((bn.Padded(zeroed, counts), bn.Padded(x, counts)))
     assert isinstance(found[0], bn.Sparse)
     assert type(found[1]) is type(given)
     one = [found[0].values, _rows(found[1], inside), found[2]]
-    other = [wanted[0].values[places], wanted[1].values[inside], wanted[2]]
+    other = [wanted[0].values[index], wanted[1].values[inside], wanted[2]]
     close(one, other)
     pulled = [torch.randn_like(part) for part in one]
     inputs = [edges, x, *layer.parameters()]
@@ -172,7 +172,7 @@ def test_padding_changes_nothing(data):
             _compare(one, other, graph, shape, several)
 
 
-def test_what_comes_out_of_padded_tensors_goes_into_the_next_layer_without_a_look():
+def test_padded_results_share_the_sizes_of_their_inputs():
     sizes = torch.tensor([3, 1])
     x = bn.Padded(torch.randn(2, 3, 3, 2), sizes), bn.Padded(torch.randn(2, 3, 4), sizes)
     edges, nodes = bn.EquivariantLinear("n n, n -> n n, n", (2, 4), 3)(x)
@@ -193,7 +193,7 @@ def test_the_gradient_of_the_gradient_is_right(spec):
     assert gradgradcheck(run, tensors)
 
 
-def test_the_gradient_of_the_gradient_is_right_for_listed_tensors():
+def test_the_gradient_of_the_gradient_is_right_for_sparse_tensors():
     layer = layer_of(bn.plan("n n, n n, n -> n n, n").spec)
     first, second = (support_over("some", ("n", "n"), {"n": 3}, seed) for seed in (1, 2))
     given = [torch.randn(first.nnz, 2), torch.randn(second.nnz, 1), torch.randn(3, 3)]
@@ -218,7 +218,7 @@ def test_each_result_may_be_changed_in_place_and_used_alone():
 
 
 @pytest.mark.parametrize("spec", SPECS[:3])
-def test_transforms_of_functions_see_the_same_numbers(spec):
+def test_functorch_transforms_agree(spec):
     layer = layer_of(bn.plan(spec).spec)
     tensors = tensors_of(layer, some_sizes(layer.spec), batch=(3,))
 
@@ -233,7 +233,7 @@ def test_transforms_of_functions_see_the_same_numbers(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_renumbering_the_nodes_commutes_with_the_layer(spec):
+def test_layer_commutes_with_node_permutations(spec):
     layer = layer_of(bn.plan(spec).spec)
     sizes = some_sizes(layer.spec)
     order = {name: torch.randperm(size) for name, size in sizes.items()}
@@ -283,23 +283,23 @@ def test_the_maps_are_linearly_independent():
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_rank_takes_one_product_for_each_swap_however_many_tensors_there_are(spec):
+def test_every_rank_takes_one_product_per_permutation_for_any_number_of_tensors(spec):
     layer = layer_of(bn.plan(spec).spec)
     sizes = dict.fromkeys(layer.spec.node_sets, 5)
     tensors = tensors_of(layer, sizes, batch=(2,))
     given_to(layer, tensors, sizes)
-    with Recording() as seen, torch.no_grad():
+    with Recording() as recorded, torch.no_grad():
         given_to(layer, tensors, sizes)
-    assert len(seen.products) == sum(len(level.permutations) for level in layer.plan.levels)
+    assert len(recorded.products) == sum(len(level.permutations) for level in layer.plan.levels)
 
 
 def test_cost_counts_what_is_multiplied():
     layer = layer_of(bn.plan("n n, n, -> n n, n").spec)
     tensors = tensors_of(layer, {"n": 5}, batch=(2,))
-    with Recording() as seen, torch.no_grad():
+    with Recording() as recorded, torch.no_grad():
         layer(tensors)
     cost = layer.plan.cost(5, layer.in_channels, layer.out_channels, batch=2)
-    assert cost.multiplications == sum(rows * inner * outer for (rows, inner), (_, outer) in seen.products)
+    assert cost.multiplications == sum(rows * inner * outer for (rows, inner), (_, outer) in recorded.products)
     assert cost.input_bytes == 4 * sum(one.numel() for one in tensors)
     pairs = [
         layer.plan.pair(one.source, one.target).cost(
@@ -311,7 +311,7 @@ def test_cost_counts_what_is_multiplied():
     assert cost.stacked_multiplications == sum(one.stacked_multiplications for one in pairs)
 
 
-def test_parameters_have_names_that_say_from_where_to_where():
+def test_parameters_are_named_by_source_and_target():
     layer = bn.EquivariantLinear("n n, n, -> n n, n", (16, 8, 4), (32, 2))
     shapes = {name: tuple(parameter.shape) for name, parameter in layer.state_dict().items()}
     assert shapes == {
@@ -328,7 +328,7 @@ def test_parameters_have_names_that_say_from_where_to_where():
     assert list(bn.EquivariantLinear("n n -> n, ", 2, 3, bias=False).state_dict()) == ["weight_0_to_0", "weight_0_to_1"]
 
 
-def test_one_number_of_channels_is_for_all_tensors():
+def test_one_number_of_channels_holds_for_all_tensors():
     layer = bn.EquivariantLinear("n n, n -> n", 3, 4)
     assert (layer.in_channels, layer.out_channels) == ((3, 3), 4)
     assert repr(layer) == 'EquivariantLinear("n n, n -> n", (3, 3), 4, n_maps=7)'
@@ -367,7 +367,7 @@ def test_a_stack_keeps_the_second_moment_of_every_tensor(spec):
     assert mean.max() < 4
 
 
-def test_declared_inputs_are_checked_one_by_one():
+def test_declared_inputs_are_checked_separately():
     layer = bn.EquivariantLinear("n n, n n -> n", 1, 1, symmetric=True)
     assert layer.plan.n_maps == 2 * bn.plan("n n -> n", symmetric=True).n_maps
     x = torch.tensor([[1.0, 2.0], [2.0, 3.0]]).unsqueeze(-1)
@@ -383,7 +383,7 @@ def test_declared_symmetric_inputs_give_what_all_maps_can_give(spec):
     close(given_to(layer, x, {}), pair_by_pair(layer, x, {"n": 3}))
 
 
-def test_supports_are_let_go_of_with_what_was_found_about_them():
+def test_supports_and_what_is_cached_for_them_are_freed():
     import gc
     import weakref
 
@@ -421,7 +421,7 @@ def test_a_network_takes_sparse_edges_beside_nodes_in_a_row():
     assert_close(found[1], torch.cat([wanted[1].values[0], wanted[1].values[1, :2]]))
 
 
-def test_nodes_in_a_row_are_dropped_graph_by_graph():
+def test_dropout_of_nodes_in_a_row_is_drawn_per_graph():
     torch.manual_seed(0)
     sizes = torch.tensor([3, 2])
     edges = bn.Sparse(torch.tensor([[0, 0, 1], [0, 1, 0], [1, 2, 1]]), torch.ones(3, 40), sizes)
@@ -430,20 +430,20 @@ def test_nodes_in_a_row_are_dropped_graph_by_graph():
     assert all(torch.equal(row, nodes[first]) for first, several in ((0, nodes[:3]), (3, nodes[3:])) for row in several)
     assert not torch.equal(nodes[0], nodes[3])
     net = bn.EquivariantNet("n n, n -> n", [1, 40, 1], dropout=0.5)
-    seen = []
-    net.last.register_forward_pre_hook(lambda _, given: seen.append(given[0][1] == 0))
+    recorded = []
+    net.last.register_forward_pre_hook(lambda _, given: recorded.append(given[0][1] == 0))
     net((edges.map(lambda values: values[:, :1]), torch.ones(5, 1)))
-    assert not torch.equal(seen[0][0], seen[0][3])
+    assert not torch.equal(recorded[0][0], recorded[0][3])
 
 
-def test_nodes_in_a_row_may_be_of_a_set_that_a_later_tensor_lists():
+def test_nodes_in_a_row_may_be_of_a_node_set_of_a_later_sparse_tensor():
     sizes = {"a": torch.tensor([2, 2]), "b": torch.tensor([1, 3])}
     first = bn.Sparse(torch.tensor([[0, 1], [0, 1], [1, 0]]), torch.ones(2, 1), {"a": sizes["a"]})
     second = bn.Sparse(torch.tensor([[0, 1], [0, 0], [0, 2]]), torch.ones(2, 1), sizes)
     net = bn.InvariantNet("a a, b, a b", [1, 4, 4], 2, norm="graph", dropout=0.1, reduce="mean").eval()
     nodes = torch.randn(4, 1)
-    listed = bn.Sparse.of_nodes(nodes, {"b": sizes["b"]})
-    assert_close(net((first, nodes, second)), net((first, listed, second)))
+    sparse = bn.Sparse.of_nodes(nodes, {"b": sizes["b"]})
+    assert_close(net((first, nodes, second)), net((first, sparse, second)))
 
 
 def test_the_check_of_several_tensors_can_fail():

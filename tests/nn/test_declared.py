@@ -17,7 +17,7 @@ def _layer(spec="n n -> n n", **options):
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n", "u u i i -> u"])
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-def test_what_is_as_declared_passes_the_check(spec, which):
+def test_inputs_as_declared_pass_the_check(spec, which):
     symmetric, hollow = which
     layer = _layer(spec, symmetric=symmetric, hollow=hollow)
     sizes = {"n": 4, "u": 3, "i": 2}
@@ -60,7 +60,7 @@ def test_nothing_declared_is_nothing_to_check():
     assert_close(layer(x, check=True), layer(x))
 
 
-def test_the_check_does_not_look_at_padding():
+def test_check_ignores_padding():
     layer = _layer(symmetric=True, hollow=True)
     values = torch.randn(2, 3, 3, 1, dtype=torch.float64)
     values[0, :2, :2, 0] = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
@@ -70,14 +70,14 @@ def test_the_check_does_not_look_at_padding():
         layer(Padded(values, torch.tensor([3, 1])), check=True)
 
 
-def test_rounding_errors_are_not_held_against_the_input():
+def test_check_tolerates_rounding_errors():
     layer = EquivariantLinear("n n -> n n", 1, 1, symmetric=True)
     x = torch.randn(4, 4, 1)
     x = (x + x.transpose(-2, -3)) / 2
     layer(x * (1 + 1e-6 * torch.rand_like(x)), check=True)
 
 
-def test_a_symmetric_input_with_an_infinite_or_missing_value_is_still_symmetric():
+def test_a_symmetric_input_with_infinity_or_nan_is_symmetric():
     layer = _layer(symmetric=True)
     for value in (torch.inf, -torch.inf, torch.nan):
         layer(torch.full((2, 2, 1), value, dtype=torch.float64), check=True)
@@ -86,7 +86,7 @@ def test_a_symmetric_input_with_an_infinite_or_missing_value_is_still_symmetric(
 @pytest.mark.parametrize(
     "options", [{"normalize": "sum"}, {"normalize": "mean"}, {"basis": "orbit", "normalize": "sum"}], ids=str
 )
-def test_a_declaring_layer_is_a_layer_with_all_maps_some_of_them_zero(options):
+def test_a_declaring_layer_agrees_with_a_layer_of_all_maps(options):
     few, all_maps = _layer(symmetric=True, hollow=True, **options), _layer(**options)
     number = {diagram.partition: number for number, diagram in enumerate(all_maps.plan.diagrams)}
     diagrams = {**options, "basis": "diagram"}
@@ -114,34 +114,34 @@ def test_a_declaring_layer_is_a_layer_with_all_maps_some_of_them_zero(options):
         (7, {"symmetric": True, "basis": "orbit", "normalize": "sum"}),
     ],
 )
-def test_a_layer_of_many_exchangeable_slots_is_made_and_run_without_listing_all_partitions(order, options, monkeypatch):
-    listed = []
+def test_a_layer_of_many_exchangeable_slots_does_not_enumerate_all_partitions(order, options, monkeypatch):
+    enumerated = []
 
-    def seen(*arguments, **keywords):
+    def recorded(*arguments, **keywords):
         found = partitions(*arguments, **keywords)
-        listed.extend(found)
+        enumerated.extend(found)
         return found
 
     partitions = sys.modules["bellnet.plan.symmetry"].partitions
-    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", seen)
+    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", recorded)
     build = sys.modules["bellnet.plan.plan"].build
     monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "build", build.__wrapped__)  # not from the cache
     layer = EquivariantLinear("n " * order + "->", 2, 3, **options)
     nodes = torch.tensor([[0, 1, 2]]).expand(order, -1)
     result = layer(torch.ones(*[2] * order, 2)), layer(Sparse(nodes, torch.ones(3, 2), 4))
     assert [tensor.shape for tensor in result] == [(3,), (3,)]
-    assert 0 < len(listed) <= 20 * layer.plan.n_maps
+    assert 0 < len(enumerated) <= 20 * layer.plan.n_maps
 
 
 @pytest.mark.parametrize("hollow", [False, True])
 def test_seven_exchangeable_slots_are_mapped_as_all_diagrams_would(hollow):
     layer = _layer("n n n n n n n ->", symmetric=True, hollow=hollow, normalize="sum")
     whole = EquivariantLinear("n n n n n n n ->", 1, 1, dtype=torch.float64, normalize="sum")
-    number = {diagram.partition: place for place, diagram in enumerate(layer.plan.diagrams)}
+    number = {diagram.partition: number_of_map for number_of_map, diagram in enumerate(layer.plan.diagrams)}
     with torch.no_grad():
         whole.bias.copy_(layer.bias)
-        for place, diagram in enumerate(whole.plan.diagrams):
+        for number_of_map, diagram in enumerate(whole.plan.diagrams):
             same = number.get(diagram.partition)
-            whole.weight[place] = 0 if same is None else layer.weight[same]
+            whole.weight[number_of_map] = 0 if same is None else layer.weight[same]
     x = torch.randn(*[2] * 7, 1, dtype=torch.float64)
     assert_close(layer(x), whole(x))

@@ -1,4 +1,4 @@
-"""Forward-mode derivatives of gradients: what a layer keeps for its backward pass must carry tangents, too."""
+"""Forward-mode derivatives of gradients: tensors saved for the backward pass carry tangents, too."""
 
 import pytest
 import torch
@@ -26,8 +26,8 @@ def inputs(spec, layout, seed):
         sizes = {name: torch.tensor([4, 2]) for name in dict.fromkeys(axes)}
         sizes = sizes if len(sizes) > 1 else next(iter(sizes.values()))
         return layer, lambda values: as_tensor(layer(bn.Padded(values, sizes))), dense
-    listed = torch.rand(dense.shape[:-1], generator=generator) < 0.6
-    sparse = bn.Sparse.from_dense(dense * listed.unsqueeze(-1), " ".join(axes))
+    stored = torch.rand(dense.shape[:-1], generator=generator) < 0.6
+    sparse = bn.Sparse.from_dense(dense * stored.unsqueeze(-1), " ".join(axes))
     support = sparse if len(layer.spec.target) > 1 and layer.spec.target != axes else None
     if support is not None:
         support = bn.Sparse.from_dense(torch.ones(2, 4, 4, 1, dtype=torch.float64), "n n")

@@ -61,13 +61,13 @@ def test_a_stack_of_ten_layers_keeps_the_second_moment(spec: str, n: int, channe
     assert moments.max() < factor
 
 
-def test_independent_weights_would_not_keep_it() -> None:
+def test_independent_weights_do_not_keep_the_second_moment() -> None:
     moments = second_moments("n n -> n n", 5, 64, depth=10, draw=draw_independently, inputs="uniform", seeds=2)
     assert moments[-1] > 1e3
 
 
 @pytest.mark.parametrize("spec", ["n -> n", "u i -> u i"])
-def test_a_layer_without_diagonals_keeps_it_exactly_on_average_whatever_the_input(spec: str) -> None:
+def test_a_layer_without_diagonals_keeps_the_second_moment_of_any_input_on_average(spec: str) -> None:
     torch.manual_seed(0)
     order = len(spec.split("->")[0].split())
     for x in (torch.randn(*[6] * order, 32), torch.ones(*[6] * order, 32), torch.rand(*[6] * order, 32) ** 4):
@@ -134,8 +134,8 @@ def shares_by_definition(plan: bn.Plan) -> list[float]:
     found: Counter[tuple[int, ...] | None] = Counter()
     for orbit in {diagram.broadcast.blocks for diagram in everything}:
         portions = {
-            read: 0.1 if small and not n_blocks(read, source) <= n_blocks(orbit, target) else 1.0
-            for read in {diagram.contraction.blocks for diagram in everything}
+            contraction: 0.1 if small and not n_blocks(contraction, source) <= n_blocks(orbit, target) else 1.0
+            for contraction in {diagram.contraction.blocks for diagram in everything}
         }
         onto = [diagram for diagram in everything if diagram.broadcast.blocks == orbit]
         placings = Counter(diagram.contraction for diagram in onto)
@@ -146,7 +146,7 @@ def shares_by_definition(plan: bn.Plan) -> list[float]:
 
 
 @pytest.mark.parametrize(("symmetric", "hollow"), list(product([False, True], repeat=2)))
-def test_the_shares_are_those_of_all_maps_that_a_map_stands_for(symmetric: bool, hollow: bool) -> None:
+def test_shares_are_those_of_all_maps_that_a_map_represents(symmetric: bool, hollow: bool) -> None:
     for spec in [*SPECS, "n n n -> n n n", "u u i -> u u i"]:
         plan = bn.plan(spec, symmetric=symmetric, hollow=hollow)
         assert variance_shares(plan) == pytest.approx(shares_by_definition(plan), rel=1e-12), spec
@@ -170,4 +170,4 @@ def test_maps_onto_orbits_merge_only_blocks_that_reach_the_target(symmetric: boo
                 assert same is not None
                 expected[number[same], number[fine]] += moebius(fine, coarse)
         found = {(row, column): value for row, column, value in _orbits_to_broadcasts(plan)}
-        assert found == {place: value for place, value in expected.items() if value}, spec
+        assert found == {index: value for index, value in expected.items() if value}, spec

@@ -1,4 +1,4 @@
-"""The layer: what it takes, what it gives, and that the numbering of nodes does not matter."""
+"""The linear layer: equivariance, completeness, shapes, options."""
 
 import pytest
 import torch
@@ -27,8 +27,8 @@ MANY = [
 ]
 
 
-def relabelled(tensor, axes, order):
-    """The tensor after its nodes are renumbered; axes are counted before the channels."""
+def permuted(tensor, axes, order):
+    """The tensor after a permutation of its nodes; axes are counted before the channels."""
     for axis, name in enumerate(axes):
         tensor = tensor.index_select(tensor.ndim - 1 - len(axes) + axis, order[name])
     return tensor
@@ -40,30 +40,30 @@ def _orders(sizes):
 
 @pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"basis": "orbit", "normalize": "sum"}], ids=str)
 @pytest.mark.parametrize("spec", MANY)
-def test_relabelling_the_nodes_commutes_with_the_layer(spec, options):
+def test_layer_commutes_with_node_permutations(spec, options):
     layer = randomise(EquivariantLinear(spec, 2, 2, dtype=torch.float64, **options))
     for base in (1, 2, 4):
         sizes = {name: base + number for number, name in enumerate(layer.spec.node_sets)}
         new = {name: sizes[name] for name in layer.spec.target_only}
         x = torch.randn(2, *(sizes[name] for name in layer.spec.source), 2, dtype=torch.float64)
         order = _orders(sizes)
-        moved_first = layer(relabelled(x, layer.spec.source, order), sizes=new)
-        assert_close(moved_first, relabelled(layer(x, sizes=new), layer.spec.target, order))
+        moved_first = layer(permuted(x, layer.spec.source, order), sizes=new)
+        assert_close(moved_first, permuted(layer(x, sizes=new), layer.spec.target, order))
 
 
 @given(st.data())
-def test_relabelling_commutes_for_any_spec(data):
+def test_layer_of_any_spec_commutes_with_node_permutations(data):
     spec = data.draw(specs(max_slots=5, names="uiv"))
     sizes = data.draw(sizes_for(spec))
     layer = randomise(EquivariantLinear(spec, 1, 2, dtype=torch.float64))
     torch.manual_seed(data.draw(st.integers(0, 99)))
     new = {name: sizes[name] for name in spec.target_only}
     x, order = torch.randn(*(sizes[name] for name in spec.source), 1, dtype=torch.float64), _orders(sizes)
-    moved_first = layer(relabelled(x, spec.source, order), sizes=new)
-    assert_close(moved_first, relabelled(layer(x, sizes=new), spec.target, order))
+    moved_first = layer(permuted(x, spec.source, order), sizes=new)
+    assert_close(moved_first, permuted(layer(x, sizes=new), spec.target, order))
 
 
-def test_relabelling_one_axis_only_does_not_commute():
+def test_layer_does_not_commute_with_permutations_of_one_axis():
     """So that the tests above can fail: rows and columns of one node set must move together."""
     layer = randomise(EquivariantLinear("n n -> n n", 1, 1, dtype=torch.float64))
     x, order = torch.randn(4, 4, 1, dtype=torch.float64), torch.tensor([1, 2, 3, 0])
@@ -71,7 +71,7 @@ def test_relabelling_one_axis_only_does_not_commute():
 
 
 @pytest.mark.parametrize("spec", ["u i -> u i", "u i -> u", "u i ->"])
-def test_rows_and_columns_of_different_sets_move_on_their_own(spec):
+def test_rows_and_columns_of_different_sets_are_permuted_independently(spec):
     layer = randomise(EquivariantLinear(spec, 1, 1, dtype=torch.float64))
     x, order = torch.randn(4, 4, 1, dtype=torch.float64), torch.tensor([1, 2, 3, 0])
     wanted = layer(x)[order] if layer.spec.target else layer(x)
@@ -79,10 +79,10 @@ def test_rows_and_columns_of_different_sets_move_on_their_own(spec):
 
 
 def test_all_maps_together_are_every_equivariant_map():
-    """The matrices that commute with all relabellings of four nodes are a space of dimension fifteen."""
+    """The matrices that commute with all permutations of four nodes are a space of dimension fifteen."""
     n = 4
     conditions = []
-    for order in ([1, 0, 2, 3], [1, 2, 3, 0]):  # these two generate all relabellings
+    for order in ([1, 0, 2, 3], [1, 2, 3, 0]):  # these two generate all permutations
         moved = torch.kron(torch.eye(n)[order], torch.eye(n)[order])
         conditions.append(torch.kron(moved, moved) - torch.eye(n**4))
     dimension = n**4 - int(torch.linalg.matrix_rank(torch.cat(conditions)))
@@ -139,7 +139,7 @@ def test_one_node_gives_finite_results_and_gradients():
 
 
 @pytest.mark.parametrize("spec", ["-> n n", "-> u i", "u -> u i"])
-def test_lengths_of_sets_that_only_the_target_has_are_given_in_the_call(spec):
+def test_call_takes_the_lengths_of_sets_that_only_the_target_has(spec):
     layer = randomise(EquivariantLinear(spec, 2, 1, dtype=torch.float64))
     sizes = {"n": 3, "u": 2, "i": 4}
     new = {name: sizes[name] for name in layer.spec.target_only}
@@ -149,16 +149,16 @@ def test_lengths_of_sets_that_only_the_target_has_are_given_in_the_call(spec):
     assert torch.equal(layer(x, sizes={name: torch.tensor(size) for name, size in new.items()}), y)
 
 
-def test_the_length_of_a_set_of_the_input_may_be_repeated_if_it_is_right():
+def test_call_takes_the_correct_length_of_a_set_of_the_input():
     layer = EquivariantLinear("u -> u i", 1, 1)
     assert layer(torch.zeros(3, 1), sizes={"u": 3, "i": 2}).shape == (3, 2, 1)
 
 
-def test_a_spec_may_be_given_as_an_object():
+def test_layer_takes_a_spec_object():
     assert EquivariantLinear(Spec(("n", "n"), ("n",)), 1, 1).plan is plan("n n -> n")
 
 
-def test_the_layer_shows_its_options():
+def test_repr_shows_the_options():
     assert repr(EquivariantLinear("n n -> n n", 16, 32)) == 'EquivariantLinear("n n -> n n", 16, 32, n_maps=15)'
     assert repr(
         EquivariantLinear("n n->n", 1, 2, bias=False, basis="orbit", normalize="sum", symmetric=True, hollow=True)

@@ -1,4 +1,4 @@
-"""The networks: equivariant, blind to padding, and what their options say, in training and in evaluation."""
+"""The networks: equivariance, padding invariance and options, in training and in evaluation."""
 
 import copy
 
@@ -39,7 +39,7 @@ def shaken(net: nn.Module) -> nn.Module:
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n", "u i -> i", "n n ->"])
-def test_an_equivariant_net_commutes_with_relabelling_whatever_its_options(spec, options, training):
+def test_equivariant_net_commutes_with_node_permutations_for_all_options(spec, options, training):
     net = shaken(bn.EquivariantNet(spec, [2, 3, 3, 2], **options)).train(training)
     assert_equivariant(net, spec)
 
@@ -47,7 +47,7 @@ def test_an_equivariant_net_commutes_with_relabelling_whatever_its_options(spec,
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_an_invariant_net_does_not_see_the_numbering_whatever_its_options(options, reduce, training):
+def test_invariant_net_is_permutation_invariant_for_all_options(options, reduce, training):
     net = shaken(bn.InvariantNet("n n", [2, 3, 3], 2, hidden=[4], reduce=reduce, **options)).train(training)
     assert_invariant(net, "n n")
 
@@ -83,7 +83,7 @@ def test_the_default_is_the_network_of_the_paper():
     assert not any(isinstance(module, bn.EntryNorm | nn.Dropout) for module in net.modules())
 
 
-def test_activations_stand_between_layers_and_not_after_the_last():
+def test_activations_are_between_layers_and_not_after_the_last():
     net = bn.EquivariantNet("n -> n", [1, 1, 1])
     with torch.no_grad():
         for parameter in net.parameters():
@@ -116,14 +116,14 @@ def test_the_net_of_hartford_et_al_is_one_changed_string():
     assert theirs(torch.randn(2, 5, 5, 1)).shape == (2, 5, 5, 1)
 
 
-def test_a_target_with_new_nodes_takes_their_number_in_the_call():
+def test_call_takes_the_number_of_nodes_that_only_the_target_has():
     net = bn.EquivariantNet("u -> u i", [2, 3, 1])
     assert net(torch.randn(4, 2), sizes={"i": 6}).shape == (4, 6, 1)
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_batch_normalisation_of_tensors_and_of_padded_ones_without_padding_agree(training, dtype):
+def test_batch_normalization_of_tensors_and_unpadded_padded_agree(training, dtype):
     """Torch's own operation does the first, ours the second."""
     norms = [bn.EntryNorm(3, "n n").to(dtype).train(training) for _ in range(2)]
     x = torch.randn(4, 5, 5, 3, dtype=dtype) * 2 + 1
@@ -162,22 +162,22 @@ def test_dropped_channels_are_dropped_for_a_whole_graph_and_others_scaled():
     torch.manual_seed(0)
     block = bn.EquivariantNet("n -> n", [1, 64, 1], dropout=0.5, activation="identity").blocks[0]
     x = torch.randn(2, 5, 1)
-    kept, dropped = block.eval()(x), block.train()(x)
-    ratios = (dropped / kept).round(decimals=4)
+    outputs, dropped = block.eval()(x), block.train()(x)
+    ratios = (dropped / outputs).round(decimals=4)
     assert set(ratios.flatten().tolist()) == {0.0, 2.0}
     assert all(len(set(ratios[graph, :, channel].tolist())) == 1 for graph in range(2) for channel in range(64))
 
 
-def test_hidden_units_are_dropped_one_by_one_and_hold_no_weights():
+def test_hidden_units_are_dropped_separately_and_dropout_has_no_weights():
     plain, net = (bn.InvariantNet("n n", [1, 2], 2, hidden=[64], dropout=p) for p in (0.0, 0.5))
     assert [*plain.head[0].state_dict()] == [*net.head[0].state_dict()]
     assert len(net.head[2].state_dict()) == 0
-    kept = net.head[2].train()(torch.ones(4, 64))
-    assert set(kept.flatten().tolist()) == {0.0, 2.0}
-    assert len({tuple(row) for row in kept.tolist()}) == 4
+    outputs = net.head[2].train()(torch.ones(4, 64))
+    assert set(outputs.flatten().tolist()) == {0.0, 2.0}
+    assert len({tuple(row) for row in outputs.tolist()}) == 4
 
 
-def test_dropout_draws_from_the_generator_that_it_is_given():
+def test_dropout_draws_from_its_generator():
     x, dropout = torch.ones(3, 5, 5, 8), bn.ChannelDropout(0.5, "n n")
     state, dropped = torch.get_rng_state(), []
     for seed in (1, 1, 2):
@@ -194,7 +194,7 @@ def test_each_layer_gets_an_activation_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: bn.EquivariantNet("n -> n", [1]), "channels must have at least 2 entries, not 1."),
         (lambda: bn.EquivariantNet("n -> n", [1, 0, 1]), "channels[1] must be an integer from 1 up, not 0."),
@@ -210,10 +210,10 @@ def test_each_layer_gets_an_activation_of_its_own():
         (lambda: bn.EntryNorm(3, "n", over="all"), "over must be one of 'batch', 'graph', 'channels', not 'all'."),
     ],
 )
-def test_wrong_options_are_named(make, said):
+def test_errors_name_wrong_options(make, message):
     with pytest.raises(OptionError) as caught:
         make()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["equivariant", "invariant"])
@@ -264,7 +264,7 @@ def _as_tensors(shape, kind):
 @pytest.mark.parametrize(
     ("shape", "kind"), [("n n", "tensor"), ("n n", "padded"), ("n n", "sparse"), ("n n n", "tensor")]
 )
-def test_what_is_rectified_after_pooling_is_what_would_be_before(shape, kind, norm, over):
+def test_relu_after_pooling_equals_relu_before(shape, kind, norm, over):
     net = shaken(bn.InvariantNet(shape, [2, 4, 6], 3, hidden=[5], norm=norm, pool_over=over))
     for parameter in net.blocks.parameters():
         parameter.data.mul_(4).round_().div_(4)
@@ -301,7 +301,7 @@ def test_elsewhere_the_last_block_has_its_activation(options):
     net(torch.randn(3, 5, 5, 2)).sum().backward()
 
 
-def test_with_jumps_the_head_sees_what_every_layer_leaves():
+def test_jumping_knowledge_passes_all_layers_to_the_head():
     net = bn.InvariantNet("n n", [2, 3, 4], 5, reduce=("mean", "max"), jumping_knowledge=True)
     x = torch.randn(6, 5, 5, 2)
     first = net.blocks[0](x)
@@ -312,22 +312,22 @@ def test_with_jumps_the_head_sees_what_every_layer_leaves():
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_batch_normalisation_of_listed_tuples_is_that_of_the_tensor_they_list(training, dtype):
+def test_batch_normalization_of_all_stored_entries_is_that_of_the_dense_tensor(training, dtype):
     x = torch.randn(3, 4, 4, 5, dtype=dtype) * 3 + 1
-    dense, listed = (bn.EntryNorm(5, "n n").to(dtype).train() for _ in range(2))
-    for norm in (dense, listed):
+    dense, sparse_norm = (bn.EntryNorm(5, "n n").to(dtype).train() for _ in range(2))
+    for norm in (dense, sparse_norm):
         torch.nn.init.constant_(norm.bias, 0.3)
     sparse = bn.Sparse.from_dense(x, "n n", keep_zeros=True)
     for _ in range(2):
-        expected, found = dense(x), listed(sparse)
+        expected, found = dense(x), sparse_norm(sparse)
     dense.train(training)
-    listed.train(training)
-    expected, found = dense(x), listed(sparse)
+    sparse_norm.train(training)
+    expected, found = dense(x), sparse_norm(sparse)
     torch.testing.assert_close(found.to_dense(), expected)
-    torch.testing.assert_close(listed.state_dict(), dense.state_dict())
+    torch.testing.assert_close(sparse_norm.state_dict(), dense.state_dict())
 
 
-def test_a_norm_that_is_reset_has_forgotten_what_it_saw():
+def test_reset_parameters_drops_running_statistics():
     norm = bn.EntryNorm(3, "n")
     fresh = {name: value.clone() for name, value in norm.state_dict().items()}
     norm(torch.randn(4, 5, 3) * 7)

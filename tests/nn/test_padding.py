@@ -1,4 +1,4 @@
-"""Padding changes nothing: a padded batch gives what each of its graphs gives alone."""
+"""Padding changes nothing: a padded batch agrees with its single graphs."""
 
 from itertools import product
 from math import inf, nan, prod
@@ -26,13 +26,13 @@ class _Batch:
     """Random graphs in a padded tensor with garbage in the padding, and the same graphs one by one."""
 
     def __init__(self, axes, batch, sizes, extra, garbage):
-        self.batch, self.sizes, self.places = batch, sizes, list(product(*map(range, batch)))
+        self.batch, self.sizes, self.indices = batch, sizes, list(product(*map(range, batch)))
         self.lengths = {name: max(counts, default=0) + extra for name, counts in sizes.items()}
         self.axes = axes
         self.graphs = [torch.randn(*self.shape(axes, number), 2, dtype=torch.float64) for number in self.numbers]
         values = torch.full((*batch, *(self.lengths[name] for name in axes), 2), garbage, dtype=torch.float64)
         for number in self.numbers:
-            values[self.places[number]][self.inside(axes, number)] = self.graphs[number]
+            values[self.indices[number]][self.inside(axes, number)] = self.graphs[number]
         self.values = values
 
     @property
@@ -81,7 +81,7 @@ def _alone(layer, batch, graphs, *, lengths_of_new):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_a_padded_batch_gives_what_its_graphs_give_alone(kind, data):
+def test_padded_batch_agrees_with_its_single_graphs(kind, data):
     spec = data.draw(specs(max_slots=4, names="ui"))
     batch = data.draw(_batches(spec))
     given_as = data.draw(st.sampled_from(["tensor", "number"]))
@@ -94,24 +94,24 @@ def test_a_padded_batch_gives_what_its_graphs_give_alone(kind, data):
 
     pulled, total = torch.randn_like(y), y.new_zeros(())
     for number, result in enumerate(alone):
-        place = batch.places[number]
+        index = batch.indices[number]
         inside = tuple(slice(length) for length in result.shape[:-1])
-        assert_close(y[place][inside], result)
-        outside = y[place].detach().clone()
+        assert_close(y[index][inside], result)
+        outside = y[index].detach().clone()
         outside[inside] = 0
         assert (outside == 0).all()
-        total = total + (pulled[place][inside] * result).sum()
+        total = total + (pulled[index][inside] * result).sum()
 
     inputs = [x, *layer.parameters()]
-    came = torch.autograd.grad(y, inputs, pulled, allow_unused=True, materialize_grads=True)
+    gradients = torch.autograd.grad(y, inputs, pulled, allow_unused=True, materialize_grads=True)
     if graphs:
         wanted = torch.autograd.grad(total, [*graphs, *layer.parameters()], allow_unused=True, materialize_grads=True)
-        for one, other in zip(came[1:], wanted[len(graphs) :], strict=True):
+        for one, other in zip(gradients[1:], wanted[len(graphs) :], strict=True):
             assert_close(one, other)
         for number, gradient in enumerate(wanted[: len(graphs)]):
-            expected = torch.zeros_like(came[0][batch.places[number]])
+            expected = torch.zeros_like(gradients[0][batch.indices[number]])
             expected[batch.inside(spec.source, number)] = gradient
-            assert_close(came[0][batch.places[number]], expected)
+            assert_close(gradients[0][batch.indices[number]], expected)
 
 
 @given(data=st.data())
@@ -122,15 +122,15 @@ def test_declared_inputs_may_be_padded(data):
     x, graphs = batch.values.clone(), []
     for number, graph in enumerate(batch.graphs):
         graphs.append(declared(spec, graph, symmetric=True, hollow=True))
-        x[batch.places[number]][batch.inside(spec.source, number)] = graphs[-1]
+        x[batch.indices[number]][batch.inside(spec.source, number)] = graphs[-1]
     y = _run(layer, batch, x, lengths_of_new="tensor")
     for number, result in enumerate(_alone(layer, batch, graphs, lengths_of_new="tensor")):
-        assert_close(y[batch.places[number]][tuple(slice(length) for length in result.shape[:-1])], result)
+        assert_close(y[batch.indices[number]][tuple(slice(length) for length in result.shape[:-1])], result)
 
 
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @given(data=st.data())
-def test_pooling_does_not_see_padding(reduce, data):
+def test_pooling_ignores_padding(reduce, data):
     spec = data.draw(specs(max_slots=3, names="ui", min_source=1))
     batch = data.draw(_batches(spec))
     pool = InvariantPool(" ".join(spec.source), reduce)
@@ -140,12 +140,12 @@ def test_pooling_does_not_see_padding(reduce, data):
     pulled = torch.randn_like(y)
     (gradient,) = torch.autograd.grad(y, x, pulled)
     for number, graph in enumerate(batch.graphs):
-        place, graph = batch.places[number], graph.clone().requires_grad_()
+        index, graph = batch.indices[number], graph.clone().requires_grad_()
         alone = pool(graph)
-        assert_close(y[place], alone)
-        expected = torch.zeros_like(x[place])
-        (expected[batch.inside(spec.source, number)],) = torch.autograd.grad(alone, graph, pulled[place])
-        assert_close(gradient[place], expected)
+        assert_close(y[index], alone)
+        expected = torch.zeros_like(x[index])
+        (expected[batch.inside(spec.source, number)],) = torch.autograd.grad(alone, graph, pulled[index])
+        assert_close(gradient[index], expected)
 
 
 @pytest.mark.parametrize("length", [0, 2])
@@ -159,14 +159,14 @@ def test_graphs_without_nodes_and_batches_without_graphs_run(length, batch):
         assert torch.equal(InvariantPool("n n", reduce)(padded), torch.zeros(batch, 2))
 
 
-def test_the_bias_is_not_written_on_padding():
+def test_bias_is_not_added_to_padding():
     layer = EquivariantLinear("n -> n n", 1, 1)
     torch.nn.init.ones_(layer.bias)
     values = layer(Padded(torch.zeros(2, 3, 1), torch.tensor([3, 1]))).values
     assert values[1].count_nonzero() == 1
 
 
-def test_what_is_padded_comes_back_padded_with_the_sizes_of_the_target():
+def test_results_of_padded_inputs_have_the_sizes_of_the_target():
     sizes = {"u": torch.tensor([2, 1]), "i": torch.tensor([1, 3])}
     padded = Padded(torch.randn(2, 2, 3, 1), sizes)
     to_one = EquivariantLinear("u i -> i", 1, 1)(padded)
@@ -190,7 +190,7 @@ def test_a_set_that_only_the_target_has_makes_the_output_padded():
         assert not y.values[number, :, size:].count_nonzero()
 
 
-def test_a_stack_of_layers_needs_no_cleaning_in_between():
+def test_a_stack_of_layers_does_not_mask_in_between():
     first = randomise(EquivariantLinear("n n -> n n", 1, 2, dtype=torch.float64), 1)
     second = randomise(EquivariantLinear("n n -> n", 2, 1, dtype=torch.float64), 2)
     graphs = [torch.randn(n, n, 1, dtype=torch.float64) for n in (3, 1, 0, 4)]
@@ -201,8 +201,8 @@ def test_a_stack_of_layers_needs_no_cleaning_in_between():
 
 @pytest.mark.parametrize("first", ["u i -> u i", "u i -> i u"])
 @pytest.mark.parametrize("then", ["u i ->", "i u ->", "n n ->"])
-def test_what_one_layer_left_clean_is_not_trusted_under_other_names(first, then):
-    """Between layers padding need not be cleaned again, but only while the axes keep their node sets."""
+def test_padding_is_masked_again_for_other_node_sets(first, then):
+    """Between layers padding is not masked again, but only while the axes have the same node sets."""
     sizes = {"u": torch.tensor([3, 1]), "i": torch.tensor([1, 3]), "n": torch.tensor([2, 2])}
     between = randomise(EquivariantLinear(first, 1, 1, dtype=torch.float64))(
         Padded(torch.randn(2, 3, 3, 1, dtype=torch.float64), {name: sizes[name] for name in "ui"})
@@ -225,7 +225,7 @@ def _masks(run):
     return sum(event.name.startswith("aten::bitwise_and") for event in profiler.events())
 
 
-def test_graphs_that_fill_their_axes_have_no_padding_to_clear():
+def test_graphs_that_fill_their_axes_are_not_masked():
     layer = EquivariantLinear("n n -> n n", 2, 3)
     x = torch.randn(2, 4, 4, 2)
     full, smaller = Padded(x, torch.tensor([4, 4])), Padded(x, torch.tensor([4, 3]))
@@ -235,7 +235,7 @@ def test_graphs_that_fill_their_axes_have_no_padding_to_clear():
 
 
 @pytest.mark.parametrize("spec", ["u i -> u i", "u i -> u", "u i -> i i"])
-def test_graphs_that_fill_their_axes_come_back_padded_whatever_the_target(spec):
+def test_graphs_that_fill_their_axes_give_a_padded_for_any_target(spec):
     layer = EquivariantLinear(spec, 2, 2)
     x = torch.randn(3, 4, 4, 2)
     result = layer(Padded(x, torch.full((3,), 4)))

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from bellnet import InvariantPool, Sparse, bell
 from bellnet.combinatorics import partitions
 from bellnet.kernels import disabled, kernels
-from tests.nn.test_linear import relabelled
+from tests.nn.test_linear import permuted
 
 SHAPES = ["n", "n n", "n n n", "u i", "u u i", "i u u"]
 
@@ -51,12 +51,12 @@ def test_pooling_is_a_loop_over_all_entries_of_each_orbit(shape, reduce, n):
 
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3), (0,), (2, 0)])
-def test_batch_axes_are_left_alone(batch, reduce):
+def test_batch_axes_are_unchanged(batch, reduce):
     pool, x = InvariantPool("n n", reduce), torch.randn(*batch, 3, 3, 2)
     y = pool(x)
     assert y.shape == (*batch, 4)
-    for place in product(*map(range, batch)):
-        assert_close(y[place], pool(x[place]))
+    for index in product(*map(range, batch)):
+        assert_close(y[index], pool(x[index]))
 
 
 @pytest.mark.parametrize("k", range(5))
@@ -102,15 +102,15 @@ def test_pooling_is_invariant_and_its_gradient_equivariant_even_with_ties(shape,
     for _ in range(5):
         x = torch.randint(0, 3, (*(sizes[name] for name in axes), 2)).double().requires_grad_()
         order = {name: torch.randperm(size) for name, size in sizes.items()}
-        moved = relabelled(x.detach(), axes, order).requires_grad_()
+        moved = permuted(x.detach(), axes, order).requires_grad_()
         assert_close(pool(moved), pool(x))
         weights = torch.randn(pool.n_orbits * 2, dtype=torch.float64)
         (gradient,) = torch.autograd.grad(pool(x), x, weights)
         (of_moved,) = torch.autograd.grad(pool(moved), moved, weights)
-        assert_close(of_moved, relabelled(gradient, axes, order))
+        assert_close(of_moved, permuted(gradient, axes, order))
 
 
-def test_orbits_come_with_coincident_indices_first_each_with_all_channels():
+def test_orbits_are_ordered_with_coincident_indices_first():
     x = torch.tensor([[[1.0, -1.0], [2.0, -2.0]], [[3.0, -3.0], [4.0, -4.0]]])
     assert InvariantPool("n n", "sum")(x).tolist() == [5, -5, 5, -5]
     assert InvariantPool("n n", "max")(x).tolist() == [4, -1, 3, -2]
@@ -122,13 +122,13 @@ def test_rows_and_columns_of_different_sets_make_one_orbit():
     assert InvariantPool("u i")(x).tolist() == [7]
 
 
-def test_negative_infinity_in_the_input_is_a_value_like_others():
+def test_negative_infinity_is_pooled_like_any_value():
     x = torch.tensor([[-torch.inf, 1.0], [1.0, -torch.inf]]).unsqueeze(-1)
     assert InvariantPool("n n")(x).tolist() == [-torch.inf, 1]
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_several_reductions_stand_side_by_side(as_sparse):
+def test_several_reductions_are_concatenated(as_sparse):
     x = torch.randn(3, 4, 4, 2)
     given = Sparse.from_dense(x, "n n", keep_zeros=True) if as_sparse else x
     several = InvariantPool("n n", ("mean", "max", "sum"))

@@ -1,4 +1,4 @@
-"""Networks with products: they see more than order-2 linear layers, whatever the numbering, padding and layout."""
+"""PPGN: more expressive than linear layers of order 2, equivariant, padding-invariant, in every layout."""
 
 import math
 
@@ -19,7 +19,7 @@ def _net(**options):
 @pytest.mark.parametrize(
     "options", [{}, {"norm": "graph", "jumping_knowledge": False}, {"norm": None, "reduce": ("max", "mean")}]
 )
-def test_renumbering_and_padding_change_nothing(options):
+def test_ppgn_is_permutation_and_padding_invariant(options):
     net = _net(**options)
     bn.testing.assert_invariant(net, "n n")
     bn.testing.assert_padding_invariant(net, "n n ->", nan=True)
@@ -41,7 +41,7 @@ def _cycle(*lengths):
     return (adjacency + adjacency.T).unsqueeze(-1)
 
 
-def test_products_tell_a_hexagon_from_two_triangles_and_linear_layers_do_not():
+def test_products_distinguish_a_hexagon_from_two_triangles_and_linear_layers_do_not():
     graphs = torch.stack([_cycle(6), _cycle(3, 3)])
     torch.manual_seed(0)
     with_products = bn.PPGN("n n", [1, 8, 8], 4, norm=None).double()
@@ -52,20 +52,20 @@ def test_products_tell_a_hexagon_from_two_triangles_and_linear_layers_do_not():
 
 
 @pytest.mark.parametrize("norm", [None, "graph", "batch"])
-def test_a_sparse_batch_that_lists_every_pair_is_the_dense_one(norm):
+def test_a_sparse_batch_of_all_pairs_agrees_with_the_dense_one(norm):
     net = _net(norm=norm)
     graphs = bn.Padded.pack([torch.randn(n, n, 2, dtype=torch.float64) for n in (5, 1, 4)])
     assert_close(net(bn.Sparse.from_dense(graphs, keep_zeros=True)), net(graphs))
 
 
-def test_a_sparse_batch_is_computed_on_what_it_lists():
+def test_a_sparse_batch_is_computed_on_its_stored_entries():
     net = _net(pool_over="stored")
     edges = bn.Sparse.from_dense(torch.cat([_cycle(3, 4), _cycle(7)], -1)).with_diagonal()
-    seen = []
+    recorded = []
     for block in net.blocks:
-        block.register_forward_hook(lambda module, given, result: seen.append(result.support))
+        block.register_forward_hook(lambda module, given, result: recorded.append(result.support))
     assert net(edges).shape == (3,)
-    assert all(support is edges.support for support in seen)
+    assert all(support is edges.support for support in recorded)
 
 
 @pytest.mark.parametrize("norm", ["batch", "graph"])
@@ -89,7 +89,7 @@ def test_deep_networks_keep_the_second_moment_at_41_nodes(norm):
     assert min(products) > 0.05  # far above what is added to a variance before it divides
 
 
-def test_every_option_reaches_its_part():
+def test_every_option_is_passed_to_its_module():
     net = bn.PPGN(
         "n n",
         [2, 6, 4],
@@ -116,7 +116,7 @@ def test_every_option_reaches_its_part():
 
 
 @pytest.mark.parametrize("normalize", ["mean", "stored", "root", "sum"])
-def test_the_first_layer_takes_means_whatever_products_are_divided_by_and_can_be_another(normalize):
+def test_the_first_layer_takes_means_and_can_be_replaced(normalize):
     net = _net(normalize=normalize)
     assert {block.product.normalize for block in net.blocks} == {normalize}
     assert net.first.normalize == "mean"
@@ -127,7 +127,7 @@ def test_the_first_layer_takes_means_whatever_products_are_divided_by_and_can_be
     assert (net(graphs) - before).abs().max() > 1e-3
 
 
-def test_networks_learn_and_are_copied(tmp_path):
+def test_networks_train_and_can_be_copied(tmp_path):
     torch.manual_seed(0)
     net = bn.PPGN("n n", [1, 8, 8], 2, hidden=[8])
     graphs, classes = torch.stack([_cycle(6), _cycle(3, 3)] * 2).float(), torch.tensor([0, 1, 0, 1])
@@ -142,7 +142,7 @@ def test_networks_learn_and_are_copied(tmp_path):
     assert torch.equal(torch.load(tmp_path / "net.pt", weights_only=False)(graphs), net(graphs))
 
 
-def test_bad_options_are_refused_by_name():
+def test_errors_name_bad_options():
     for options, words in (
         ({"depth": 0}, "depth must be an integer from 1 up, not 0"),
         ({"norm": "layer"}, "norm must be one of 'batch', 'graph', 'channels', not 'layer'"),

@@ -1,4 +1,4 @@
-"""The product of two tensors over nodes is what einsum says, on dense, padded and listed tensors."""
+"""Products of two tensors over nodes agree with einsum, on dense, padded and sparse tensors."""
 
 from contextlib import nullcontext
 from math import prod
@@ -62,8 +62,8 @@ def oracle(contraction, x, y, power):
 
 def drawn(shape, sizes, graph, generator, density=1.0):
     lengths = [int(sizes[name][graph]) for name in shape]
-    listed = torch.rand(lengths, generator=generator) < density
-    return torch.randn(*lengths, 2, generator=generator, dtype=torch.float64) * listed.unsqueeze(-1)
+    stored = torch.rand(lengths, generator=generator) < density
+    return torch.randn(*lengths, 2, generator=generator, dtype=torch.float64) * stored.unsqueeze(-1)
 
 
 def padded(graphs, shape, sizes):
@@ -75,7 +75,7 @@ def padded(graphs, shape, sizes):
     return bn.Padded(clean.masked_fill(~inside, torch.nan), {name: sizes[name] for name in set(shape)})
 
 
-def listed(graphs, shape, sizes):
+def as_sparse(graphs, shape, sizes):
     if not shape:
         return torch.stack(graphs)
     return bn.Sparse.from_dense(padded(graphs, shape, sizes), " ".join(shape))
@@ -103,8 +103,10 @@ def test_products_are_those_of_einsum_on_every_layout(problem, normalize, seed):
         return
     support = None
     if spec.target:
-        support = listed([drawn(spec.target, sizes, graph, generator, 0.5) for graph in range(3)], spec.target, sizes)
-    factors = [listed(several, shape, sizes) for several, shape in zip((xs, ys), spec.sources, strict=True)]
+        support = as_sparse(
+            [drawn(spec.target, sizes, graph, generator, 0.5) for graph in range(3)], spec.target, sizes
+        )
+    factors = [as_sparse(several, shape, sizes) for several, shape in zip((xs, ys), spec.sources, strict=True)]
     found = product(*factors, support=support)
     if support is None:
         assert_close(found, torch.stack(wanted))
@@ -139,13 +141,13 @@ def test_first_and_second_derivatives_are_right(spec, layout):
     shapes, sizes = product.spec.sources, {"n": [3, 1], "u": [2, 3], "i": [3, 1], "v": [1, 2]}
     sizes, generator = {name: torch.tensor(one) for name, one in sizes.items()}, torch.Generator().manual_seed(0)
     pairs = [[drawn(shape, sizes, graph, generator, 0.7) for graph in range(2)] for shape in shapes]
-    form = {"dense": padded, "padded": padded, "sparse": listed}[layout]
+    form = {"dense": padded, "padded": padded, "sparse": as_sparse}[layout]
     x, y = (form(graphs, shape, sizes) for graphs, shape in zip(pairs, shapes, strict=True))
     support = None
     if layout == "dense":
         x, y = (one.values.nan_to_num() for one in (x, y))
     elif layout == "sparse":
-        support = listed(
+        support = as_sparse(
             [drawn(product.spec.target, sizes, one, generator, 0.7) for one in range(2)], product.spec.target, sizes
         )
 
@@ -160,7 +162,7 @@ def test_first_and_second_derivatives_are_right(spec, layout):
 
 
 @pytest.mark.usefixtures("with_and_without_a_kernel")
-def test_gradients_from_padding_reach_nothing():
+def test_gradients_of_padding_are_zero():
     product, sizes = bn.Product("n n, n n -> n n"), torch.tensor([3, 1])
     values = torch.randn(2, 3, 3, 2, requires_grad=True)
     x = bn.Padded(values, sizes)
@@ -186,7 +188,7 @@ def _edges(n=6, density=0.5, seed=0, dtype=torch.float64):
     return bn.Sparse.from_dense(x * (torch.rand(n, n, 1, generator=generator) < density))
 
 
-def test_a_product_of_sparse_lists_what_the_first_factor_does():
+def test_a_product_of_sparse_has_the_support_of_the_first_factor():
     x, y = _edges(), _edges(seed=1)
     found = bn.Product("n n, n n -> n n")(x, y)
     assert found.support is x.support
@@ -195,7 +197,7 @@ def test_a_product_of_sparse_lists_what_the_first_factor_does():
     assert beside.shape == (6, 2)
 
 
-def test_listed_means_divide_by_the_terms_of_which_both_factors_are_listed():
+def test_stored_means_divide_by_terms_with_both_factors_stored():
     x, y = _edges(), _edges(seed=1)
     total, listed_mean = (bn.Product("n n, n n -> n n", normalize=one)(x, y).values for one in ("sum", "stored"))
     a, b = ((one.to_dense() != 0).any(-1).double() for one in (x, y))
@@ -216,7 +218,7 @@ def test_triangles_are_counted():
     assert found.values.sum() == torch.linalg.matrix_power(a + a.T, 3).trace()
 
 
-def test_terms_are_found_once_for_three_supports_and_go_with_them(monkeypatch):
+def test_terms_are_cached_for_three_supports_and_freed_with_them(monkeypatch):
     calls = []
     find = sparse_products._find_terms
     monkeypatch.setattr(sparse_products, "_find_terms", lambda *several: calls.append(several) or find(*several))
@@ -231,9 +233,9 @@ def test_terms_are_found_once_for_three_supports_and_go_with_them(monkeypatch):
 def test_terms_are_looked_up_from_the_factor_with_fewer_tuples(monkeypatch):
     # A star: every edge leads into the hub or out of it, and the hub has as many neighbours as there are nodes.
     n, looked_up = 200, []
-    places = bn.tensors.Support.positions
+    positions = bn.tensors.Support.positions
     monkeypatch.setattr(
-        bn.tensors.Support, "positions", lambda self, nodes: looked_up.append(nodes.shape[1]) or places(self, nodes)
+        bn.tensors.Support, "positions", lambda self, nodes: looked_up.append(nodes.shape[1]) or positions(self, nodes)
     )
     rays = torch.stack([torch.zeros(n - 1, dtype=torch.int64), torch.arange(1, n)])
     star = bn.Sparse(torch.cat([rays, rays.flip(0)], 1), torch.ones(2 * n - 2, 1), n)
@@ -241,7 +243,7 @@ def test_terms_are_looked_up_from_the_factor_with_fewer_tuples(monkeypatch):
     assert sum(looked_up) == 2 * n - 2
 
 
-def test_terms_are_taken_some_after_the_others(monkeypatch):
+def test_terms_are_computed_in_portions(monkeypatch):
     x, y = _edges(12), _edges(12, seed=1)
     whole = bn.Product("n n, n n -> n n")(x, y).values
     again = [bn.Sparse(one.index, one.values, 12) for one in (x, y)]
@@ -302,7 +304,7 @@ def test_a_copied_product_is_the_same_and_has_no_parameters(tmp_path):
 
 
 @pytest.mark.usefixtures("with_and_without_a_kernel")
-def test_factors_and_gradients_may_lie_in_memory_as_they_like():
+def test_factors_and_gradients_may_have_any_strides():
     product, x = bn.Product("n n, n n -> n n", normalize="sum"), torch.randn(2, 5, 5, 3, dtype=torch.float64)
     by_channels = x.permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1).requires_grad_()
     x.requires_grad_()
@@ -344,7 +346,7 @@ def _factors(product, channels=2):
 @pytest.mark.usefixtures("with_and_without_a_kernel")
 @pytest.mark.parametrize(("spec", "contraction"), CONTRACTIONS)
 @pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
-def test_contractions_and_their_gradients_are_those_of_einsum_whichever_are_wanted(spec, contraction, needed):
+def test_contractions_and_any_of_their_gradients_are_those_of_einsum(spec, contraction, needed):
     product = bn.Product(spec, contraction, normalize="root")
     factors = [one.requires_grad_(wanted) for one, wanted in zip(_factors(product), needed, strict=True)]
     found = product(*factors)
@@ -416,7 +418,7 @@ def test_a_dense_product_makes_no_tensors_but_its_result_and_gradients(contracti
 
 
 @pytest.mark.skipif(kernels() is None, reason="there are no kernels")
-def test_what_a_product_takes_for_a_moment_does_not_grow_with_the_graphs():
+def test_scratch_memory_of_a_product_does_not_grow_with_the_graphs():
     taken = []
     for n in (100, 200):
         x = torch.randn(2, n, n, 16)
@@ -427,15 +429,15 @@ def test_what_a_product_takes_for_a_moment_does_not_grow_with_the_graphs():
 
 
 @pytest.mark.skipif(kernels() is None, reason="there are no kernels")
-def test_one_factor_that_needs_a_gradient_has_the_other_one_kept_and_nothing_else():
+def test_only_the_other_factor_is_saved_for_the_gradient_of_one():
     product, (x, y) = bn.Product("n n, n n -> n n"), torch.randn(2, 3, 4, 4, 2)
-    kept = []
+    saved = []
 
     def pack(tensor):
-        kept.append(tensor)
+        saved.append(tensor)
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         product(x.requires_grad_(), y)
-    (other,) = kept
+    (other,) = saved
     assert other.data_ptr() == y.data_ptr()

@@ -1,4 +1,4 @@
-"""A graph of a batch does not depend on any other, whatever numbers that one holds."""
+"""The result for a graph does not depend on other graphs of its batch, whatever their values."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def non_finite(value, spec, batch, n):
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), -float("inf")])
 @pytest.mark.parametrize(("spec", "batch", "n"), CASES)
-def test_a_number_that_is_not_finite_stays_in_its_graph(spec, batch, n, value):
+def test_nan_and_infinity_stay_in_their_graph(spec, batch, n, value):
     layer, good, bad = non_finite(value, spec, batch, n)
     with torch.no_grad():
         expected, found = layer(good), layer(bad)
@@ -31,7 +31,7 @@ def test_a_number_that_is_not_finite_stays_in_its_graph(spec, batch, n, value):
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 @pytest.mark.parametrize(("spec", "batch", "n"), CASES)
-def test_a_gradient_that_is_not_finite_stays_in_its_graph(spec, batch, n, value):
+def test_gradients_of_nan_and_infinity_stay_in_their_graph(spec, batch, n, value):
     layer, good, bad = non_finite(value, spec, batch, n)
     pulled = []
     for outer in (good, bad):
@@ -42,7 +42,7 @@ def test_a_gradient_that_is_not_finite_stays_in_its_graph(spec, batch, n, value)
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
-def test_a_number_that_is_not_finite_stays_in_its_graph_of_listed_tuples(value):
+def test_nan_and_infinity_stay_in_their_graph_of_a_sparse_batch(value):
     layer, good, bad = non_finite(value, "n n -> n n", 1000, 5)
     sparse = bn.Sparse.from_dense(good, "n n", keep_zeros=True)
     with torch.no_grad():
@@ -52,7 +52,7 @@ def test_a_number_that_is_not_finite_stays_in_its_graph_of_listed_tuples(value):
     assert not found[:25].isfinite().any()
 
 
-def test_sums_that_overflow_leave_other_graphs_alone():
+def test_overflowing_sums_stay_in_their_graph():
     torch.manual_seed(0)
     layer = bn.EquivariantLinear("n n -> n n", 2, 3, normalize="sum")
     x = torch.randn(1000, 5, 5, 2)

@@ -1,4 +1,4 @@
-"""Layers on sparse tensors under torch's transforms give what they give by themselves."""
+"""Layers on sparse tensors agree with themselves under torch's transforms."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ SPECS = ["n n -> n n", "n n -> n", "n n ->"]
 
 @pytest.fixture(params=SPECS)
 def subject(request):
-    """A layer as a function of the listed values, and such values."""
+    """A layer as a function of the stored values, and such values."""
     torch.manual_seed(0)
     x = bn.Sparse(torch.tensor([[0, 1, 2, 4, 3], [1, 0, 3, 2, 3]]), torch.randn(5, 2, dtype=torch.float64), 5)
     layer = bn.EquivariantLinear(request.param, 2, 3, dtype=torch.float64)
@@ -22,7 +22,7 @@ def subject(request):
     return layer, run, x.values
 
 
-def test_vmap_takes_several_sets_of_values(subject):
+def test_vmap_runs_over_sets_of_values(subject):
     _, run, values = subject
     several = torch.stack([values, 2 * values, values - 1])
     torch.testing.assert_close(torch.vmap(run)(several), torch.stack([run(one) for one in several]))

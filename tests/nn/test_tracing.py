@@ -1,4 +1,4 @@
-"""Somebody who traces a layer sees what it does, and leaves nothing behind."""
+"""Tracing of layers records all operations and leaves no traced tensors in caches."""
 
 import subprocess
 import sys
@@ -53,7 +53,7 @@ def test_a_call_under_a_fake_mode_leaves_nothing_behind(spec):
     assert found.shape == faked.shape
 
 
-def test_a_call_on_listed_tuples_under_a_fake_mode_leaves_nothing_behind():
+def test_a_call_on_a_sparse_tensor_under_a_fake_mode_leaves_nothing_behind():
     layer = bn.EquivariantLinear("n n -> n n", 2, 3)
     sparse = bn.Sparse(torch.tensor([[0, 1, 2], [1, 0, 0]]), torch.randn(3, 2), sizes=3)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
@@ -123,7 +123,7 @@ def test_a_network_that_cannot_be_scripted_is_left_as_it_was(net):
 
 
 @pytest.mark.parametrize("name", SCRIPTED)
-def test_what_is_advised_in_place_of_scripting_keeps_the_number_of_nodes_open(name):
+def test_export_as_the_error_advises_keeps_the_number_of_nodes_open(name):
     module = SCRIPTED[name]().eval()
     n = torch.export.Dim("n", min=2, max=100)
     exported = torch.export.export(module, (torch.randn(3, 5, 5, 2),), dynamic_shapes=({1: n, 2: n},)).module()
@@ -170,7 +170,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODULES)
-def test_padded_and_listed_tensors_go_through_transforms_that_leave_nothing_behind(name, layout, transform):
+def test_transforms_of_padded_and_sparse_tensors_leave_nothing_behind(name, layout, transform):
     torch.manual_seed(0)
     module, (wrap, x) = MODULES[name](), LAYOUTS[layout]
 

@@ -81,7 +81,7 @@ def test_the_error_of_a_layer_is_below_the_bound_at_every_depth_and_falls_fourfo
         assert (errors <= bound).all()
     usual = torch.stack([errors.square().mean().sqrt() for errors, _ in found])
     worst = torch.stack([errors.max() for errors, _ in found])
-    assert worst[0] > 1e-3, "with no error at all there would be nothing to see"
+    assert worst[0] > 1e-3, "an error of zero would make the test trivial"
     per_level = usual[:-1] / usual[1:]
     assert ((per_level > 3.2) & (per_level < 5)).all()
     assert 3.6 < (worst[0] / worst[-1]) ** (1 / (len(worst) - 1)) < 4.4
@@ -93,20 +93,20 @@ def test_the_error_of_a_network_is_below_the_bound_at_every_depth_and_falls_four
     for errors, bound in found:
         assert (errors <= bound).all()
     usual = torch.stack([errors.square().mean().sqrt() for errors, _ in found])
-    assert usual[0] > 1e-3, "with no error at all there would be nothing to see"
+    assert usual[0] > 1e-3, "an error of zero would make the test trivial"
     # While products are coarse the errors of one layer are as large as what the next one works with.
     fine = usual[len(usual) // 2 :]
     assert 3.5 < (fine[0] / fine[-1]) ** (1 / (len(fine) - 1)) < 4.5
 
 
-def test_a_bound_falls_fourfold_per_level_and_says_something():
+def test_a_bound_falls_fourfold_per_level_and_is_not_trivial():
     found = errors_and_bounds(CONVS["GCNConv"]())
     bounds = torch.stack([bound for _, bound in found])
     assert_close(bounds[:-1] / bounds[1:], torch.full_like(bounds[1:], 4))
     assert all((bound < 20 * errors.max()).all() for errors, bound in found)
 
 
-def test_plain_graphs_lose_nothing_if_their_ones_are_the_end_of_the_range():
+def test_products_are_exact_for_unweighted_graphs():
     model, batch = GIN(NODE, 6, num_layers=3).double(), graphs()
     net = bn.from_message_passing(model, on=CompactSet(size=12, neighbours=12), depth=1)
     assert_close(values(net(net.prepare(batch))), model(batch.x, batch.edge_index), rtol=0, atol=1e-12)
@@ -151,7 +151,7 @@ def test_no_two_channels_are_ever_multiplied(name):
         two_sided[product] = watch.two_sided
         assert len(watch.from_input) > 20
     assert two_sided["relu"] == []
-    assert "aten.mul.Tensor" in two_sided["exact"], "products that are there must be seen"
+    assert "aten.mul.Tensor" in two_sided["exact"], "products must be found"
 
 
 UNCOMMON = {
@@ -163,7 +163,7 @@ UNCOMMON = {
 
 
 @pytest.mark.parametrize("kind", [*ACTIVATIONS, *UNCOMMON.values()])
-def test_ranges_hold_what_activations_make_of_them(kind):
+def test_ranges_contain_the_outputs_of_activations(kind):
     ends = 6 * torch.rand(2, 200, dtype=torch.float64) - 3
     given = Range(ends.amin(0), ends.amax(0), torch.full((200,), 0.1, dtype=torch.float64))
     found = range_of(kind(), given, 1)
@@ -175,7 +175,7 @@ def test_ranges_hold_what_activations_make_of_them(kind):
         assert ((kind()(strayed) - kind()(x)).abs() <= found.error + 1e-12).all()
 
 
-def test_ranges_hold_what_a_network_makes_of_them():
+def test_ranges_contain_the_outputs_of_a_network():
     network = bn.from_message_passing(CONVS["GINConv"](), product="exact").steps[0].update.module.module
     given = Range.within(2.0, NODE + NODE)
     found = range_of(network, given, 1)
@@ -185,7 +185,7 @@ def test_ranges_hold_what_a_network_makes_of_them():
     assert not found.error.any()
 
 
-def test_a_range_keeps_its_digits_in_float32():
+def test_ranges_are_rounded_up_in_float32():
     conv = CONVS["SAGEConv"](torch.float32)
     net = bn.from_message_passing(conv, on=CompactSet(size=9, neighbours=3, adjacency=0.1, node=0.7), depth=4)
     product = net.steps[0].multiply.module.module.product

@@ -1,4 +1,4 @@
-"""Converted models give what the originals give, on all kinds of graphs."""
+"""Converted models agree with the originals, on all kinds of graphs."""
 
 from itertools import product
 
@@ -36,7 +36,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
 def converted(model, batch, **options):
-    """What the converted network says, in the order of the nodes of the batch."""
+    """The outputs of the converted network, in the order of the nodes of the batch."""
     net = bn.from_message_passing(model, product="exact", **options)
     output = net(net.prepare(batch))
     if isinstance(output, bn.Padded):
@@ -56,7 +56,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize(
     ("name", "aggr"), [*product(CONVS, ["add"]), *product(sorted({*CONVS} - {"GCNConv"}), ["mean"])]
 )
-def test_every_convolution_is_what_it_was(name, flow, aggr, dtype):
+def test_converted_convolutions_agree_with_the_original(name, flow, aggr, dtype):
     kind, batch = CONVS[name], graphs(dtype)
     conv = kind(dtype, flow=flow, aggr=aggr)
     assert_same(converted(conv, batch), kind.output(conv, batch))
@@ -66,7 +66,7 @@ WEIGHTED = {
     "as it is": {},
     "improved": {"improved": True},
     "without self-loops": {"add_self_loops": False},
-    "not normalised": {"normalize": False},
+    "not normalized": {"normalize": False},
     "without bias": {"bias": False},
 }
 
@@ -74,14 +74,14 @@ WEIGHTED = {
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
 @pytest.mark.parametrize("options", WEIGHTED)
-def test_a_graph_convolution_normalises_as_it_did(options, flow, weights):
+def test_converted_gcn_normalization_agrees_with_the_original(options, flow, weights):
     batch = graphs(weights=weights)
     conv = with_bias(GCNConv(NODE, OUT, flow=flow, **WEIGHTED[options])).double()
     assert_same(converted(conv, batch), conv(batch.x, batch.edge_index, batch.edge_weight))
 
 
 @pytest.mark.parametrize("make", [lambda: CONVS["GINConv"](), lambda: CONVS["SAGEConv"](), lambda: CONVS["GCNConv"]()])
-def test_parallel_edges_are_heard_as_often_as_they_are_there(make):
+def test_parallel_edges_are_summed(make):
     conv, batch = make(), graphs(parallel=True)
     assert_same(converted(conv, batch), conv(batch.x, batch.edge_index))
 
@@ -104,7 +104,7 @@ def _uncommon() -> dict[str, Conv]:
 
 
 @pytest.mark.parametrize("name", _uncommon())
-def test_uncommon_options_are_seen(name):
+def test_uncommon_options_are_converted(name):
     kind, batch = _uncommon()[name], graphs()
     conv = kind()
     if name == "edge features as wide as those of nodes":
@@ -123,7 +123,7 @@ READY = {
 
 
 @pytest.mark.parametrize("name", READY)
-def test_ready_models_are_what_they_were(name):
+def test_converted_models_agree_with_the_original(name):
     model, batch = READY[name](), graphs()
     model = model.double()
     model.train()
@@ -137,7 +137,7 @@ POOLS = {"sum": global_add_pool, "mean": global_mean_pool, "max": global_max_poo
 
 
 @pytest.mark.parametrize("readout", POOLS)
-def test_a_readout_is_what_it_was(readout):
+def test_converted_readouts_agree_with_the_original(readout):
     conv, head, batch = CONVS["GINConv"](), mlp(OUT, 2).double().eval(), graphs()
     pooled = POOLS[readout](conv(batch.x, batch.edge_index), batch.batch)
     assert_same(converted(conv, batch, readout=readout), pooled)
@@ -171,7 +171,7 @@ def test_several_kinds_of_layers_in_a_list():
 
 
 @pytest.mark.parametrize("with_weights", [False, True])
-def test_a_sequential_of_pyg_hands_on_what_its_headers_say(with_weights):
+def test_a_sequential_of_pyg_is_converted_by_its_headers(with_weights):
     header = "x, edge_index, edge_weight -> x" if with_weights else "x, edge_index -> x"
     model = Sequential(
         "x, edge_index, edge_weight, batch",
@@ -214,7 +214,7 @@ class Plain(nn.Module):
 
 @pytest.mark.parametrize("aggr", ["sum", "mean"])
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
-def test_a_convolution_of_ones_own_is_converted_with_its_m_and_u(flow, aggr):
+def test_a_custom_convolution_is_converted_with_its_m_and_u(flow, aggr):
     conv, batch = OwnConv(aggr=aggr, flow=flow).double().eval(), graphs()
     conv.message_of, conv.update_of = Plain(2 * NODE + EDGE, 5).double(), Plain(NODE + 5, OUT).double()
     given = MessageFunctions(conv.message_of, conv.update_of, node_channels=NODE, edge_channels=EDGE)
@@ -222,7 +222,7 @@ def test_a_convolution_of_ones_own_is_converted_with_its_m_and_u(flow, aggr):
     assert_same(found, conv(batch.x, batch.edge_index, batch.edge_attr).relu())
 
 
-def test_edge_weights_can_be_asked_for_with_ones_own_m_and_u():
+def test_a_custom_convolution_may_use_edge_weights():
     class Weighted(MessagePassing):
         def forward(self, x, edge_index, edge_weight):
             return self.propagate(edge_index, x=x, edge_weight=edge_weight)
@@ -236,7 +236,7 @@ def test_edge_weights_can_be_asked_for_with_ones_own_m_and_u():
     assert_same(converted(conv, batch, functions={conv: given}), conv(batch.x, batch.edge_index, batch.edge_weight))
 
 
-def test_the_original_and_the_network_share_nothing():
+def test_the_network_shares_no_parameters_with_the_original():
     conv, batch = CONVS["GINConv"](), graphs()
     net = bn.from_message_passing(conv, product="exact")
     before = conv(batch.x, batch.edge_index)

@@ -1,4 +1,4 @@
-"""One round of message passing against loops, and each step against what the proof says it is."""
+"""One round of message passing against loops, and each step against the proof."""
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def test_a_round_is_a_loop_over_nodes_and_their_neighbours(n, to_source, edge):
     assert_close(MessagePassingNet([made])(y), expected)
 
 
-def test_several_rounds_with_matrices_of_their_own_and_modules_between_them():
+def test_several_rounds_with_different_adjacencies_and_modules_between_them():
     first, second = functions(), functions(node=6, out=2, scale="mean")
     before, between = nn.Linear(NODE, NODE).double(), nn.Sequential(nn.Linear(OUT, 6), nn.ReLU()).double()
     y = state(5, n_adjacency=2)
@@ -99,7 +99,7 @@ def test_the_weights_are_ones_and_zeros_at_the_diagrams_of_the_proof():
 
 
 @pytest.mark.parametrize("readout", ["sum", "mean", "max"])
-def test_a_readout_is_over_the_nodes_that_are_there(readout):
+def test_a_readout_ignores_padding(readout):
     made, head = functions(), nn.Linear(OUT, 2).double()
     net = MessagePassingNet([made], readout=readout, head=head)
     alone = [state(n) for n in (4, 1, 6)]
@@ -109,7 +109,7 @@ def test_a_readout_is_over_the_nodes_that_are_there(readout):
     assert_close(net(bn.Padded.pack(alone)), head(values))
 
 
-def test_a_module_that_does_not_act_entry_by_entry_is_noticed_at_once():
+def test_a_module_that_does_not_act_entry_by_entry_is_refused():
     made = MessageFunctions(nn.BatchNorm1d(2 * NODE), nn.Linear(3 * NODE, OUT), NODE)
     with pytest.raises(OptionError, match="step 0, message: the module cannot take"):
         MessagePassingNet([made])

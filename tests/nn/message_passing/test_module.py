@@ -1,4 +1,4 @@
-"""A converted network is an ordinary module: equivariant, blind to padding, trained further, saved and loaded."""
+"""A converted network is a torch module: equivariant, padding-invariant, trained further, saved and loaded."""
 
 import copy
 import io
@@ -23,14 +23,14 @@ PRODUCTS = {"exact": {"product": "exact"}, "relu": {"on": ON, "depth": 5}}
 
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("name", CONVS)
-def test_a_converted_layer_is_equivariant_and_blind_to_padding(name, product):
+def test_a_converted_layer_is_equivariant_and_padding_invariant(name, product):
     net = bn.from_message_passing(CONVS[name](), **PRODUCTS[product])
     bn.testing.assert_equivariant(net, "n n -> n", trials=2)
     bn.testing.assert_padding_invariant(net, "n n -> n", empty=True, nan=True, zero_outside=False)
 
 
 @pytest.mark.parametrize("readout", ["sum", "mean", "max"])
-def test_a_converted_classifier_is_invariant_and_blind_to_padding(readout):
+def test_a_converted_classifier_is_permutation_and_padding_invariant(readout):
     net = bn.from_message_passing(CONVS["GINConv"](), readout=readout, **PRODUCTS["relu"])
     bn.testing.assert_invariant(net, "n n", trials=2)
     bn.testing.assert_padding_invariant(net, "n n ->", empty=True, nan=True)
@@ -42,7 +42,7 @@ def classifier(**options):
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_it_trains_further_from_where_the_model_was(product):
+def test_a_converted_network_can_be_trained_further(product):
     """What a message passing network cannot know: how many nodes there are that are not neighbours."""
     net = classifier(**PRODUCTS[product])
     state = net.prepare(graphs())
@@ -66,7 +66,7 @@ def test_it_trains_further_from_where_the_model_was(product):
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_it_saves_and_loads(product):
+def test_a_converted_network_saves_and_loads(product):
     net, other = classifier(**PRODUCTS[product]), classifier(**PRODUCTS[product])
     state = net.prepare(graphs())
     assert not torch.allclose(net(state), other(state))
@@ -78,14 +78,14 @@ def test_it_saves_and_loads(product):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
-def test_it_can_be_copied(duplicate):
+def test_a_converted_network_can_be_copied(duplicate):
     net = classifier(**PRODUCTS["relu"])
     other, state = duplicate(net), net.prepare(graphs())
     assert torch.equal(net(state), other(state))
     assert torch.equal(net.error_bound, other.error_bound)
 
 
-def test_it_moves_to_another_type():
+def test_a_converted_network_can_change_its_dtype():
     net = classifier(**PRODUCTS["relu"])
     state = net.prepare(graphs())
     expected = net(state)
@@ -94,7 +94,7 @@ def test_it_moves_to_another_type():
     assert_close(net(bn.Padded(state.values.float(), state.sizes)).double(), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_products_can_be_made_exact_again_and_approximated_anew():
+def test_products_can_be_made_exact_and_approximated_again():
     net = classifier(product="exact")
     state = net.prepare(graphs())
     expected = net(state)
@@ -119,5 +119,5 @@ def test_the_gradient_at_the_features_is_that_of_the_model():
     assert_close(found, expected)
 
 
-def test_the_repr_says_what_goes_in():
+def test_repr_shows_the_channels():
     assert "in_channels=4 (1 adjacency, 0 edge, 3 node), out_channels=1" in repr(classifier(product="exact"))

@@ -1,4 +1,4 @@
-"""From graphs to the state of the network: what stands where."""
+"""The state of the network that is prepared from graphs."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from torch_geometric.nn import GCNConv, GINConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 
-def test_every_number_of_a_graph_has_its_place():
+def test_prepare_puts_every_value_at_its_entry():
     net, batch = bn.from_message_passing(CONVS["GINEConv"](), product="exact"), graphs()
     state = net.prepare(batch)
     assert state.sizes.tolist() == list(SIZES)
@@ -56,7 +56,7 @@ def test_nodes_of_several_graphs_may_be_mixed():
 
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("improved", [False, True])
-def test_the_normalised_adjacency_is_that_of_pyg(improved, weights):
+def test_the_normalized_adjacency_is_that_of_pyg(improved, weights):
     one = graph(7, 20, weights=weights)
     net = bn.from_message_passing(GCNConv(NODE, OUT, improved=improved), product="exact")
     edges, values = gcn_norm(one.edge_index, one.edge_weight, 7, improved)
@@ -64,7 +64,7 @@ def test_the_normalised_adjacency_is_that_of_pyg(improved, weights):
     assert_close(net.prepare(one).values[0, :, :, 0], expected)
 
 
-def test_layers_share_an_adjacency_and_have_others_of_their_own():
+def test_equal_adjacencies_share_a_channel():
     layers = [CONVS["GINConv"](), torch.nn.Linear(OUT, NODE).double(), CONVS["GINConv"](), CONVS["GCNConv"]()]
     layers.insert(3, layers[1])
     net = bn.from_message_passing(layers, product="exact")
@@ -74,7 +74,7 @@ def test_layers_share_an_adjacency_and_have_others_of_their_own():
 
 
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
-def test_the_compact_set_of_graphs_holds_them(flow):
+def test_compact_set_contains_its_graphs(flow):
     star = Data(x=torch.tensor([[1.0], [-3.0], [0.0], [2.0]]), edge_index=torch.tensor([[1, 2, 3, 3], [0, 0, 0, 0]]))
     net = bn.from_message_passing(GINConv(torch.nn.Linear(1, 1), flow=flow), product="exact")
     neighbours = 3 if flow == "source_to_target" else 1

@@ -1,4 +1,4 @@
-"""What cannot be converted is refused by its name, with the reason and the way out."""
+"""What cannot be converted is refused by name, with the reason and the remedy."""
 
 import pytest
 import torch
@@ -129,7 +129,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_refused_by_its_name_with_the_reason(name):
+def test_conversion_errors_name_the_layer_and_the_reason(name):
     make, named, reason = REFUSED[name]
     model = make()
     with pytest.raises(ConversionError) as caught:
@@ -141,7 +141,7 @@ def test_it_is_refused_by_its_name_with_the_reason(name):
     assert words.endswith(".")
 
 
-def test_a_module_of_ones_own_has_no_known_range():
+def test_a_custom_module_has_no_known_range():
     class Plain(nn.Linear):
         pass
 

@@ -15,7 +15,7 @@ LEFT, RIGHT = 3.0, 0.7
 
 
 def pairs(depth):
-    """A grid of pairs in the rectangle that meets the places where the error is largest, and random pairs."""
+    """A grid of pairs in the rectangle with the points where the error is largest, and random pairs."""
     lines = torch.arange(-(2**6), 2**6 + 1, dtype=torch.float64) / 2**6
     shift = torch.rand(1, dtype=torch.float64) / 2**depth
     random = 2 * torch.rand(2, 20_000, dtype=torch.float64) - 1
@@ -93,14 +93,14 @@ def as_linear_layers(depth):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 6, 12])
-def test_it_is_a_relu_network_of_so_many_layers(depth):
+def test_relu_product_is_a_relu_network_of_depth_plus_one_layers(depth):
     network, product = as_linear_layers(depth), ReluProduct(depth).double()
     assert sum(isinstance(part, nn.ReLU) for part in network) == depth + 1
     x, y = 2 * torch.rand(2, 1000, dtype=torch.float64) - 1
     assert_close(network(torch.stack([x, y], -1)).squeeze(-1), product(x, y), rtol=0, atol=1e-14)
 
 
-def test_every_channel_has_a_range_of_its_own():
+def test_ranges_are_per_channel():
     right = torch.tensor([1.0, 100.0, 0.0], dtype=torch.float64)
     product = ReluProduct(5, torch.tensor([2.0], dtype=torch.float64), right)
     x, y = 4 * torch.rand(500, 1, dtype=torch.float64) - 2, right * (2 * torch.rand(500, 3, dtype=torch.float64) - 1)
@@ -109,7 +109,7 @@ def test_every_channel_has_a_range_of_its_own():
     assert not product(x, y)[:, 2].any()
 
 
-def test_it_has_gradients_and_no_parameters():
+def test_relu_product_has_gradients_and_no_parameters():
     product = ReluProduct(10).double()
     x, y = torch.tensor([0.3, -0.7], dtype=torch.float64).requires_grad_()
     dx, dy = torch.autograd.grad(product(x, y), (x, y))

@@ -1,4 +1,4 @@
-"""The layer as an ordinary torch module: copies, types, devices, and torch's function transforms."""
+"""The layer as a torch module: copies, dtypes, devices, and torch's function transforms."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ def graphs(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1), dtype=dtype)
 
 
-def test_the_repr_says_how_to_make_the_layer_and_how_many_maps_it_has() -> None:
+def test_repr_shows_the_options_and_the_number_of_maps() -> None:
     layer = bn.EquivariantLinear("n n->n n", 2, 3, bias=False, normalize="sum", basis="orbit", symmetric=True)
     expected = '("n n -> n n", 2, 3, bias=False, basis="orbit", normalize="sum", symmetric=True, n_maps=11)'
     assert repr(layer) == "EquivariantLinear" + expected
@@ -62,7 +62,7 @@ def test_copies_and_pickles_compute_the_same_and_share_the_plan(duplicate, layer
     assert other.plan is layer.plan
 
 
-def test_a_layer_on_the_meta_device_tells_shapes_and_can_be_filled_later(layer: bn.EquivariantLinear) -> None:
+def test_a_layer_on_the_meta_device_has_shapes_and_can_be_filled_later(layer: bn.EquivariantLinear) -> None:
     x = graphs(2, 5, 5, 3)
     with torch.device("meta"):
         empty = bn.EquivariantLinear("n n -> n n", 3, 4, dtype=torch.float64)

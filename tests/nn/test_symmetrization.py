@@ -1,4 +1,4 @@
-"""Layers between unordered slots: the oracle, every layout, and results that are symmetric to the last bit."""
+"""Layers between unordered slots: the oracle, every layout, and results that are exactly symmetric."""
 
 from itertools import combinations, permutations
 
@@ -59,14 +59,14 @@ def test_order_three_is_exactly_symmetric_in_single_precision():
 
 
 @pytest.mark.parametrize("text", ["{n n} -> {n n}", "{n n n} -> {n n n}"])
-def test_layers_do_not_care_about_numbers_padding_or_batches(text):
+def test_unordered_layers_are_equivariant_and_padding_invariant(text):
     layer = bn.EquivariantLinear(text, 2, 3)
     bn.testing.assert_equivariant(layer, text)
     bn.testing.assert_padding_invariant(layer, text)
 
 
 @pytest.mark.parametrize("text", ["{n n} -> {n n}", "n -> {n n n}", "n -> {n n} {n n}"])
-def test_some_graphs_at_a_time_and_plain_operations_give_the_same(text, monkeypatch):
+def test_chunks_of_graphs_and_traced_operations_give_the_same(text, monkeypatch):
     layer, n_slots = _layer(text), 1 + (text[0] == "{")
     x = _symmetric(layer.spec, torch.randn(5, *[3] * n_slots, 2, dtype=torch.float64)).requires_grad_()
     results = []
@@ -103,8 +103,8 @@ def test_a_sparse_tensor_gives_what_the_dense_one_gives():
     adjacency = (torch.rand(6, 6) < 0.5).triu(1)
     x = torch.randn(6, 6, 2, dtype=torch.float64) * (adjacency | adjacency.T)[..., None]
     x = (x + x.transpose(0, 1)) / 2
-    listed = bn.Sparse.from_dense(x, "n n")
-    y, dense = layer(listed), layer(x)
+    sparse = bn.Sparse.from_dense(x, "n n")
+    y, dense = layer(sparse), layer(x)
     rows, columns = y.support.index
     torch.testing.assert_close(y.values, dense[rows, columns])
     back = y.to_dense()

@@ -1,4 +1,4 @@
-"""Collections to run layers on: random shapes, random layouts, and what must come, pair by pair from the definition."""
+"""Random collections to run layers on, and their expected results, pair by pair from the definition."""
 
 from types import SimpleNamespace
 
@@ -64,7 +64,7 @@ def given_to(layer, tensors, sizes, **options):
 
 
 def pair_by_pair(layer, tensors, sizes, *, normalize=None):
-    """What must come for dense tensors: for every target the sum over all sources, by the definition of each map."""
+    """The expected results for dense tensors: for every target the sum over all sources, map by map."""
     found = [None] * len(layer.spec.targets)
     for pair in layer.plan.pairs:
         alone = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""What a layer keeps and for how long, what may be done to what it returns, and what it must notice."""
+"""Tensors saved for backward, caches, in-place changes of results, and memory of a layer."""
 
 import copy
 import gc
@@ -33,7 +33,7 @@ def nodes_of(tensor: torch.Tensor) -> list[object]:
 
 
 @pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
-def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd():
+def test_activations_are_saved_by_autograd_alone():
     first, second = two_layers()
     y = second(first(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 3])))).values
     runs = [node for node in nodes_of(y) if type(node).__name__ == "_RunBackward"]
@@ -41,13 +41,14 @@ def test_nothing_of_the_size_of_activations_is_kept_behind_the_back_of_autograd(
     assert runs[0].layout.nodes is runs[1].layout.nodes  # what is known of the sizes is shared by all layers
     for run in runs:
         nodes = vars(run.layout.nodes)
-        beside = [*vars(run).values(), *nodes.values(), *vars(run.walk).values()]
-        several = [one for value in beside for one in (value.values() if isinstance(value, dict) else [value])]
-        kept = {tuple(value.shape) for value in several if isinstance(value, torch.Tensor | list)}
-        # The numbers of nodes, where there is no node, and what turns sums into means: for every fold, and for the
+        cached = [*vars(run).values(), *nodes.values(), *vars(run.backend).values()]
+        cached = [list(value.values()) if isinstance(value, dict) else value for value in cached]
+        cached = [one for value in cached for one in (value if isinstance(value, list) else [value])]
+        shapes = {tuple(one.shape) for one in cached if isinstance(one, torch.Tensor)}
+        # The numbers of nodes, masks of padding, and the factors of means: for every contraction, and for the
         # channels of all of them (diagonal, row and column of a node; diagonal and all of a graph).
-        assert kept == {(1, 3), (3, 4, 4, 1), (3, 1, 3, 1), (3, 2, 1), (3, (3 + 2) * 2)}
-        assert any(saved is not None and saved.shape == (3, 4, 4, 2) for saved in run.saved_tensors)
+        assert shapes == {(1, 3), (3, 4, 4, 1), (3, 1, 3, 1), (3, 2, 1), (3, (3 + 2) * 2)}
+        assert any(one is not None and one.shape == (3, 4, 4, 2) for one in run.saved_tensors)
     y.sum().backward()
     with pytest.raises(RuntimeError, match="have already been freed"):
         _ = runs[0].saved_tensors
@@ -60,7 +61,7 @@ def test_checkpointing_gives_the_same_gradients():
     torch.testing.assert_close(x.grad, torch.autograd.grad(second(first(x)).sum(), x)[0])
 
 
-def test_all_that_is_kept_passes_through_the_hooks_for_saved_tensors():
+def test_all_saved_tensors_pass_through_their_hooks():
     layer = bn.EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64)
     x = torch.randn(2, 4, 4, 2, dtype=torch.float64, requires_grad=True)
     expected = torch.autograd.grad(layer(x).pow(2).sum(), [x, layer.weight])
@@ -73,7 +74,7 @@ def test_all_that_is_kept_passes_through_the_hooks_for_saved_tensors():
 @pytest.mark.parametrize(
     "spec", ["n ->", "->", "n -> n", "n n -> n n", "n n -> n", "u i -> i u", "u i u -> i u", "-> n"]
 )
-def test_what_a_layer_returns_may_be_changed_in_place(spec):
+def test_results_of_a_layer_may_be_changed_in_place(spec):
     layer = bn.EquivariantLinear(spec, 2, 3)
     sizes = dict.fromkeys(layer.spec.target_only, 4)
     x = torch.rand(5, *[4] * len(layer.spec.source), 2)
@@ -82,7 +83,7 @@ def test_what_a_layer_returns_may_be_changed_in_place(spec):
     assert torch.equal(changed, layer(x, sizes=sizes).relu())
 
 
-def test_padded_values_that_were_changed_are_cleaned_again():
+def test_changed_padded_values_are_masked_again():
     torch.manual_seed(0)
     layer = bn.EquivariantLinear("n n -> n n", 2, 2)
     padded = layer(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
@@ -138,7 +139,7 @@ COPIES = [lambda padded: padded, copy.copy, copy.deepcopy, lambda padded: pickle
 @pytest.mark.parametrize("copied_first", [False, True])
 @pytest.mark.parametrize("duplicate", COPIES, ids=["itself", "copy", "deepcopy", "pickle"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_is_changed_in_a_padded_padding_is_not_trusted_afterwards(change, duplicate, copied_first):
+def test_padding_is_masked_after_any_change_of_values(change, duplicate, copied_first):
     torch.manual_seed(0)
     layer = bn.EquivariantLinear("n n -> n n", 2, 2).requires_grad_(False)
     padded = layer(bn.Padded(torch.randn(3, 4, 4, 2), torch.tensor([4, 2, 0])))
@@ -156,7 +157,7 @@ def test_whatever_is_changed_in_a_padded_padding_is_not_trusted_afterwards(chang
     assert torch.equal(layer(before).values, layer(bn.Padded(values.clone(), sizes.clone())).values)
 
 
-def test_padding_is_trusted_until_values_are_changed_in_place():
+def test_padding_is_not_masked_again_until_values_are_changed_in_place():
     graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
     for unchanged in (graphs, graphs[:1], graphs.detach(), graphs.clone(), bn.cat([graphs, graphs])):
         assert is_zero_padded(unchanged, ("n", "n"))
@@ -172,7 +173,7 @@ ACTIVATIONS = [nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh]
 
 
 @pytest.mark.parametrize("make", ACTIVATIONS)
-def test_padding_stays_clean_through_activations_that_keep_zeros(make):
+def test_activations_that_preserve_zeros_keep_padding_zero(make):
     graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
     active = bn.Pointwise(make())(graphs)
     assert is_zero_padded(active, ("n", "n"))
@@ -207,7 +208,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_padding_is_not_trusted_after_other_modules(name):
+def test_padding_is_masked_after_other_modules(name):
     graphs = bn.EquivariantLinear("n n -> n n", 2, 2)(bn.Padded(torch.randn(2, 4, 4, 2), torch.tensor([4, 2])))
     active = bn.Pointwise(OTHERS[name]())(graphs)
     assert not is_zero_padded(active, ("n", "n"))
@@ -235,13 +236,13 @@ def test_vmap_runs_over_values_and_sizes():
     torch.testing.assert_close(found, layer(bn.Padded(values, sizes)).values)
 
 
-def test_fake_tensors_are_served_after_real_ones():
+def test_fake_tensors_run_after_real_ones():
     bn.EquivariantLinear("n n n -> n", 2, 3)(torch.randn(4, 4, 4, 2))
     with FakeTensorMode():
         assert bn.EquivariantLinear("n n n -> n", 2, 3)(torch.empty(4, 4, 4, 2)).shape == (4, 3)
 
 
-def test_a_device_that_is_named_goes_before_the_default_device():
+def test_a_device_argument_overrides_the_default_device():
     with torch.device("meta"):
         layer = bn.EquivariantLinear("n n -> n n", 2, 3, device="cpu")
     assert layer.weight.device.type == "cpu"
@@ -253,13 +254,13 @@ def test_pooled_means_of_half_precision_do_not_overflow():
     assert pooled.tolist() == [1, 1]
 
 
-def test_pooling_refuses_what_has_too_many_orbits():
+def test_pooling_refuses_too_many_orbits():
     with pytest.raises(bn.errors.SpecError, match="maps; plans are built for up to"):
         bn.InvariantPool(" ".join("n" * 12))
 
 
 def steps(layout):
-    """A training step, on graphs that come once and never again."""
+    """A training step, on graphs that are used once."""
     layer, pool = bn.EquivariantLinear("n n -> n n", 2, 2), bn.InvariantPool("n n")
 
     def step(number):
@@ -276,7 +277,7 @@ def steps(layout):
 
 
 @pytest.mark.parametrize("layout", ["dense", "padded", "sparse"])
-def test_many_steps_leave_no_more_behind_than_a_few(layout):
+def test_memory_does_not_grow_with_the_number_of_steps(layout):
     def found():
         gc.collect()
         return [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor | Support)]
@@ -290,7 +291,7 @@ def test_many_steps_leave_no_more_behind_than_a_few(layout):
     assert alive[0] == alive[1]
 
 
-def test_a_layer_that_was_prepared_for_one_shape_serves_others():
+def test_a_layer_runs_on_other_shapes_than_the_first():
     layer = bn.EquivariantLinear("n -> n m", 2, 2)
     fresh = copy.deepcopy(layer)
     x = torch.randn(3, 5, 2)
@@ -301,7 +302,7 @@ def test_a_layer_that_was_prepared_for_one_shape_serves_others():
 
 @pytest.mark.parametrize("channels", [(2, 3), (3, 2)], ids=["widening", "narrowing"])
 @pytest.mark.usefixtures("every_backend")
-def test_what_a_layer_returned_stays_as_it_is_when_others_run(channels):
+def test_later_calls_do_not_change_earlier_results(channels):
     layer = bn.EquivariantLinear("n n -> n n", *channels)
     x, sizes = torch.randn(2, 6, 6, channels[0]), torch.tensor([6, 4])
 
@@ -318,7 +319,7 @@ def test_what_a_layer_returned_stays_as_it_is_when_others_run(channels):
         assert torch.equal(one, other)
 
 
-def test_threads_do_not_write_into_the_memory_of_each_other():
+def test_threads_do_not_share_scratch_memory():
     layer = bn.EquivariantLinear("n n -> n n", 3, 2)
     inputs = [torch.randn(4, 40, 40, 3) for _ in range(8)]
     with torch.no_grad():
