@@ -4,21 +4,18 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bellnet._utils.files import check_directory, words
 from bellnet.draw import check_path, save_figures
 from bellnet.errors import BellnetError, OptionError
-from experiments import graph_cell, matrix_cell, message_passing, methods, search, verify
+from experiments import counting, matrix_cell, message_passing, methods, search, verify
 from experiments.cell import Cell
-from experiments.counting import QUICK as QUICK_COUNTING
-from experiments.counting import Counting, counting_table, run_counting
 from experiments.data.patterns import PATTERNS
 from experiments.expressive.report import run_expressive
-from experiments.graph_cell import cells_of_table3
+from experiments.graph_cell import SETS, SPLITS, cells_of_table3
 from experiments.machine import require
 from experiments.matrix_cell import cells_of_table1, cells_of_table2
 from experiments.methods.base import PROTOCOLS
@@ -26,38 +23,61 @@ from experiments.methods.ign import LAYOUTS
 from experiments.parallel import this_worker
 from experiments.records import Records
 from experiments.report import check_report, print_table, print_tables, write_report
-from experiments.run import check_extra, merge_records, run_cells
-from experiments.search import SearchPlan, run_search, search_table
+from experiments.run import check_extra, make_usable, merge_records, run_cells
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
-IGN = "ign"
-QUICK_SETS, QUICK_SPLITS = graph_cell.SETS[:1], graph_cell.SPLITS[:2]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command.
+
+    Attributes:
+        help: What it does.
+        example: The arguments of an example.
+        run: Runs it and returns the exit code.
+        options: The names of its options.
+        changes: How they differ from `OPTIONS`.
+        resumes: Whether it goes on where it was stopped.
+    """
+
+    help: str
+    example: str
+    run: Callable[[argparse.Namespace], int]
+    options: str
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    resumes: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 if all went well, 1 if a check failed, 2 if it could not be done as asked, 130 if Ctrl-C stopped it.
+    0 if all went well, 1 if a check failed, 2 for bad arguments or input, 130 if Ctrl-C stopped it.
 
     Args:
-        arguments: The words after the name; those of the shell if None.
+        arguments: The arguments after the name; those of the shell if None.
     """
-    parser = build_parser()
-    parsed = parser.parse_args(arguments)
-    name = f"{PROGRAM} {parsed.command}"
+    parsed = build_parser().parse_args(arguments)
+    command = COMMANDS[parsed.command]
+    if "out" in parsed and parsed.out is None:
+        # A quick run has a directory of its own: beside a whole one its figures would not be shown.
+        parsed.out = Path("results") / f"{parsed.command}{'-quick' * getattr(parsed, 'quick', False)}"
     try:
-        code: int = parsed.run(parsed)
-        return code
+        return command.run(parsed)
     except BellnetError as mistake:
-        complain(f"{name}: {mistake}")
+        complain(f"{PROGRAM} {parsed.command}: {mistake}")
     except KeyboardInterrupt:
-        complain("\nStopped.")
+        where = f" {parsed.out} keeps what was done; the same command goes on from there." if command.resumes else ""
+        complain(f"\nStopped.{where}")
         return INTERRUPTED
     except BrokenPipeError:  # standard output has no reader any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as reason:
-        complain(f"{name}: {reason.filename} cannot be used: {reason.strerror}.\nCheck the path and its permissions.")
+        complain(
+            f"{PROGRAM} {parsed.command}: {reason.filename} cannot be used: {reason.strerror}.\n"
+            "Check the path and its permissions."
+        )
     return BAD_INPUT
 
 
@@ -75,33 +95,27 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for name, (summary, example, declare, run) in COMMANDS.items():
-        subparser = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}. For example: {PROGRAM} {name} {example}",
-        )
-        declare(subparser)
-        subparser.set_defaults(run=run)
+    for name, command in COMMANDS.items():
+        about = f"{command.help[0].upper()}{command.help[1:]}. For example: {PROGRAM} {name} {command.example}"
+        subparser = commands.add_parser(name, help=command.help, description=about)
+        for flag in command.options.split():
+            subparser.add_argument(flag, **{**OPTIONS.get(flag, {}), **command.changes.get(flag, {})})
     return parser
 
 
-def count(text: str) -> int:
-    """An integer from 1 up."""
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 1 up")
+def integer(minimum: int) -> Callable[[str], int]:
+    """The type of an option: an integer."""
 
+    def parse(text: str) -> int:
+        if text.isdecimal() and int(text) >= minimum:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {minimum} up")
 
-def from_zero(text: str) -> int:
-    """An integer from 0 up."""
-    if text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 0 up")
+    return parse
 
 
 def positive(text: str) -> float:
-    """A finite number above 0."""
+    """The type of an option: a finite number above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -111,82 +125,13 @@ def positive(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
 
 
-def make_directory(path: Path) -> None:
-    """Make the directory given to --out; an `OptionError` if there can be none, or no file in it."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OptionError(f"--out {path} cannot be a directory: {reason.strerror}.") from reason
-    try:
-        check_directory(path)
-    except OSError as reason:
-        raise OptionError(f"--out {path} cannot be written: {words(reason)}") from reason
+def _value(metavar: str, kind: Callable[[str], Any], about: str, **more: Any) -> dict[str, Any]:
+    return {"metavar": metavar, "type": kind, "help": about, **more}
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--out": {"metavar": "DIR", "type": Path},
-    "--data": {
-        "metavar": "DIR",
-        "type": Path,
-        "help": "the folder with the zips and their splits (default: the environment variable BELLNET_DATA)",
-    },
-    "--silent": {"action": "store_true", "help": "show no progress"},
-    "--seed": {"metavar": "N", "type": from_zero, "default": 0, "help": "the seed (default %(default)s)"},
-    "--jobs": {
-        "metavar": "N",
-        "type": count,
-        "help": "trainings at a time (default 1; with --ray one for each processor)",
-    },
-    "--ray": {
-        "metavar": "ADDRESS",
-        "help": "train on a Ray cluster: HOST:PORT, or auto if this machine belongs to one; local starts one here",
-    },
-    "--quick": {"action": "store_true"},
-}
-"""Options of several commands."""
-
-
-def _add(parser: argparse.ArgumentParser, *flags: str, **changes: Any) -> None:
-    """Add options to a command; what `changes` has replaces what `OPTIONS` has."""
-    for flag in flags:
-        parser.add_argument(flag, **{**OPTIONS.get(flag, {}), **changes})
-
-
-def _add_choices(
-    parser: argparse.ArgumentParser, flag: str, choices: Sequence[Any], words: str, default: Sequence[Any] | None = None
-) -> None:
-    """Add an option that takes some of several words; all of them if there is no other default."""
-    default = choices if default is None else default
-    parser.add_argument(flag, nargs="+", type=type(choices[0]), choices=choices, default=default, help=words)
-
-
-def _add_out(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    _add(parser, "--out", default=Path("results") / name, help=f"{what} (default %(default)s)")
-
-
-def _check_data(folder: Path | None) -> None:
-    if folder is not None and not folder.exists():
-        raise OptionError(f"--data: there is no folder {folder}.\nIt must hold NAME.zip and splits/NAME.json.")
-
-
-def _stopped(out: Path) -> int:
-    complain(f"\nStopped. {out} keeps what was done; the same command goes on from there.")
-    return INTERRUPTED
-
-
-def _declare_table1(parser: argparse.ArgumentParser) -> None:
-    _declare_table2(parser, "table1")
-    _add_choices(parser, "--method", matrix_cell.METHODS, "some of the methods (default all)")
-
-
-def _declare_table2(parser: argparse.ArgumentParser, name: str = "table2") -> None:
-    _declare_run(parser, name, quick="a fifth of the examples, few epochs: minutes instead of hours", seed=0)
-    _add_choices(parser, "--task", matrix_cell.TASKS, "some of the tasks (default all)")
-    _add(parser, "--layers", metavar="K", nargs="+", type=count, help="some of the numbers of hidden layers")
-    rates = "learning rates to try; the one that validates best counts"
-    _add(parser, "--learning-rate", metavar="R", nargs="+", type=positive, default=(), help=rates)
-    about = "how networks sum up for the trace (default mean; the paper has max); the one that validates best counts"
-    _add_choices(parser, "--readout", matrix_cell.READOUTS, about, ("mean",))
+def _several(choices: Sequence[str], about: str, default: Sequence[str] | None = None) -> dict[str, Any]:
+    """An option with one or more of some words, all of them by default."""
+    return {"nargs": "+", "choices": choices, "default": choices if default is None else default, "help": about}
 
 
 def _run_matrices(arguments: argparse.Namespace) -> int:
@@ -208,36 +153,24 @@ def _run_matrices(arguments: argparse.Namespace) -> int:
     return _run_cells(arguments, cells)
 
 
-def _declare_table3(parser: argparse.ArgumentParser) -> None:
-    of_methods = "ign: the paper's network as its authors train it (default); bellnet: GraphClassifier() as it is; "
-    of_methods += "or baselines, kernels by GraKeL and networks by PyTorch Geometric"
-    of_layouts = "of ign; dense: values for all pairs of nodes (default, as in the paper); sparse: for edges and "
-    of_protocols = "of ign; fixed: the last epoch counts (default, as in the paper); nested: a validation set "
-    of_protocols += "chooses it, as for all other methods"
-    _add_choices(parser, "--method", methods.NAMES, of_methods, (IGN,))
-    _add_choices(parser, "--set", graph_cell.SETS, "some of the data sets (default all; with --quick MUTAG)", ())
-    splits = "some of the published splits, 0 to 9 (default all; with --quick 0 and 1)"
-    _add(parser, "--split", metavar="S", nargs="+", type=from_zero, choices=graph_cell.SPLITS, help=splits)
-    _add_choices(parser, "--layout", LAYOUTS, f"{of_layouts}nodes only", ())
-    _add_choices(parser, "--protocol", PROTOCOLS, of_protocols, ())
-    _add(parser, "--data")
-    unpacked = "the maximum size of a file in a zip, unpacked (default 2**30, a gigabyte)"
-    _add(parser, "--max-unpacked", metavar="BYTES", type=count, help=unpacked)
-    ratio = "the maximum ratio of sizes of a file, unpacked and in the zip, if it has over 32 megabytes (default 200)"
-    _add(parser, "--max-ratio", metavar="R", type=positive, help=ratio)
-    _declare_run(parser, "table3", quick="one data set, two splits, ten epochs: a minute instead of days", seed=100)
-    _add(parser, "--learning-rate", metavar="R", type=positive, help="the learning rate (default: of the data set)")
-
-
 def _run_table3(arguments: argparse.Namespace) -> int:
     check_extra("table3")
     _check_data(arguments.data)
-    others = [method for method in arguments.method if method != IGN]
-    _check_options_of_ign(arguments, others)
+    others = [method for method in arguments.method if method != "ign"]
+    if others and arguments.protocol and "nested" not in arguments.protocol:
+        raise OptionError(
+            f"--protocol {' '.join(arguments.protocol)}: {', '.join(others)} can only be nested.\nAdd nested, or leave "
+            "--protocol out."
+        )
+    if arguments.layout and "ign" not in arguments.method:
+        raise OptionError(
+            f"--layout {' '.join(arguments.layout)}: {', '.join(others)} have no layout to choose.\nLeave it out, or "
+            "add ign to --method."
+        )
     cells = cells_of_table3(
         arguments.method,
-        names=arguments.set or (QUICK_SETS if arguments.quick else graph_cell.SETS),
-        splits=arguments.split or (QUICK_SPLITS if arguments.quick else graph_cell.SPLITS),
+        names=arguments.set or (SETS[:1] if arguments.quick else SETS),
+        splits=arguments.split or (SPLITS[:2] if arguments.quick else SPLITS),
         layouts=arguments.layout or LAYOUTS[:1],
         protocols=arguments.protocol,
         seed=arguments.seed,
@@ -249,51 +182,20 @@ def _run_table3(arguments: argparse.Namespace) -> int:
     return _run_cells(arguments, [replace(cell.changed(**changes), **bounds) for cell in chosen])
 
 
-def _check_options_of_ign(arguments: argparse.Namespace, others: Sequence[str]) -> None:
-    """Refuse options that would have no effect."""
-    if others and arguments.protocol and "nested" not in arguments.protocol:
-        raise OptionError(
-            f"--protocol {' '.join(arguments.protocol)}: {', '.join(others)} can only be nested.\nAdd nested, or leave "
-            "--protocol out."
-        )
-    if arguments.layout and IGN not in arguments.method:
-        raise OptionError(
-            f"--layout {' '.join(arguments.layout)}: {', '.join(others)} have no layout to choose.\nLeave it out, or "
-            f"add {IGN} to --method."
-        )
-
-
-def _declare_run(parser: argparse.ArgumentParser, name: str, *, quick: str, seed: int) -> None:
-    """The options of all tables."""
-    _add(parser, "--quick", help=quick)
-    out = f"the directory of records, checkpoints and report (default results/{name}, with --quick "
-    _add(parser, "--out", help=f"{out}results/{name}-quick); a run that was stopped goes on")
-    _add(parser, "--seed", default=seed)
-    devices = "processes that train each cell together, on a GPU each where there are so many (default 1)"
-    _add(parser, "--devices", metavar="N", type=count, default=1, help=devices)
-    of = "task" if seed == 0 else "data set"
-    _add(parser, "--epochs", metavar="N", type=count, help=f"passes over the examples (default: of the {of})")
-    _add(parser, "--jobs", "--ray", "--silent")
+def _check_data(folder: Path | None) -> None:
+    if folder is not None and not folder.exists():
+        raise OptionError(f"--data: there is no folder {folder}.\nIt must hold NAME.zip and splits/NAME.json.")
 
 
 def _run_cells(arguments: argparse.Namespace, cells: Sequence[Cell]) -> int:
-    # A quick run in a directory of its own: beside a whole one its figures would not be shown.
-    out = arguments.out or Path("results") / f"{arguments.command}{'-quick' * arguments.quick}"
     ways = {"jobs": arguments.jobs, "devices": arguments.devices, "ray": arguments.ray}
     if not this_worker().is_leader:
-        run_cells(cells, out, **ways)
+        run_cells(cells, arguments.out, **ways)
         return OK
-    make_directory(out)
-    check_report(out)
-    try:
-        run_cells(cells, out, show=not arguments.silent, **ways)
-    except KeyboardInterrupt:
-        return _stopped(out)
-    return _run_report(argparse.Namespace(out=out))
-
-
-def _declare_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("out", metavar="DIR", type=Path, help="what was given to --out")
+    make_usable(arguments.out)
+    check_report(arguments.out)
+    run_cells(cells, arguments.out, show=not arguments.silent, **ways)
+    return _run_report(arguments)
 
 
 def _run_report(arguments: argparse.Namespace) -> int:
@@ -303,75 +205,36 @@ def _run_report(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _declare_merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what was given to --out elsewhere")
-    _add(parser, "--out", required=True, help="where their finished cells go")
-
-
 def _run_merge(arguments: argparse.Namespace) -> int:
-    make_directory(arguments.out)
     for source, taken in merge_records(arguments.directories, arguments.out).items():
         print(f"took {taken} cell{'s' * (taken != 1)} of {source}")
     return OK
 
 
-def _declare_search(parser: argparse.ArgumentParser) -> None:
-    _add_choices(parser, "--set", tuple(search.SETS), "some of the data sets (default all)")
-    trials = "recipes to try altogether (default: all that change one answer)"
-    _add(parser, "--trials", metavar="N", type=count, help=trials)
-    _add(parser, "--repeats", metavar="N", type=count, default=1, help="draws of graphs for each (default 1)")
-    _add_choices(parser, "--parameter", tuple(search.SPACE), "what recipes may differ in (default all)")
-    _add_out(parser, "search", "where study and records go; a search that was stopped goes on")
-    _add(parser, "--data", "--jobs", "--ray", "--silent")
-
-
 def _run_search(arguments: argparse.Namespace) -> int:
     check_extra("search")
     _check_data(arguments.data)
-    make_directory(arguments.out)
-    plan = SearchPlan(
+    make_usable(arguments.out)
+    plan = search.SearchPlan(
         trials=arguments.trials,
         repeats=arguments.repeats,
         names=tuple(arguments.set),
-        questions=tuple(arguments.parameter),
+        parameters=tuple(arguments.parameter),
         data=arguments.data,
     )
-    try:
-        run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
-    except KeyboardInterrupt:
-        return _stopped(arguments.out)
-    print(search_table(list(Records(arguments.out).finished().values())))
+    search.run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
+    print_table(search.search_table(list(Records(arguments.out).finished().values())))
     return OK
-
-
-def _declare_counting(parser: argparse.ArgumentParser) -> None:
-    _add_choices(parser, "--pattern", tuple(PATTERNS), "some of the patterns (default all)")
-    _add(parser, "--quick", help="few graphs and three epochs, to see that it runs")
-    _add_out(parser, "counting", "where records go; what is there is not trained again")
-    _add(parser, "--silent")
 
 
 def _run_counting(arguments: argparse.Namespace) -> int:
     check_extra("counting")
-    make_directory(arguments.out)
-    plan = QUICK_COUNTING if arguments.quick else Counting()
-    progress = (lambda line: None) if arguments.silent else complain
-    try:
-        records = run_counting(arguments.out, plan, patterns=arguments.pattern, progress=progress)
-    except KeyboardInterrupt:
-        return _stopped(arguments.out)
-    print_table(counting_table(records))
+    make_usable(arguments.out)
+    plan = counting.QUICK if arguments.quick else counting.Counting()
+    progress: Callable[[str], None] = (lambda line: None) if arguments.silent else complain
+    records = counting.run_counting(arguments.out, plan, patterns=arguments.pattern, progress=progress)
+    print_table(counting.counting_table(records))
     return OK
-
-
-def _declare_expressive(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "--quick", help="fewer pairs, order 4 on 16 nodes at most, order 3 not trained: a minute")
-    files = "distinguish the graphs of these files, too"
-    _add(parser, "--graph6", metavar="FILE", nargs="+", type=Path, default=(), help=files)
-    _add(parser, "--brec", metavar="DIR", type=Path, help="the folder with BREC's files, to distinguish its pairs")
-    _add(parser, "--skip-learning", action="store_true", help="train nothing, compare with theory alone")
-    _add(parser, "--seed")
-    _add_out(parser, "expressive", "where the report goes")
 
 
 def _run_expressive(arguments: argparse.Namespace) -> int:
@@ -380,7 +243,7 @@ def _run_expressive(arguments: argparse.Namespace) -> int:
         raise OptionError(
             f"--brec: there is no folder {arguments.brec}.\nIt must hold BREC's files, such as brec_v3.npy."
         )
-    make_directory(arguments.out)
+    make_usable(arguments.out)
     agrees = run_expressive(
         arguments.out,
         quick=arguments.quick,
@@ -393,24 +256,15 @@ def _run_expressive(arguments: argparse.Namespace) -> int:
     return OK if agrees else CHECK_FAILED
 
 
-def _declare_verify(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "--json", action="store_true", help="print the rows as JSON")
-
-
 def _run_verify(arguments: argparse.Namespace) -> int:
     rows = verify.verify()
     print(json.dumps([asdict(row) for row in rows], indent=2) if arguments.json else verify.show(rows))
     return OK if all(row.ok for row in rows) else CHECK_FAILED
 
 
-def _declare_message_passing(parser: argparse.ArgumentParser) -> None:
-    _add_out(parser, "message-passing", "where the picture goes")
-    _add(parser, "--seed")
-
-
 def _run_message_passing(arguments: argparse.Namespace) -> int:
     require("matplotlib", "torch_geometric", extra="draw,pyg", call="message-passing")
-    make_directory(arguments.out)
+    make_usable(arguments.out)
     picture = check_path(arguments.out / "message-passing.png")
     outcome = message_passing.run(seed=arguments.seed)
     print(message_passing.show(outcome))
@@ -419,29 +273,121 @@ def _run_message_passing(arguments: argparse.Namespace) -> int:
     return OK if outcome.holds else CHECK_FAILED
 
 
-Command = tuple[str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]
-"""What a command does, the arguments of an example, a function that declares its arguments, and one that runs it."""
-
-COMMANDS: dict[str, Command] = {
-    "table1": (
+COUNT = integer(1)
+SELECTED = "of several, the one with the smallest validation error counts"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "out": _value("DIR", Path, "the directory of the run"),
+    "directories": _value("DIR", Path, "the directories of the runs", nargs="+"),
+    "--out": _value("DIR", Path, "where results go (default results/COMMAND, with --quick results/COMMAND-quick)"),
+    "--quick": {"action": "store_true"},
+    "--seed": _value("N", integer(0), "the seed (default %(default)s)", default=0),
+    "--epochs": _value("N", COUNT, "the number of epochs (default: of the task or data set)"),
+    "--learning-rate": _value("R", positive, "the learning rate (default: of the data set)"),
+    "--jobs": _value("N", COUNT, "trainings at a time (default 1; with --ray one for each processor)"),
+    "--devices": _value("N", COUNT, "processes that train a cell together, if possible with a GPU each", default=1),
+    "--ray": _value(
+        "ADDRESS", str, "train on a Ray cluster: HOST:PORT, auto (the one of this machine), or local (new)"
+    ),
+    "--silent": {"action": "store_true", "help": "show no progress"},
+    "--task": _several(matrix_cell.TASKS, "some of the tasks (default all)"),
+    "--layers": _value("K", COUNT, "some of the numbers of hidden layers", nargs="+"),
+    "--readout": _several(
+        matrix_cell.READOUTS, f"pooling for the trace (default mean; paper: max); {SELECTED}", ("mean",)
+    ),
+    "--set": _several(SETS, "some of the data sets (default all; with --quick MUTAG)", ()),
+    "--split": _value("S", integer(0), "some of the splits 0 to 9 (default all; with --quick 0 and 1)", nargs="+"),
+    "--layout": _several(LAYOUTS, "of ign: values for all pairs of nodes (default), or for edges and nodes", ()),
+    "--protocol": _several(PROTOCOLS, "of ign: the last epoch counts (default), or a validation set selects it", ()),
+    "--data": _value("DIR", Path, "folder with zips and splits (default: the environment variable BELLNET_DATA)"),
+    "--max-unpacked": _value("BYTES", COUNT, "maximum size of a file in a zip, unpacked (default a gigabyte)"),
+    "--max-ratio": _value("R", positive, "maximum ratio of unpacked and packed size above 32 megabytes (default 200)"),
+    "--trials": _value("N", COUNT, "the number of recipes (default: all that change one parameter)"),
+    "--repeats": _value("N", COUNT, "draws of graphs for each recipe (default 1)", default=1),
+    "--parameter": _several(tuple(search.SPACE), "the parameters in which recipes may differ (default all)"),
+    "--pattern": _several(tuple(PATTERNS), "some of the patterns (default all)"),
+    "--graph6": _value("FILE", Path, "distinguish the graphs of these files, too", nargs="+", default=()),
+    "--brec": _value("DIR", Path, "the folder with BREC's files, to distinguish its pairs"),
+    "--skip-learning": {"action": "store_true", "help": "compare with theory without training"},
+    "--json": {"action": "store_true", "help": "print the rows as JSON"},
+}
+OF_RUNS = "--quick --out --seed --epochs --learning-rate --jobs --devices --ray --silent"
+RATES = {"nargs": "+", "default": (), "help": f"learning rates; {SELECTED}"}
+QUICK_MATRICES = {"help": "a fifth of the examples, few epochs: minutes instead of hours"}
+COMMANDS = {
+    "table1": Command(
         "run the paper's Table 1: learning simple functions",
         "--quick --jobs 2",
-        _declare_table1,
         _run_matrices,
+        f"{OF_RUNS} --method --task --layers --readout",
+        {
+            "--quick": QUICK_MATRICES,
+            "--learning-rate": RATES,
+            "--method": _several(matrix_cell.METHODS, "some of the methods (default all)"),
+        },
+        resumes=True,
     ),
-    "table2": ("run the paper's Table 2: testing on other sizes", "--quick", _declare_table2, _run_matrices),
-    "table3": ("run the paper's Table 3: classifying graphs", "--quick --data DIR", _declare_table3, _run_table3),
-    "report": ("write the tables and pictures of a run again", "results/table1", _declare_report, _run_report),
-    "merge": ("gather the finished cells of several runs", "A B --out results/table3", _declare_merge, _run_merge),
-    "search": ("compare recipes for the classifier", "--data DIR --set MUTAG --trials 3", _declare_search, _run_search),
-    "counting": ("train networks to count patterns", "--quick --out DIR", _declare_counting, _run_counting),
-    "expressive": ("compare networks with what theory expects", "--quick", _declare_expressive, _run_expressive),
-    "verify": ("check the statements of the paper on this machine", "--json", _declare_verify, _run_verify),
-    "message-passing": (
+    "table2": Command(
+        "run the paper's Table 2: testing on other sizes",
+        "--quick",
+        _run_matrices,
+        f"{OF_RUNS} --task --layers --readout",
+        {"--quick": QUICK_MATRICES, "--learning-rate": RATES},
+        resumes=True,
+    ),
+    "table3": Command(
+        "run the paper's Table 3: classifying graphs",
+        "--quick --data DIR",
+        _run_table3,
+        f"{OF_RUNS} --method --set --split --layout --protocol --data --max-unpacked --max-ratio",
+        {
+            "--quick": {"help": "one data set, two splits, ten epochs: a minute instead of days"},
+            "--seed": {"default": 100},
+            "--split": {"choices": SPLITS},
+            "--method": _several(
+                methods.NAMES,
+                "ign: the paper's network in its authors' set-up (default); bellnet: GraphClassifier(); and others",
+                ("ign",),
+            ),
+        },
+        resumes=True,
+    ),
+    "report": Command("write the tables and pictures of a run again", "results/table1", _run_report, "out"),
+    "merge": Command(
+        "gather the finished cells of several runs",
+        "A B --out results/table3",
+        _run_merge,
+        "directories --out",
+        {"--out": {"required": True, "help": "the directory to which their finished cells are copied"}},
+    ),
+    "search": Command(
+        "compare recipes for the classifier",
+        "--data DIR --set MUTAG --trials 3",
+        _run_search,
+        "--set --trials --repeats --parameter --out --data --jobs --ray --silent",
+        {"--set": _several(tuple(search.SETS), "some of the data sets (default all)")},
+        resumes=True,
+    ),
+    "counting": Command(
+        "train networks to count patterns",
+        "--quick",
+        _run_counting,
+        "--pattern --quick --out --silent",
+        {"--quick": {"help": "few graphs and three epochs, to see that it runs"}},
+        resumes=True,
+    ),
+    "expressive": Command(
+        "compare networks with what theory expects",
+        "--quick",
+        _run_expressive,
+        "--quick --graph6 --brec --skip-learning --seed --out",
+        {"--quick": {"help": "fewer pairs, order 4 on 16 nodes at most, order 3 not trained: a minute"}},
+    ),
+    "verify": Command("check the statements of the paper on this machine", "--json", _run_verify, "--json"),
+    "message-passing": Command(
         "turn a trained message passing network into equivariant layers",
         "--out pictures --seed 1",
-        _declare_message_passing,
         _run_message_passing,
+        "--out --seed",
     ),
 }
 

@@ -1,12 +1,12 @@
-"""The search for the classifier's defaults: one recipe for all data sets, compared inside training graphs alone.
+"""The search for the classifier's defaults: one recipe for all data sets, compared within training graphs alone.
 
 A recipe is trained on four fifths of some training graphs of the first published split of each of a few data sets, and
-measured on the last fifth; no test graph is looked at. Every training is a cell, recorded like those of the tables.
-Optuna keeps the study: first come the recipes that differ from a beginning in one answer to one question, then those
-that its sampler proposes.
+measured on the last fifth; no test graph is used. Every training is a cell, recorded like those of the tables. First
+come the recipes that differ from a baseline in one parameter, then those that the sampler of Optuna proposes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import prod
@@ -21,19 +21,19 @@ from experiments.cell import FromDataSet, Record
 from experiments.machine import require
 from experiments.on_ray import connected
 from experiments.run import run_cells
+from experiments.tables import Table
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.trial import FrozenTrial
 
 SETS = {"MUTAG": 170, "PTC_MR": 309, "PROTEINS": 300, "IMDB-BINARY": 300, "NCI1": 500}
 """The data sets, and how many of the training graphs of the first split are used, drawn at random."""
 EPOCHS = 40
-MEASURED = 0.2
+TEST_SIZE = 0.2
 """The share of those graphs that a recipe is measured on."""
 STORED = "study.jsonl"
-JUDGED = "misses"
-"""What chooses the epoch that a fit keeps; trials of which something else chose cannot be compared."""
+CRITERION = "error"
+"""What selects the epoch of a fit; trials with another criterion cannot be compared."""
 SPACE: dict[str, tuple[Any, ...]] = {
     "jumping_knowledge": (False, True),
     "pool": ("mean max", "mean", "max", "mean sum"),
@@ -47,7 +47,9 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "degree_bins": (0, 16, 32),
     "n_estimators": (1, 3),
 }
-"""The open questions, and for each its answers; the search begins with the first of each."""
+"""The parameters and their values; the baseline has the first of each."""
+BASELINE = {name: values[0] for name, values in SPACE.items()}
+Recipe = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +58,21 @@ class SearchCell(FromDataSet):
 
     Args:
         name: The data set.
-        repeat: Which draw of graphs, and of those that are measured on; also the seed of the fit.
-        recipe: The answers to the questions of `SPACE`, in their order.
+        repeat: The number of the draw of graphs, and of those that are measured; also the seed of the fit.
+        recipe: The values of the parameters of `SPACE`, in their order.
         graphs: How many training graphs are used.
-        judged: What chooses the epoch of a fit: the "misses" on its validation set. Records of another criterion, as
-            the "loss", are kept apart and cannot be run again.
-        epochs: Passes over them.
+        criterion: What selects the epoch of a fit: the classification "error" on its validation set. Records with the
+            criterion "loss" are from earlier versions.
+        epochs: The number of epochs.
         table: Always "search".
-        data: Where the data set is, as in `bellnet.data.tu.load`. No part of the key, nor of records.
+        data: The folder of the data set, as in `bellnet.data.tu.load`.
     """
 
     name: str
     repeat: int
     recipe: tuple[Any, ...]
     graphs: int
-    judged: str = JUDGED
+    criterion: str = CRITERION
     epochs: int = EPOCHS
     table: str = "search"
     data: Path | None = field(default=None, compare=False)
@@ -82,16 +84,14 @@ class SearchCell(FromDataSet):
 
     @property
     def key_parts(self) -> tuple[object, ...]:
-        """The readable parts of the key."""
         return self.table, self.name, self.repeat
 
     @property
     def title(self) -> str:
-        """A name for people."""
-        return f"{self.name}, draw {self.repeat}, {words(answers_of(self.recipe))}"
+        return f"{self.name}, draw {self.repeat}, {changes(self.recipe)}"
 
     def compute(self, record: Record) -> dict[str, Any]:
-        """Train and measure: accuracies with the weights that the fit kept, and with those of its last epoch."""
+        """Train and measure: the accuracy with the weights of the selected epoch, and with those of the last one."""
         import numpy as np
         from sklearn.model_selection import train_test_split
 
@@ -100,22 +100,22 @@ class SearchCell(FromDataSet):
         found = sets.tu.load(self.name, data=self.data)
         if found.splits is None:
             raise DataError(f"search needs the splits of {self.name}: splits/{self.name}.json.")
-        places = np.random.default_rng(self.repeat).permutation(found.splits[0][0])[: self.graphs]
-        graphs, given = found.part(places.tolist())
+        indices = np.random.default_rng(self.repeat).permutation(found.splits[0][0])[: self.graphs]
+        graphs, given = found.part(indices.tolist())
         assert given is not None
         labels = given.numpy()
-        learned, measured = train_test_split(
-            np.arange(len(graphs)), test_size=MEASURED, stratify=labels, random_state=self.repeat
+        train, test = train_test_split(
+            np.arange(len(graphs)), test_size=TEST_SIZE, stratify=labels, random_state=self.repeat
         )
-        asked, answers = [graphs[place] for place in measured], labels[measured]
+        test_graphs, test_labels = [graphs[index] for index in test], labels[test]
         last: list[float] = []
 
         def after_epoch(model: GraphClassifier, epoch: Mapping[str, Any]) -> None:
             if epoch["epoch"] == self.epochs - 1:
-                last.append(model.score(asked, answers))
+                last.append(model.score(test_graphs, test_labels))
 
         model = GraphClassifier(
-            **options(answers_of(self.recipe)),
+            **options(dict(zip(SPACE, self.recipe, strict=True))),
             max_epochs=self.epochs,
             patience=self.epochs,
             random_state=self.repeat,
@@ -123,9 +123,9 @@ class SearchCell(FromDataSet):
             verbose=False,
         )
         start = process_time()
-        model.fit([graphs[place] for place in learned], labels[learned], callback=after_epoch)
+        model.fit([graphs[index] for index in train], labels[train], callback=after_epoch)
         return {
-            "accuracy": model.score(asked, answers),
+            "accuracy": model.score(test_graphs, test_labels),
             "last": last[0],
             "best_epoch": model.best_epoch_,
             "parameters": sum(weight.numel() for weight in model.ensemble_.parameters()),
@@ -133,16 +133,10 @@ class SearchCell(FromDataSet):
         }
 
     def describe(self, record: Mapping[str, Any]) -> str:
-        """The accuracy."""
         return f"accuracy {100 * record['accuracy']:.1f} %"
 
 
-def answers_of(recipe: Sequence[Any]) -> dict[str, Any]:
-    """The answers by the names of the questions."""
-    return dict(zip(SPACE, recipe, strict=True))
-
-
-def options(recipe: Mapping[str, Any]) -> dict[str, Any]:
+def options(recipe: Recipe) -> dict[str, Any]:
     """A recipe as options of `GraphClassifier`."""
     found = dict(recipe)
     pool = tuple(found.pop("pool").split())
@@ -150,22 +144,17 @@ def options(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "pool": pool if len(pool) > 1 else pool[0], "norm": "batch", "residual": True, "layout": "sparse"}
 
 
-def words(recipe: Mapping[str, Any]) -> str:
-    """What a recipe has other than the beginning."""
-    changed = [f"{name} {value}" for name, value in recipe.items() if value != SPACE[name][0]]
-    return ", ".join(changed) or "the beginning"
+def changes(values: Sequence[Any]) -> str:
+    """How a recipe differs from the baseline."""
+    named = zip(SPACE, values, strict=True)
+    return ", ".join(f"{name} {value}" for name, value in named if value != BASELINE[name]) or "baseline"
 
 
-def beginning() -> dict[str, Any]:
-    """The recipe that all questions are asked of."""
-    return {name: answers[0] for name, answers in SPACE.items()}
-
-
-def one_change_each(questions: Sequence[str] = tuple(SPACE)) -> list[dict[str, Any]]:
-    """The beginning, and all recipes that differ from it in one answer: first the second answers, then the third."""
+def one_change_each(parameters: Sequence[str] = tuple(SPACE)) -> list[Recipe]:
+    """The baseline, and all recipes that differ from it in one parameter: first the second values, then the third."""
     most = max(map(len, SPACE.values()))
-    changes = [{name: SPACE[name][place]} for place in range(1, most) for name in questions if place < len(SPACE[name])]
-    return [beginning(), *(beginning() | change for change in changes)]
+    found = [(name, SPACE[name][at]) for at in range(1, most) for name in parameters if at < len(SPACE[name])]
+    return [BASELINE, *(BASELINE | {name: value} for name, value in found)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,37 +162,37 @@ class SearchPlan:
     """What is compared.
 
     Args:
-        trials: How many recipes are tried altogether, if there are as many; None for all that change one answer.
-        repeats: How many draws of graphs each recipe is measured on.
+        trials: The total number of recipes; None for all that change one parameter.
+        repeats: The number of draws of graphs on which each recipe is measured.
         names: Some of `SETS`.
-        questions: Some of `SPACE`; all others are answered as in the beginning.
-        data: Where the data sets are.
+        parameters: Some of `SPACE`; the others have the values of the baseline.
+        data: The folder of the data sets.
     """
 
     trials: int | None = None
     repeats: int = 1
     names: tuple[str, ...] = tuple(SETS)
-    questions: tuple[str, ...] = tuple(SPACE)
+    parameters: tuple[str, ...] = tuple(SPACE)
     data: Path | None = None
 
     @property
     def title(self) -> str:
-        """The name of the study: its trials can be compared with each other."""
-        questions = [name for name in SPACE if name in self.questions]
-        asked = "" if questions == list(SPACE) else f", {' '.join(questions)}"
-        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}{asked}, judged by {JUDGED}"
+        """The name of the study, whose trials can be compared with each other."""
+        parameters = [name for name in SPACE if name in self.parameters]
+        varied = "" if parameters == list(SPACE) else f", {' '.join(parameters)}"
+        return f"{' '.join(self.names)}, {self.repeats} draw{'s' * (self.repeats > 1)}{varied}, selected by {CRITERION}"
 
     @property
     def n_recipes(self) -> int:
-        """How many recipes are to be tried."""
-        wanted = len(one_change_each(self.questions)) if self.trials is None else self.trials
-        return min(wanted, prod(len(SPACE[name]) for name in set(self.questions)))
+        """The number of recipes to compare."""
+        wanted = len(one_change_each(self.parameters)) if self.trials is None else self.trials
+        return min(wanted, prod(len(SPACE[name]) for name in set(self.parameters)))
 
-    def cells(self, recipe: Mapping[str, Any]) -> list[SearchCell]:
+    def cells(self, recipe: Recipe) -> list[SearchCell]:
         """All trainings of a recipe."""
-        answers = tuple(recipe.values())
+        values = tuple(recipe.values())
         return [
-            SearchCell(name=name, repeat=repeat, recipe=answers, graphs=SETS[name], data=self.data)
+            SearchCell(name=name, repeat=repeat, recipe=values, graphs=SETS[name], data=self.data)
             for name in self.names
             for repeat in range(self.repeats)
         ]
@@ -212,97 +201,81 @@ class SearchPlan:
 def run_search(
     directory: Path, plan: SearchPlan, *, jobs: int | None = None, ray: str | None = None, show: bool = True
 ) -> "Study":
-    """Run a study until it has so many trials, from where it was stopped."""
-    study = _study(directory, plan)
-    with nullcontext() if ray is None else connected(ray):  # once for all trials
-        while len(_done(study)) < plan.n_recipes:
-            recipe = _waiting(study, plan)
-            if recipe is None:
-                recipe = study.ask(_distributions(plan)).params  # it is waiting from now on, even if this is stopped
-            found = run_cells(plan.cells(recipe), directory, jobs=jobs, ray=ray, show=show)
-            study.add_trial(_trial(plan, recipe, {name: fmean(_of(found, name, "accuracy")) for name in plan.names}))
-    return study
-
-
-def _study(directory: Path, plan: SearchPlan) -> "Study":
-    """The study of a directory, begun if there is none."""
+    """Run a study from where it was stopped until it has all of its trials."""
     require("optuna", extra="search", call="search")
     import optuna
+    from optuna.distributions import CategoricalDistribution
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     directory.mkdir(parents=True, exist_ok=True)
-    return optuna.create_study(
+    study = optuna.create_study(
         storage=optuna.storages.JournalStorage(JournalFileBackend(str(directory / STORED))),
         sampler=optuna.samplers.TPESampler(seed=0),
         study_name=plan.title,
         direction="maximize",
         load_if_exists=True,
     )
+    space: Any = {
+        name: CategoricalDistribution(values if name in plan.parameters else values[:1])
+        for name, values in SPACE.items()
+    }
+    with nullcontext() if ray is None else connected(ray):  # once for all trials
+        while (
+            len(done := _distinct(trial.params for trial in study.trials if trial.value is not None)) < plan.n_recipes
+        ):
+            proposed = [trial.params for trial in study.trials if trial.value is None]
+            waiting = (recipe for recipe in [*one_change_each(plan.parameters), *proposed] if recipe not in done)
+            # A proposal is stored before it is computed, and computed the next time if this is stopped.
+            recipe = next(waiting, None) or study.ask(space).params
+            found = run_cells(plan.cells(recipe), directory, jobs=jobs, ray=ray, show=show)
+            means = {name: _mean(found, name, "accuracy") for name in plan.names}
+            study.add_trial(
+                optuna.create_trial(
+                    params=dict(recipe), distributions=space, user_attrs=means, value=fmean(means.values())
+                )
+            )
+    return study
 
 
-def _waiting(study: "Study", plan: SearchPlan) -> dict[str, Any] | None:
-    """The next recipe that has no value yet: one of those that ask a question, or one that was proposed."""
-    done = _done(study)
-    proposed = [trial.params for trial in study.trials if trial.value is None]
-    return next((recipe for recipe in [*one_change_each(plan.questions), *proposed] if recipe not in done), None)
-
-
-def _done(study: "Study") -> list[dict[str, Any]]:
-    """All recipes that have a value, each once."""
-    found: list[dict[str, Any]] = []
-    for trial in study.trials:
-        if trial.value is not None and trial.params not in found:
-            found.append(trial.params)
+def _distinct(recipes: Iterable[Recipe]) -> list[Recipe]:
+    found: list[Recipe] = []
+    for recipe in recipes:
+        if recipe not in found:
+            found.append(recipe)
     return found
 
 
-def _distributions(plan: SearchPlan) -> dict[str, Any]:
-    from optuna.distributions import CategoricalDistribution
-
-    return {
-        name: CategoricalDistribution(answers if name in plan.questions else answers[:1])
-        for name, answers in SPACE.items()
-    }
+def _mean(records: Sequence[Mapping[str, Any]], name: str, figure: str) -> float:
+    return fmean(record[figure] for record in records if record["config"]["name"] == name)
 
 
-def _trial(plan: SearchPlan, recipe: dict[str, Any], accuracies: dict[str, float]) -> "FrozenTrial":
-    """A trial that is done: its value is the mean over the data sets."""
-    from optuna.trial import create_trial
-
-    return create_trial(
-        params=recipe, distributions=_distributions(plan), user_attrs=accuracies, value=fmean(accuracies.values())
-    )
-
-
-def _of(found: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float]:
-    return [each[what] for each in found if each["config"]["name"] == name]
-
-
-def search_table(records: Sequence[Mapping[str, Any]]) -> str:
-    """All recipes that were measured, the best first, as a table in markdown."""
-    by_recipe: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    several = len({record["config"]["judged"] for record in records}) > 1
+def search_table(records: Sequence[Mapping[str, Any]]) -> Table:
+    """All recipes that were measured on all data sets, the best first."""
+    criteria = {record["config"]["criterion"] for record in records}
+    groups: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
-        told = (f", judged by {record['config']['judged']}",) if several else ("",)
-        by_recipe.setdefault((*told, *answers_of(record["config"]["recipe"]).values()), []).append(record)
+        suffix = f", selected by {record['config']['criterion']}" if len(criteria) > 1 else ""
+        groups.setdefault(changes(record["config"]["recipe"]) + suffix, []).append(record)
     names = [name for name in SETS if any(record["config"]["name"] == name for record in records)]
-    whole = {recipe: found for recipe, found in by_recipe.items() if all(_of(found, name, "last") for name in names)}
-    rows = [
-        (
-            fmean(fmean(_of(found, name, "accuracy")) for name in names),
-            f"| {words(answers_of(recipe[1:]))}{recipe[0]} | "
-            + " | ".join(_percent(_of(found, name, "accuracy")) for name in names)
-            + f" | {100 * fmean(fmean(_of(found, name, 'accuracy')) for name in names):.1f}"
-            + f" | {100 * fmean(fmean(_of(found, name, 'last')) for name in names):.1f}"
-            + f" | {sum(fmean(_of(found, name, 'seconds')) for name in names):.0f} |",
-        )
-        for recipe, found in whole.items()
-    ]
-    heads = ["recipe", *names, "mean", "mean of last epochs", "processor time, s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    return "\n".join([*lines, *(line for _, line in sorted(rows, reverse=True))])
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{100 * fmean(values):.1f}" + (f" ({len(values)})" if len(values) > 1 else "")
+    rows = []
+    for title, found in groups.items():
+        counts = Counter(record["config"]["name"] for record in found)
+        if set(counts) == set(names):
+            means = {
+                figure: [_mean(found, name, figure) for name in names] for figure in ("accuracy", "last", "seconds")
+            }
+            shown = [
+                f"{100 * mean:.1f}" + f" ({counts[name]})" * (counts[name] > 1)
+                for name, mean in zip(names, means["accuracy"], strict=True)
+            ]
+            row = (
+                title,
+                *shown,
+                f"{100 * fmean(means['accuracy']):.1f}",
+                f"{100 * fmean(means['last']):.1f}",
+                f"{sum(means['seconds']):.0f}",
+            )
+            rows.append((fmean(means["accuracy"]), row))
+    head = ("recipe", *names, "mean", "mean of last epochs", "processor time, s")
+    return Table("Recipes", head, tuple(row for _, row in sorted(rows, reverse=True)))

@@ -79,7 +79,7 @@ def test_an_unknown_pattern_is_refused(tmp_path):
 
 
 def test_the_command_prints_the_table(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("experiments.__main__.QUICK_COUNTING", SMALL)
+    monkeypatch.setattr("experiments.counting.QUICK", SMALL)
     assert main(["counting", "--quick", "--pattern", "4-cycle", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "4-cycle" in printed.out

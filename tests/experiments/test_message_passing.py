@@ -74,4 +74,4 @@ def test_the_command_fails_if_a_bound_does_not_hold(monkeypatch, tmp_path, outco
 def test_a_path_that_cannot_be_a_directory_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["message-passing", "--out", str(tmp_path / "file")]) == 2
-    assert "cannot be a directory" in capsys.readouterr().err
+    assert "cannot be written: File exists" in capsys.readouterr().err
