@@ -1,5 +1,6 @@
 """The layout of dense tensors, padded or not, whose axes are grouped by node set."""
 
+from collections.abc import Callable, Hashable
 from functools import partial
 from math import prod
 from typing import Any
@@ -13,13 +14,13 @@ from bellnet.backends.level_matrices import Channels, Tensors, constant
 from bellnet.backends.torch_backend import Means, permute_axes
 from bellnet.kernels.calling import needs_torch_operations
 from bellnet.plan import ContractionStack, Plan, RestrictedPlan, StackStep, inverse
-from bellnet.tensors.tracing import is_batched, is_traced, no_transforms, transforms_active
+from bellnet.tensors.tracing import Cached, Made, is_batched, is_traced, transforms_active
 
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """The integers of as many bytes: -1 has all bits, 0 none."""
 
 
-class Nodes:
+class Nodes(Cached):
     """The length of the axes of every node set and, for padded batches, how many of them are nodes.
 
     Args:
@@ -29,23 +30,16 @@ class Nodes:
 
     def __init__(self, lengths: tuple[int, ...], counts: Tensor | None = None) -> None:
         self.lengths, self.counts = lengths, counts
-        self._cache: dict[object, Any] = {}
 
-    def cached(self, key: object, make: Any) -> Any:
-        """The result of a function, computed once outside of transforms; every time while one is active."""
-        if transforms_active():
-            return make()
-        if key not in self._cache:
-            with no_transforms():
-                self._cache[key] = make()
-        return self._cache[key]
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The result of this key, computed again while a transform is active."""
+        return make() if transforms_active() else super().cached(key, make)
 
     def inside(self, sets: tuple[int, ...]) -> Tensor | None:
         """Where a (batch, axes over these sets, 1) tensor has a node in every slot; None if it has them everywhere."""
         if self.counts is None or not sets:
             return None
-        found: Tensor = self.cached(sets, partial(self._find_inside, sets, self.counts))
-        return found
+        return self.cached(sets, partial(self._find_inside, sets, self.counts))
 
     def _find_inside(self, sets: tuple[int, ...], counts: Tensor) -> Tensor:
         found: Tensor | None = None
@@ -64,8 +58,7 @@ class Nodes:
         if inside is None:
             return None
         kind = BITS[dtype.itemsize]
-        found: Tensor = self.cached((sets, kind), lambda: inside.to(kind).neg_())
-        return found
+        return self.cached((sets, kind), lambda: inside.to(kind).neg_())
 
     def clean(self, tensor: Tensor, sets: tuple[int, ...]) -> Tensor:
         """The tensor with zeros where it has no node."""
@@ -94,8 +87,7 @@ class Nodes:
             return None
         dtype = torch.promote_types(like.dtype, torch.float32)
         make = partial(self._find_factors, stack, dtype, like.device)
-        found: Tensor = self.cached((stack.dropped_sets, len(stack.axis_sets), dtype), make)
-        return found
+        return self.cached((stack.dropped_sets, len(stack.axis_sets), dtype), make)
 
     def _find_factors(self, stack: ContractionStack, dtype: torch.dtype, device: torch.device) -> Tensor:
         dropped, n_sets = stack.dropped_sets, len(self.lengths)
@@ -266,5 +258,4 @@ def _factors(program: KernelProgram, plan: Plan, nodes: Nodes, like: Tensor) -> 
             parts.append(columns.repeat_interleave(torch.tensor(widths, device="cpu"), 1).to(like.dtype))
         return torch.cat(parts, 1)
 
-    found: Tensor = nodes.cached((program, like.dtype), make)
-    return found
+    return nodes.cached((program, like.dtype), make)

@@ -21,8 +21,6 @@ Tensors = Sequence[Tensor]
 Gradients = tuple[Tensors | None, Tensors | None, Tensors | None]
 """Those of the weights, the biases and the values; None where they are not needed."""
 
-MOST_LENGTHS = 64
-"""Factors are cached for this many numbers of nodes."""
 MOST_CONSTANTS = 512
 _CONSTANTS: dict[Hashable, Tensor] = {}
 LOCK = fork_safe_lock()
@@ -71,7 +69,6 @@ class LevelMatrices:
             self._bias_rows = None if is_whole else torch.tensor(bias_rows, device=device)
         self._has_gaps = n_pieces in rows
         self._is_restricted = len({*rows, n_pieces}) <= n_pieces
-        self._factors: dict[tuple[object, ...], Tensor] = {}
 
     def gather(self, weights: Tensors, lengths: tuple[int, ...] | None) -> Tensor:
         """All matrices from the weights (n_maps, in, out) of every pair of a source and a target.
@@ -119,22 +116,16 @@ class LevelMatrices:
         parts = rows.split_with_sizes([one.numel() // self._piece for one in like])
         return [part.view(one.shape) for part, one in zip(parts, like, strict=True)]
 
+    @lru_cache(maxsize=256)  # noqa: B019, layers share the matrices through a cache of their own
     def _mean_factors(self, lengths: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        key = lengths, dtype
-        found = self._factors.get(key)
-        if found is None:
-            factors: list[float] = []
-            for level in self._plan.levels:
-                n_pieces = sum(self._pieces[broadcast.tensor] for broadcast in level.broadcasts)
-                for contraction in level.contractions * len(level.permutations):
-                    n_terms = prod(max(lengths[node_set], 1) for node_set in contraction.dropped_sets)
-                    factors += [1 / n_terms] * (self._inside[contraction.tensor] * n_pieces)
-            with no_transforms():
-                found = torch.tensor(factors, dtype=dtype, device=self._device).unsqueeze(1)
-            if len(self._factors) >= MOST_LENGTHS:
-                self._factors = {}
-            self._factors[key] = found
-        return found
+        factors: list[float] = []
+        for level in self._plan.levels:
+            n_pieces = sum(self._pieces[broadcast.tensor] for broadcast in level.broadcasts)
+            for contraction in level.contractions * len(level.permutations):
+                n_terms = prod(max(lengths[node_set], 1) for node_set in contraction.dropped_sets)
+                factors += [1 / n_terms] * (self._inside[contraction.tensor] * n_pieces)
+        with no_transforms():
+            return torch.tensor(factors, dtype=dtype, device=self._device).unsqueeze(1)
 
 
 level_matrices = lru_cache(maxsize=256)(LevelMatrices)

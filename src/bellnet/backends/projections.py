@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ from torch import Tensor
 from bellnet.backends.buffers import SharedBuffer
 from bellnet.plan import Contraction, ContractionTree, Permutation
 from bellnet.tensors.support import Support, encode, find
-from bellnet.tensors.tracing import no_transforms
+from bellnet.tensors.tracing import Cached, no_transforms
 
 LONG = 4096
 """Longer segments are summed in portions: float32 would lose small terms, and one thread would sum it all."""
@@ -124,10 +123,10 @@ class Incidence:
         """The rows segment by segment, None if they are so already; and where each segment begins, and the end."""
         with no_transforms():
             if bool((self.segment[1:] >= self.segment[:-1]).all()):
-                return self.rows, _bounds(self.segment_counts())
+                return self.rows, segment_bounds(self.segment_counts())
             order = self.segment.argsort(stable=True) if self._sort is None else self._sort()
             order = order if self.rows is None else self.rows[order]
-            return order.contiguous(), _bounds(self.segment_counts())
+            return order.contiguous(), segment_bounds(self.segment_counts())
 
 
 class Bags(NamedTuple):
@@ -148,12 +147,12 @@ class Bags(NamedTuple):
             stages = []
             while int(counts.max()) > LONG:
                 portions = (counts + LONG - 1) // LONG
-                before, first = _bounds(counts), _bounds(portions)
+                before, first = segment_bounds(counts), segment_bounds(portions)
                 starts = torch.repeat_interleave(before[:-1] - first[:-1] * LONG, portions)
                 starts += torch.arange(len(starts), device=counts.device) * LONG
                 stages.append(torch.cat([starts, before[-1:]]))
                 counts = portions
-            return cls(order, (*stages, _bounds(counts)))
+            return cls(order, (*stages, segment_bounds(counts)))
 
     def sum(self, rows: Tensor) -> Tensor:
         """(segments, channels): the sum of the rows of every segment."""
@@ -168,12 +167,13 @@ def _embedding_bag(rows: Tensor, order: Tensor, bounds: Tensor) -> Tensor:
     return torch.embedding_bag(rows.detach(), order, bounds, mode=0, include_last_offset=True)[0]
 
 
-def _bounds(counts: Tensor) -> Tensor:
+def segment_bounds(counts: Tensor) -> Tensor:
+    """Where segments with these numbers of rows begin, and the end."""
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
 @dataclass(eq=False)
-class Projection:
+class Projection(Cached):
     """A projected support: distinct tuples over some axes, each a row of the tensors that live on them.
 
     Attributes:
@@ -189,9 +189,6 @@ class Projection:
     is_every: bool
     graph_of_node: Tensor
     memory: SharedBuffer = field(default_factory=SharedBuffer, repr=False)
-    _tables: "WeakKeyDictionary[Projection, dict[object, Incidence | None]]" = field(
-        default_factory=WeakKeyDictionary, repr=False
-    )
 
     @property
     def n_rows(self) -> int:
@@ -216,23 +213,14 @@ class Projection:
 
     def incidence(self, move: Move, onto: "Projection") -> Incidence:
         """Which tuples here belong to which tuple of the projection that a move leads to."""
-        found = self._table(onto, move, lambda: self._find_incidence(move, onto))
-        assert found is not None
-        return found
+        return self.cached_with([onto], move, lambda: self._find_incidence(move, onto))
 
     def lookup(self, permutation: Permutation, wanted: "Projection") -> Incidence | None:
         """Where the permuted tuples of another projection are found here; None if the rows are the same.
 
         Axis j of a wanted tuple is axis permutation[j] of the tuple here.
         """
-        return self._table(wanted, permutation, lambda: self._find_lookup(permutation, wanted))
-
-    def _table(self, other: "Projection", key: object, make: Callable[[], Incidence | None]) -> Incidence | None:
-        tables = self._tables.setdefault(other, {})
-        if key not in tables:
-            with no_transforms():
-                tables[key] = make()
-        return tables[key]
+        return self.cached_with([wanted], permutation, lambda: self._find_lookup(permutation, wanted))
 
     def _find_incidence(self, move: Move, onto: "Projection") -> Incidence:
         if move[0] == "copy" and self._is_like(onto):
@@ -278,7 +266,7 @@ class Projection:
         return cache(sort)
 
 
-class Projections:
+class Projections(Cached):
     """The projected supports of all stacks of a tree over some supports, and the tables between them.
 
     Attributes:
@@ -310,7 +298,6 @@ class Projections:
             for support, root in roots
             for node_set, name in zip(root.sets, support.slots, strict=True)
         }
-        self._factors: dict[tuple[bool, torch.dtype], tuple[Tensor | None, ...]] = {}
 
     @classmethod
     def on(cls, tree: ContractionTree, supports: Sequence[Support]) -> "Projections":
@@ -324,14 +311,15 @@ class Projections:
 
     def factors(self, dtype: torch.dtype, *, stored: bool) -> tuple[Tensor | None, ...]:
         """For every stack (rows, columns, 1): one over the number of terms of every sum, all or the stored ones."""
-        if (stored, dtype) not in self._factors:
-            with no_transforms():
-                counts = self._stored_counts.__getitem__ if stored else self._dense_counts
-                self._factors[stored, dtype] = tuple(
-                    (1 / counts(number).clamp(min=1)).to(dtype).unsqueeze(-1) if any(stack.dropped_sets) else None
-                    for number, stack in enumerate(self.tree.stacks)
-                )
-        return self._factors[stored, dtype]
+
+        def make() -> tuple[Tensor | None, ...]:
+            counts = self._stored_counts.__getitem__ if stored else self._dense_counts
+            return tuple(
+                (1 / counts(number).clamp(min=1)).to(dtype).unsqueeze(-1) if any(stack.dropped_sets) else None
+                for number, stack in enumerate(self.tree.stacks)
+            )
+
+        return self.cached((stored, dtype), make)
 
     def _dense_counts(self, number: int) -> Tensor:
         """(rows, columns): the number of tuples of nodes that each contraction sums."""

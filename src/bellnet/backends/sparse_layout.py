@@ -18,6 +18,7 @@ from bellnet.backends.torch_backend import Means
 from bellnet.combinatorics import Partition
 from bellnet.plan import Plan, RestrictedPlan, StackStep, inverse, restrict
 from bellnet.tensors import Support
+from bellnet.tensors.tracing import Cached
 
 
 def restrict_to_stored(plan: Plan, sources: Sequence[Support], targets: Sequence[Support]) -> RestrictedPlan:
@@ -139,14 +140,13 @@ class SparseLayout(NamedTuple):
         return SparsePrimitives(prepared.sides, prepared.lookup, in_place=in_place), means
 
 
-class SparsePlan:
+class SparsePlan(Cached):
     """A plan between supports: its tables and its backends."""
 
     def __init__(self, plan: Plan, layout: SparseLayout) -> None:
         self.plan, self.stored = plan, layout.stored
         self.lengths = None if layout.stored else layout.lengths
         self.sides = Projections.on(plan.source, layout.sources), Projections.on(plan.target, layout.targets)
-        self._backends: dict[tuple[Channels, torch.dtype, bool], KernelBackend] = {}
 
     @classmethod
     def on(cls, plan: Plan, layout: SparseLayout) -> "SparsePlan":
@@ -169,8 +169,8 @@ class SparsePlan:
 
     def kernels(self, restricted: RestrictedPlan, channels: Channels, like: Tensor, *, mean: bool) -> KernelBackend:
         """The kernel backend for such values, cached."""
-        key = channels, like.dtype, mean
-        if key not in self._backends:
+
+        def make() -> KernelBackend:
             means = self.means(like, by_weights=True) if mean else Means()
             lookups = [
                 self.lookup(level, number, back=back)
@@ -182,7 +182,7 @@ class SparsePlan:
                 [(side.stacks[root].n_rows, width) for root, width in enumerate(widths)]
                 for side, widths in zip(self.sides, channels, strict=True)
             )
-            self._backends[key] = KernelBackend(
+            return KernelBackend(
                 SparseKernelProgram(restricted, channels, self.sides, lookups, means, like.dtype),
                 restricted,
                 channels,
@@ -191,4 +191,5 @@ class SparsePlan:
                 mean=means.lengths is not None,
                 memory=(self.sides[0].memory(), self.sides[1].memory()),
             )
-        return self._backends[key]
+
+        return self.cached((channels, like.dtype, mean), make)

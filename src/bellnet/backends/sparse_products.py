@@ -6,18 +6,17 @@ derivatives, with the three roles exchanged. Terms are summed in portions, so th
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from bellnet.backends.projections import Bags
+from bellnet.backends.projections import Bags, segment_bounds
 from bellnet.plan import ProductPlan
 from bellnet.tensors import Support
 from bellnet.tensors.support import encode
-from bellnet.tensors.tracing import is_batched, is_traced, no_transforms, save, saved
+from bellnet.tensors.tracing import Cached, is_batched, is_traced, save, saved
 
 MOST_CANDIDATES = 2**20
 """Pairs of factors that are looked up at a time while terms are found."""
@@ -45,7 +44,7 @@ class SortedTerms(NamedTuple):
     bounds: Tensor
 
 
-class Terms:
+class Terms(Cached):
     """All terms of a product of sparse tensors.
 
     Args:
@@ -56,7 +55,6 @@ class Terms:
 
     def __init__(self, rows: Sequence[Tensor], n_rows: tuple[int, int, int], n_all: Tensor) -> None:
         self.rows, self.n_rows, self.n_all = rows, n_rows, n_all
-        self._sorted: dict[int, SortedTerms] = {}
 
     @classmethod
     def between(cls, plan: ProductPlan, sources: Sequence[Support], target: Support) -> "Terms":
@@ -64,22 +62,23 @@ class Terms:
         x, y = sources
         return x.cached_with((y, target), ("terms", plan), lambda: _find_terms(plan, x, y, target))
 
-    @cached_property
+    @property
     def n_stored(self) -> Tensor:
         """(rows of the target,): the number of terms of each."""
         return self.by(TARGET).counts
 
     def by(self, role: int) -> SortedTerms:
         """The terms grouped by row of a role, cached."""
-        if role not in self._sorted:
-            with no_transforms():
-                one, other = (self.rows[number] for number in OTHERS[role])
-                if role != TARGET:
-                    order = self.rows[role].argsort(stable=True)
-                    one, other = one[order], other[order]
-                counts = torch.bincount(self.rows[role], minlength=self.n_rows[role])
-                self._sorted[role] = SortedTerms(one, other, counts, _bounds(counts))
-        return self._sorted[role]
+
+        def make() -> SortedTerms:
+            one, other = (self.rows[number] for number in OTHERS[role])
+            if role != TARGET:
+                order = self.rows[role].argsort(stable=True)
+                one, other = one[order], other[order]
+            counts = torch.bincount(self.rows[role], minlength=self.n_rows[role])
+            return SortedTerms(one, other, counts, segment_bounds(counts))
+
+        return self.cached(role, make)
 
     def sum(self, role: int, one: Tensor, other: Tensor) -> Tensor:
         """For every row of a role the sum over its terms of the product of rows of the other two."""
@@ -153,10 +152,6 @@ class _Sum(torch.autograd.Function):
         return None, None, grad_one, grad_other
 
 
-def _bounds(counts: Tensor) -> Tensor:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
 def _portions(bounds: Tensor, like: Tensor) -> Iterator[tuple[slice, slice]]:
     """Ranges of rows, and of their terms."""
     size = max(PORTION_BYTES // (like.element_size() * max(like.shape[1], 1)), FEWEST)
@@ -205,7 +200,7 @@ class _Factor(NamedTuple):
     def candidates(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """All pairs of one of these entries of the target and an entry here, in portions."""
         counts = self.counts[rows]
-        bounds = _bounds(counts)
+        bounds = segment_bounds(counts)
         for first, last in _ranges(bounds, MOST_CANDIDATES):
             repeats = counts[first:last]
             wanted = torch.repeat_interleave(rows[first:last], repeats)

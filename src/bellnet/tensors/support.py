@@ -6,7 +6,6 @@ with this support. Tuples are sorted and searched by their codes: one integer fo
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -169,14 +168,6 @@ class Support(Cached):
             return make()
 
         return super().cached(key, make_checked)
-
-    def cached_with(self, others: Sequence["Support"], key: Hashable, make: Callable[[], Made]) -> Made:
-        """A result that depends on this support and others, cached here as long as the others exist."""
-        cache: Cached = self
-        for other in others:
-            further: WeakKeyDictionary[Support, Cached] = cache.cached("with others", WeakKeyDictionary)
-            cache = further.setdefault(other, Cached())
-        return cache.cached(key, make)
 
     def with_diagonal(self) -> tuple["Support", Tensor]:
         """This support with the tuples (v, v, ...) of every node v; and the positions of its own tuples there."""

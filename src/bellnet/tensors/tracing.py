@@ -1,8 +1,9 @@
 """What is active around a call: tracing, transforms and hooks on saved tensors; caches outside of all that."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.autograd.forward_ad
@@ -60,6 +61,14 @@ class Cached:
                 results[key] = make()
         found: Made = results[key]
         return found
+
+    def cached_with(self, others: Sequence[object], key: Hashable, make: Callable[[], Made]) -> Made:
+        """A result that depends on other objects as well, cached here as long as they exist."""
+        cache: Cached = self
+        for other in others:
+            further: WeakKeyDictionary[object, Cached] = cache.cached("with others", WeakKeyDictionary)
+            cache = further.setdefault(other, Cached())
+        return cache.cached(key, make)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_results"}
