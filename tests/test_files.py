@@ -44,7 +44,7 @@ def make_socket(path):
 
 
 def make_device(path, kind=stat.S_IFCHR):
-    """The null device, or a block device that nobody opens, under another name."""
+    """The null device, or a block device that is never opened, under another name."""
     try:
         os.mknod(path, kind | 0o666, os.makedev(1, 3))
     except PermissionError:
@@ -63,21 +63,21 @@ SPECIAL = {
 @POSIX
 @pytest.mark.parametrize("linked", [False, True], ids=["itself", "by a link"])
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_what_is_not_a_file_is_refused_by_name_and_stays(tmp_path, monkeypatch, kind, linked):
+def test_a_path_that_is_no_regular_file_raises_an_error_and_stays(tmp_path, monkeypatch, kind, linked):
     monkeypatch.chdir(tmp_path)  # the name of a socket must be short
-    make, said = SPECIAL[kind]
+    make, description = SPECIAL[kind]
     make("there")
     before = os.lstat("there")
     if linked:
         Path("link").symlink_to("there")
     reason = refused(Path("link" if linked else "there"))
-    assert words(reason) == f"{said}.\nChoose another path."
+    assert words(reason) == f"{description}.\nChoose another path."
     assert os.lstat("there") == before
     assert names(tmp_path) == (["link", "there"] if linked else ["there"])
 
 
 @pytest.mark.parametrize("name", ["nowhere/new", "file/new", "nowhere/deeper/new"])
-def test_a_directory_that_is_not_there_is_named(tmp_path, name):
+def test_the_error_names_a_missing_directory(tmp_path, name):
     (tmp_path / "file").write_text("not a directory")
     path = tmp_path / name
     assert words(refused(path)) == (f"there is no directory '{path.parent}'.\nMake it first, or choose another path.")
@@ -85,20 +85,20 @@ def test_a_directory_that_is_not_there_is_named(tmp_path, name):
 
 
 @POSIX
-def test_a_link_into_a_directory_that_is_not_there_is_refused_by_that_directory(tmp_path):
+def test_the_error_of_a_link_names_its_missing_directory(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
     assert words(refused(tmp_path / "link")).startswith(f"there is no directory '{tmp_path / 'nowhere'}'.")
 
 
 @POSIX
-def test_links_that_go_in_circles_and_names_that_are_too_long_are_refused(tmp_path):
+def test_cyclic_links_and_long_names_raise_errors(tmp_path):
     (tmp_path / "link").symlink_to("link")
     assert refused(tmp_path / "link").errno == errno.ELOOP
     assert refused(tmp_path / ("n" * 300)).errno == errno.ENAMETOOLONG
     assert words(refused(tmp_path / "a\0b")) == "it is no path: embedded null byte.\nChoose another path."
 
 
-def test_the_longest_name_that_the_disk_takes_can_be_written(tmp_path):
+def test_the_longest_name_of_the_file_system_can_be_written(tmp_path):
     path = tmp_path / ("n" * 255)
     write_files({path: b"new"})
     assert path.read_bytes() == b"new"
@@ -113,7 +113,7 @@ def forbid_making(monkeypatch):
     monkeypatch.setattr(os, "mkdir", forbid)
 
 
-def test_a_directory_in_which_nothing_can_be_made_is_found_by_the_check(tmp_path, monkeypatch):
+def test_the_check_finds_a_read_only_file_system(tmp_path, monkeypatch):
     forbid_making(monkeypatch)
     assert words(refused(tmp_path / "new")) == "Read-only file system.\nChoose another path."
     with pytest.raises(OSError, match="Read-only file system"):
@@ -122,14 +122,14 @@ def test_a_directory_in_which_nothing_can_be_made_is_found_by_the_check(tmp_path
 
 @POSIX
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
-def test_a_directory_without_permission_is_found_by_the_check(tmp_path):
+def test_the_check_finds_a_directory_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     assert refused(tmp_path / "new").errno == errno.EACCES
     tmp_path.chmod(0o700)
 
 
 @POSIX
-def test_a_file_that_is_read_only_is_not_replaced(tmp_path, monkeypatch):
+def test_a_read_only_file_is_not_replaced(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(0o400)
@@ -138,7 +138,7 @@ def test_a_file_that_is_read_only_is_not_replaced(tmp_path, monkeypatch):
     assert path.read_bytes() == b"old"
 
 
-def test_the_check_leaves_everything_as_it_was(tmp_path):
+def test_the_check_changes_nothing(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     before = (tmp_path / "file").stat()
     check(tmp_path / "file")
@@ -148,12 +148,12 @@ def test_the_check_leaves_everything_as_it_was(tmp_path):
     assert (tmp_path / "file").stat() == before
 
 
-def test_content_may_be_bytes_or_what_writes_them(tmp_path):
+def test_content_may_be_bytes_or_a_function(tmp_path):
     write_files({tmp_path / "one": b"bytes", tmp_path / "two": lambda file: file.write(b"written")})
     assert [(tmp_path / name).read_bytes() for name in names(tmp_path)] == [b"bytes", b"written"]
 
 
-def test_if_one_file_fails_none_is_replaced_and_it_is_the_one_that_is_named(tmp_path):
+def test_if_one_file_fails_none_is_replaced_and_the_error_names_it(tmp_path):
     def fail(file):
         file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -168,7 +168,7 @@ def test_if_one_file_fails_none_is_replaced_and_it_is_the_one_that_is_named(tmp_
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError(errno.EIO, "Input/output error")], ids=repr)
-def test_whenever_it_stops_the_old_file_is_whole_and_nothing_else_is_there(tmp_path, monkeypatch, call, failure):
+def test_an_interruption_leaves_the_old_file_and_no_others(tmp_path, monkeypatch, call, failure):
     def stop(*arguments):
         raise failure
 
@@ -180,7 +180,7 @@ def test_whenever_it_stops_the_old_file_is_whole_and_nothing_else_is_there(tmp_p
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
-def test_content_is_on_the_disk_before_it_takes_its_place_and_the_place_after(tmp_path, monkeypatch):
+def test_content_is_synced_before_the_rename_and_the_directory_after(tmp_path, monkeypatch):
     done = []
     real_sync, real_replace = os.fsync, os.replace
 
@@ -196,7 +196,7 @@ def test_content_is_on_the_disk_before_it_takes_its_place_and_the_place_after(tm
 
 
 @POSIX
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     for name in ("there", "absent"):
         (tmp_path / name).symlink_to(Path("elsewhere") / name)
@@ -278,7 +278,7 @@ def ago(path, hours):
 
 
 @POSIX
-def test_a_killed_process_leaves_the_old_file_and_what_it_left_is_removed_a_day_later(tmp_path):
+def test_temporary_files_of_a_killed_process_are_removed_a_day_later(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     left = killed(tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == b"old"
@@ -291,7 +291,7 @@ def test_a_killed_process_leaves_the_old_file_and_what_it_left_is_removed_a_day_
 
 
 @POSIX
-def test_nothing_else_is_removed_whatever_its_name_and_age(tmp_path):
+def test_other_files_are_not_removed(tmp_path):
     left = killed(tmp_path / "file")
     prefix = left.name[:-8]
     (left / "notes").write_bytes(b"not written by us")
@@ -309,7 +309,7 @@ def test_nothing_else_is_removed_whatever_its_name_and_age(tmp_path):
     assert (tmp_path / "precious" / "part").exists()
 
 
-def test_writers_at_the_same_time_leave_the_whole_content_of_one(tmp_path):
+def test_concurrent_writers_leave_the_content_of_one(tmp_path):
     contents = [bytes([number]) * 10**6 for number in range(4)]
     barrier = threading.Barrier(len(contents))
 
@@ -327,7 +327,7 @@ def test_writers_at_the_same_time_leave_the_whole_content_of_one(tmp_path):
     assert names(tmp_path) == ["file"]
 
 
-def test_a_lock_is_refused_or_waited_for_until_it_is_released(tmp_path):
+def test_a_lock_raises_an_error_or_waits_until_it_is_released(tmp_path):
     done = []
 
     def wait():

@@ -1,4 +1,4 @@
-"""Nothing is kept where a user keeps it, and real data is used where it is."""
+"""Tests use a cache folder of their own, and real data sets where they exist."""
 
 import os
 from pathlib import Path

@@ -27,9 +27,9 @@ def graphs(draw, *, max_nodes=6, directed=None, edge_features=None, nodes=True, 
     row = st.lists(number, min_size=width, max_size=width)
     row = row if zeros else row.map(lambda values: [values[0] or 1.0, *values[1:]] if values else values)
     rows = [draw(row) for _ in chosen]
-    both = [] if is_directed else [(place, (b, a)) for place, (a, b) in enumerate(chosen) if a != b]
+    both = [] if is_directed else [(row, (b, a)) for row, (a, b) in enumerate(chosen) if a != b]
     edges = chosen + [edge for _, edge in both]
-    rows += [rows[place] for place, _ in both]
+    rows += [rows[row] for row, _ in both]
     n_features = draw(st.integers(0, 2)) if nodes else 0
     features = [draw(st.lists(number, min_size=n_features, max_size=n_features)) for _ in range(n)]
     labels = draw(st.none() | st.lists(st.integers(-3, 3), min_size=n, max_size=n)) if nodes else None
@@ -43,8 +43,8 @@ def graphs(draw, *, max_nodes=6, directed=None, edge_features=None, nodes=True, 
     )
 
 
-def relabelled(graph, order):
-    """The same graph with node `i` called `order[i]`."""
+def permuted(graph, order):
+    """The graph with node `i` permuted to `order[i]`."""
     order = torch.as_tensor(order, dtype=torch.int64)
     back = order.argsort()
     return Graph(

@@ -1,4 +1,4 @@
-"""Attributes of nodes and edges: what is used without being named, what is left out, and that this is said once."""
+"""Attributes of nodes and edges: those used by default and by name, and the warning about others."""
 
 import warnings
 
@@ -50,7 +50,7 @@ def test_numbers_become_features_and_texts_labels_on_nodes_and_edges():
     assert len(graph.edge_labels.unique()) == 2
 
 
-def test_channels_are_called_what_their_attributes_and_texts_are_called():
+def test_channels_have_the_names_of_attributes_and_texts():
     encoding = Encoding.fit([molecule()])
     assert encoding.names == (
         "adjacency",
@@ -67,7 +67,7 @@ def test_channels_are_called_what_their_attributes_and_texts_are_called():
     assert Encoding.from_json(encoding.to_json()) == encoding
 
 
-def test_several_texts_of_a_node_are_labels_side_by_side():
+def test_several_texts_of_a_node_are_columns_of_labels():
     graphs = [molecule("CN", ["single"], ring="yes"), molecule("NC", ["single"], ring="C")]
     encoding = Encoding.fit(graphs)
     labels = [name for name in encoding.names if name.startswith("label")]
@@ -78,7 +78,7 @@ def test_several_texts_of_a_node_are_labels_side_by_side():
     assert Encoding.from_json(encoding.to_json()) == encoding
 
 
-def test_what_an_encoding_was_fitted_to_says_what_is_read_from_other_graphs():
+def test_an_encoding_reads_the_attributes_of_its_fit_from_other_graphs():
     encoding = Encoding.fit([molecule()])
     other = molecule("ON", ["triple"], mass=3.0)
     assert encoding.encode([other]).values.shape[-1] == encoding.channels
@@ -93,7 +93,7 @@ def test_what_an_encoding_was_fitted_to_says_what_is_read_from_other_graphs():
         encoding.encode([as_graph(molecule(), node_attrs=[], node_labels="element")])
 
 
-def test_what_is_left_out_is_said_once_with_the_argument_that_takes_it():
+def test_one_warning_has_all_unused_attributes_with_the_argument_that_uses_them():
     graphs = [molecule() for _ in range(5)]
     for graph in graphs:
         for node, data in graph.nodes(data=True):
@@ -111,7 +111,7 @@ def test_what_is_left_out_is_said_once_with_the_argument_that_takes_it():
     )
 
 
-def test_naming_what_is_used_is_silent():
+def test_named_attributes_give_no_warning():
     graph = molecule()
     graph.nodes[0]["note"] = "first"
     with warnings.catch_warnings():
@@ -121,7 +121,7 @@ def test_naming_what_is_used_is_silent():
     assert found.edge_labels is not None
 
 
-def test_names_of_things_are_no_labels_where_there_are_very_many():
+def test_an_attribute_with_many_texts_is_no_label_by_default():
     graph = nx.path_graph(200)
     nx.set_node_attributes(graph, {node: f"node {node}" for node in graph}, "name")
     words, found = said_by(lambda: as_graph(graph))
@@ -130,7 +130,7 @@ def test_names_of_things_are_no_labels_where_there_are_very_many():
     assert as_graph(graph, node_labels="name").node_labels.unique().numel() == 200
 
 
-def test_gaps_and_numbers_that_are_not_finite_are_left_out_and_said():
+def test_attributes_with_missing_values_or_nan_are_not_used_and_give_a_warning():
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, {0: 1.0, 1: float("nan"), 2: 2.0}, "a")
     nx.set_node_attributes(graph, {0: 1.0, 1: None, 2: 2.0}, "b")
@@ -142,14 +142,14 @@ def test_gaps_and_numbers_that_are_not_finite_are_left_out_and_said():
     assert "Of nodes: 'c', whose values have different lengths." in words
 
 
-def test_data_without_x_uses_what_it_has():
+def test_data_without_x_uses_all_its_attributes():
     data = Data(pos=torch.ones(3, 2), z=torch.tensor([6, 7, 8]), edge_index=EDGES, y=torch.tensor([1]))
     graph = as_graph(data)
     assert graph.node_features.tolist() == [[1, 1, 6], [1, 1, 7], [1, 1, 8]]
     assert Encoding.fit([data]).names[1:] == ("node feature pos[0]", "node feature pos[1]", "node feature z")
 
 
-def test_data_with_x_says_what_else_it_has():
+def test_data_with_x_gives_a_warning_about_other_attributes():
     data = Data(x=torch.ones(3, 1), pos=torch.ones(3, 2), edge_index=EDGES, train_mask=torch.ones(3, dtype=torch.bool))
     words, found = said_by(lambda: to_padded([data, data]))
     assert found.values.shape[-1] == 2
@@ -200,7 +200,7 @@ def test_bonds_of_graphml_are_labels(tmp_path):
     assert not any(name.startswith("edge label") for name in names)
 
 
-def test_files_of_a_folder_are_read_alike_and_it_is_said_once(tmp_path):
+def test_files_of_a_folder_are_read_by_the_same_attributes_with_one_warning(tmp_path):
     for number in range(3):
         graph = molecule(**({"mass": 1.0} if number else {}))
         nx.write_graphml(graph, tmp_path / f"{number}.graphml")
@@ -212,7 +212,7 @@ def test_files_of_a_folder_are_read_alike_and_it_is_said_once(tmp_path):
 @pytest.mark.parametrize(
     "call", [to_padded, to_sparse, Encoding.fit, lambda graphs, **names: Loader(graphs, batch_size=1, **names)]
 )
-def test_every_way_in_takes_the_names(call):
+def test_each_function_takes_names_of_attributes(call):
     names = {"node_attrs": "charge", "edge_attrs": [], "node_labels": [], "edge_labels": "bond"}
     with_names, all_used = call([molecule()], **names), call([molecule()])
     channels = [
@@ -222,7 +222,7 @@ def test_every_way_in_takes_the_names(call):
     assert channels == [4, 8]
 
 
-def test_a_loader_with_an_encoding_reads_what_that_reads():
+def test_a_loader_reads_the_attributes_of_its_encoding():
     encoding = Encoding.fit([molecule()], node_attrs=[], node_labels="element")
     loader = Loader([molecule("CN", ["single"])], batch_size=1, encoding=encoding)
     assert next(iter(loader))[0].values.shape[-1] == encoding.channels
@@ -230,14 +230,14 @@ def test_a_loader_with_an_encoding_reads_what_that_reads():
         Loader([molecule()], batch_size=1, encoding=encoding, node_attrs="charge")
 
 
-def test_edge_labels_come_back_from_networkx_and_pyg():
+def test_edge_labels_survive_networkx_and_pyg():
     graph = Graph(3, EDGES, edge_labels=[4, 4, 5, 5])
     assert as_graph(to_networkx(graph)) == graph
     assert as_graph(to_pyg(graph)) == graph
     assert graph != Graph(3, EDGES, edge_labels=[4, 4, 6, 6])
 
 
-def test_texts_come_back_from_networkx_under_their_names():
+def test_text_labels_survive_networkx_under_their_names():
     again = as_graph(to_networkx(as_graph(molecule(ring="no"), node_attrs=[], edge_attrs=[])))
     assert again == as_graph(molecule(ring="no"), node_attrs=[], edge_attrs=[])
     assert [data["element"] for _, data in to_networkx(again).nodes(data=True)] == ["C", "N", "O"]
@@ -252,7 +252,7 @@ def test_the_id_of_an_edge_in_graphml_is_no_label(tmp_path):
     assert graphml.load(tmp_path).graphs[0].edge_labels is None
 
 
-def test_an_attribute_of_as_many_edges_as_nodes_belongs_where_other_graphs_say():
+def test_an_attribute_of_a_graph_with_as_many_edges_as_nodes_belongs_as_in_other_graphs():
     ring = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3, bond=torch.tensor([1.0, 2.0, 3.0]))
     path = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3, bond=torch.tensor([4.0, 5.0]))
     found = as_graphs([ring, path])
@@ -261,7 +261,7 @@ def test_an_attribute_of_as_many_edges_as_nodes_belongs_where_other_graphs_say()
 
 
 @pytest.mark.parametrize("value", [1e38, -1e300, 2**63, -(10**30), 1.7e308])
-def test_each_finite_number_of_64_bits_is_a_feature_and_no_warning_is_given(value):
+def test_each_finite_float64_number_is_a_feature_without_a_warning(value):
     graph = molecule(mass=value)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -271,7 +271,7 @@ def test_each_finite_number_of_64_bits_is_a_feature_and_no_warning_is_given(valu
 
 
 @pytest.mark.parametrize("layout", ["padded", "sparse"])
-def test_a_feature_that_does_not_fit_the_type_of_a_batch_is_refused_by_name_and_value(layout):
+def test_a_feature_that_overflows_in_the_dtype_raises_an_error_with_its_name_and_value(layout):
     graphs = [molecule(mass=1.0), molecule(mass=2.0)]
     graphs[1].nodes[2]["mass"] = 1e39
     encoding = Encoding.fit(graphs)
@@ -289,7 +289,7 @@ def test_a_feature_that_does_not_fit_the_type_of_a_batch_is_refused_by_name_and_
         encoding.encode(graphs, layout=layout)
 
 
-def test_a_feature_without_a_name_that_does_not_fit_is_refused_by_its_column():
+def test_a_feature_without_a_name_that_overflows_is_named_by_its_column():
     graph = Graph(2, [[], []], node_features=torch.tensor([[0.0, 1.0], [0.0, 1e39]], dtype=torch.float64))
     with pytest.raises(DataError, match=r"node feature 1 of node 1 of graphs\[0\] is 1e\+39, which does not fit"):
         to_padded([graph])

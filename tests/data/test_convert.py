@@ -1,4 +1,4 @@
-"""Every kind of graph, in and out, equals itself."""
+"""Graphs of each kind survive the conversion to `Graph` and back."""
 
 from dataclasses import replace
 
@@ -21,18 +21,18 @@ NUMBERS = st.floats(-8, 8)
 
 
 @given(graphs())
-def test_a_graph_is_itself(graph):
+def test_as_graph_returns_a_graph_unchanged(graph):
     assert as_graph(graph) is graph
 
 
 @given(graphs())
-def test_a_graph_comes_back_from_pyg(graph):
+def test_a_graph_survives_pyg(graph):
     # There, and in arrays, direction is what the edges show.
     assert as_graph(to_pyg(graph)) == replace(graph, directed=not is_symmetric(graph))
 
 
 @given(graphs())
-def test_a_graph_comes_back_from_networkx(graph):
+def test_a_graph_survives_networkx(graph):
     found = as_graph(to_networkx(graph))
     expected = Graph(
         graph.n,
@@ -46,7 +46,7 @@ def test_a_graph_comes_back_from_networkx(graph):
 
 
 @given(graphs(nodes=False, zeros=False))
-def test_the_edges_of_a_graph_come_back_from_a_dense_array(graph):
+def test_edges_survive_a_dense_array(graph):
     found = as_graph(to_dense(graph))
     assert found.n == graph.n
     assert {(a, b) for a, b in found.edge_index.T.tolist()} == {(a, b) for a, b in graph.edge_index.T.tolist()}
@@ -54,33 +54,33 @@ def test_the_edges_of_a_graph_come_back_from_a_dense_array(graph):
 
 
 @given(graphs(nodes=False, edge_features=1))
-def test_the_edges_of_a_graph_come_back_from_a_sparse_matrix_with_zeros(graph):
+def test_edges_survive_a_sparse_matrix_with_zeros(graph):
     found = as_graph(to_scipy(graph))
     assert found.n_edges == graph.n_edges
     assert (to_scipy(found) != to_scipy(graph)).nnz == 0
 
 
 @given(arrays.arrays(np.float64, st.integers(0, 5).map(lambda n: (n, n)), elements=st.just(0.0) | NUMBERS))
-def test_a_dense_matrix_comes_back(matrix):
+def test_a_dense_matrix_survives_a_graph(matrix):
     assert np.array_equal(to_dense(as_graph(matrix)).numpy(), matrix)
     assert torch.equal(to_dense(as_graph(torch.from_numpy(matrix))), torch.from_numpy(matrix))
     assert as_graph(matrix).directed == (not np.array_equal(matrix, matrix.T))
 
 
 @given(st.integers(0, 4), st.integers(2, 3), st.data())
-def test_a_dense_array_with_channels_comes_back(n, channels, data):
+def test_a_dense_array_with_channels_survives_a_graph(n, channels, data):
     array = data.draw(arrays.arrays(np.float32, (n, n, channels), elements=st.floats(-8, 8, width=32)))
     assert np.array_equal(to_dense(as_graph(array)).numpy(), array)
 
 
 @pytest.mark.parametrize("kind", [np.bool_, np.int8, np.int64, np.float16, np.float32, np.float64])
-def test_numbers_of_any_type_come_back(kind):
+def test_numbers_of_any_dtype_survive_a_graph(kind):
     matrix = np.array([[0, 1, 0], [1, 1, 0], [0, 1, 0]], kind)
     assert np.array_equal(to_dense(as_graph(matrix)).numpy(), matrix)
     assert as_graph(matrix).edge_features is None
 
 
-def test_large_whole_numbers_are_not_rounded():
+def test_large_integers_are_not_rounded():
     matrix = np.array([[0, 2**40 + 1], [3, 0]])
     assert np.array_equal(to_dense(as_graph(matrix)).numpy(), matrix)
 
@@ -90,7 +90,7 @@ FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr"]
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("make", [sp.random_array, sp.random])
-def test_a_sparse_matrix_comes_back(form, make):
+def test_a_sparse_matrix_survives_a_graph(form, make):
     shape = ((7, 7),) if make is sp.random_array else (7, 7)
     matrix = make(*shape, density=0.3, format=form, rng=0)
     found = to_scipy(as_graph(matrix))
@@ -104,7 +104,7 @@ def test_a_sparse_matrix_of_ones_is_a_graph_without_features():
     assert (to_scipy(graph) != sp.csr_array(np.array([[0, 1], [1, 0]]))).nnz == 0
 
 
-def test_what_a_sparse_matrix_stores_twice_is_added_up_and_it_stays_as_it_was():
+def test_duplicate_entries_of_a_sparse_matrix_are_added_in_a_copy():
     matrix = sp.coo_array((np.array([1.0, 2.0]), (np.array([0, 0]), np.array([1, 1]))), shape=(2, 2))
     assert as_graph(matrix).edge_features.tolist() == [[3.0]]
     assert matrix.nnz == 2
@@ -126,7 +126,7 @@ def networkx_graphs(draw):
 
 
 @given(networkx_graphs())
-def test_a_networkx_graph_comes_back(graph):
+def test_a_networkx_graph_survives_a_graph(graph):
     assert graphs_equal(to_networkx(as_graph(graph)), graph)
     assert type(to_networkx(as_graph(graph))) is type(graph)
 
@@ -138,7 +138,7 @@ def test_nodes_of_networkx_are_numbered_in_their_order():
     assert as_graph(graph) == undirected(3, [(1, 2)])
 
 
-def test_attributes_of_networkx_are_taken_by_name():
+def test_attributes_of_networkx_are_read_by_name():
     graph = nx.DiGraph()
     graph.add_node(0, element="C", charge=1, place=(0.5, 1.5))
     graph.add_node(1, element="N", charge=-1, place=[2.5, 3.5])
@@ -171,12 +171,12 @@ def same_data(a, b):
 
 
 @given(pyg_graphs())
-def test_a_pyg_graph_comes_back(data):
+def test_a_pyg_graph_survives_a_graph(data):
     assert same_data(to_pyg(as_graph(data)), data)
 
 
 @given(st.lists(graphs(edge_features=2, directed=True, nodes=False), min_size=1, max_size=4))
-def test_a_batch_of_pyg_graphs_is_taken_apart(members):
+def test_a_batch_of_pyg_graphs_is_a_list_of_graphs(members):
     assert as_graphs(Batch.from_data_list([to_pyg(graph) for graph in members])) == [
         replace(graph, directed=not is_symmetric(graph)) for graph in members
     ]
@@ -195,7 +195,7 @@ def test_a_pyg_dataset_and_a_part_of_it_are_lists_of_graphs():
     assert as_graphs(dataset[[2, 0]]) == [members[2], members[0]]
 
 
-def test_attributes_of_pyg_are_taken_by_name():
+def test_attributes_of_pyg_are_read_by_name():
     data = Data(
         x=torch.tensor([[6], [8]]),
         pos=torch.tensor([[0.5], [1.5]]),
@@ -215,13 +215,13 @@ def test_attributes_of_pyg_are_taken_by_name():
     assert as_graph(data, node_attrs=["x", "pos"], edge_attrs=[]).node_features.tolist() == [[6.0, 0.5], [8.0, 1.5]]
 
 
-def test_all_kinds_of_one_graph_are_the_same_graph_and_may_be_mixed():
+def test_one_graph_of_all_kinds_is_the_same_in_a_mixed_list():
     graph = undirected(4, [(0, 1), (1, 2), (3, 3)])
     kinds = [graph, to_pyg(graph), to_networkx(graph), to_scipy(graph), to_dense(graph), to_dense(graph).numpy()]
     assert as_graphs(kinds) == [graph] * len(kinds)
 
 
-def test_many_graphs_may_come_in_one_array():
+def test_one_array_may_have_many_graphs():
     graph = undirected(3, [(0, 1)])
     assert as_graphs(torch.stack([to_dense(graph)] * 2)) == [graph, graph]
     assert as_graphs(np.stack([to_dense(graph).numpy()] * 2)) == [graph, graph]

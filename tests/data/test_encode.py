@@ -1,4 +1,4 @@
-"""How graphs become channels: against loops nobody can doubt, and with what the paper's authors used."""
+"""Channels of graphs, compared with plain loops and with the channels of the paper's authors."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ import bellnet as bn
 from bellnet.data import Encoding, Graph, as_graphs, to_dense, to_networkx, to_padded, to_pyg, undirected
 from bellnet.errors import DataError, OptionError, SizesError
 from bellnet.tensors.padded import is_zero_padded
-from tests.data.strategies import graphs, relabelled
+from tests.data.strategies import graphs, permuted
 
 MOLECULE = Graph(
     3,
@@ -90,7 +90,7 @@ def alike(draw):
 
 
 @given(alike())
-def test_both_layouts_hold_the_same_values(case):
+def test_both_layouts_have_the_same_values(case):
     members, options = case
     encoding = Encoding.fit(members, **options)
     padded = encoding.encode(members, dtype=torch.float64)
@@ -103,7 +103,7 @@ def test_both_layouts_hold_the_same_values(case):
 
 
 @given(alike())
-def test_every_channel_holds_what_its_name_says(case):
+def test_each_channel_has_the_values_of_its_name(case):
     members, options = case
     encoding = Encoding.fit(members, **options)
     padded = encoding.encode(members, dtype=torch.float64)
@@ -113,19 +113,19 @@ def test_every_channel_holds_what_its_name_says(case):
 
 
 @given(alike(), st.randoms(use_true_random=False))
-def test_renumbering_the_nodes_renumbers_the_channels(case, random):
+def test_encoding_commutes_with_permutations_of_the_nodes(case, random):
     members, options = case
     graph = members[0]
     encoding = Encoding.fit(members, **options)
     order = random.sample(range(graph.n), graph.n)
     values = encoding.encode([graph], dtype=torch.float64).values
     back = torch.tensor(order, dtype=torch.int64).argsort()
-    found = encoding.encode([relabelled(graph, order)], dtype=torch.float64).values
+    found = encoding.encode([permuted(graph, order)], dtype=torch.float64).values
     torch.testing.assert_close(found, values[:, back][:, :, back])
 
 
 @given(alike())
-def test_together_and_one_by_one_are_the_same_and_padding_is_zero(case):
+def test_a_batch_equals_its_graphs_and_padding_is_zero(case):
     members, options = case
     encoding = Encoding.fit(members, **options)
     together = encoding.encode(members)
@@ -165,7 +165,7 @@ def test_all_kinds_of_graphs_become_one_batch_in_one_call():
     assert all(torch.equal(values, padded.values[0]) for values in padded.values)
 
 
-def test_self_loops_count_in_the_degree_and_direction_is_kept():
+def test_degrees_count_self_loops_and_directed_graphs_stay_directed():
     loop = undirected(2, [(0, 0), (0, 1)])
     values = to_padded([loop], adjacency="normalized").values[0, :, :, 0]
     torch.testing.assert_close(values, torch.tensor([[1 / 2, 2**-0.5], [2**-0.5, 0]]))
@@ -208,23 +208,23 @@ def test_every_degree_has_a_channel_if_there_are_few():
 def test_many_degrees_share_channels_with_their_neighbours():
     stars = [star(n) for n in range(1, 40)]
     encoding = Encoding.fit(stars, degree_bins=5)
-    knots = encoding.degree_bins
-    assert knots[0] == 1
-    assert knots[-1] == 39
-    assert len(knots) <= 5
+    bins = encoding.degree_bins
+    assert bins[0] == 1
+    assert bins[-1] == 39
+    assert len(bins) <= 5
     shares = encoding.encode(stars, dtype=torch.float64).values[:, 0, 0, 1:]
     torch.testing.assert_close(shares.sum(1), torch.ones(39, dtype=torch.float64))
     assert bool((shares >= 0).all())
     assert int((shares > 0).sum(1).max()) == 2
     far = encoding.encode([star(100), undirected(1, [])]).values
-    assert far[:, 0, 0, 1:].tolist() == [[0.0] * (len(knots) - 1) + [1.0], [1.0] + [0.0] * (len(knots) - 1)]
+    assert far[:, 0, 0, 1:].tolist() == [[0.0] * (len(bins) - 1) + [1.0], [1.0] + [0.0] * (len(bins) - 1)]
 
 
 def star(n):
     return undirected(n + 1, [(0, node) for node in range(1, n + 1)])
 
 
-def test_knots_are_where_most_nodes_are_and_as_many_as_may_be():
+def test_degree_bins_are_quantiles_and_as_many_as_allowed():
     path = undirected(40, [(node, node + 1) for node in range(39)])
     known = [path, star(5), star(9), star(30)]
     assert Encoding.fit(known, degree_bins=2).degree_bins == (1, 30)
@@ -233,13 +233,13 @@ def test_knots_are_where_most_nodes_are_and_as_many_as_may_be():
     assert Encoding.fit(known, degree_bins=np.int64(5)).degree_bins == (1, 2, 5, 9, 30)
 
 
-def test_knots_have_names_that_differ():
-    knots = (0, 1.5, 1234567, 1234568.0)
+def test_degree_bins_have_different_names():
+    bins = (0, 1.5, 1234567, 1234568.0)
     names = ("degree 0", "degree 1.5", "degree 1234567", "degree 1234568")
-    assert Encoding(degree_bins=knots).names[1:] == names
+    assert Encoding(degree_bins=bins).names[1:] == names
 
 
-def test_a_single_degree_says_nothing():
+def test_a_single_degree_gives_no_bins():
     triangle = undirected(3, [(0, 1), (1, 2), (2, 0)])
     assert Encoding.fit([triangle], degree_bins=8).degree_bins == ()
     assert Encoding.fit([Graph(0, [[], []])], degree_bins=8).degree_bins == ()
@@ -266,7 +266,7 @@ def test_an_unknown_label_is_no_label_or_an_error():
         Encoding.fit([MOLECULE], unknown="error").encode([strange])
 
 
-def test_edges_without_a_feature_weigh_one():
+def test_edges_without_features_have_the_feature_one():
     plain, weighted = undirected(2, [(0, 1)]), Graph(2, [[0, 1], [1, 0]], torch.full((2, 1), 3.0))
     encoding = Encoding.fit([plain, weighted])
     assert encoding.edge_features == 1
@@ -282,7 +282,7 @@ def test_a_graph_without_edges_needs_no_edge_features():
     assert torch.equal(both[1], Encoding(edge_features=2).encode([MOLECULE]).values[0])
 
 
-def test_a_graph_without_nodes_needs_nothing():
+def test_a_graph_without_nodes_needs_no_features():
     nothing = Graph(0, [[], []])
     encoding = Encoding.fit([nothing, MOLECULE])
     assert encoding == Encoding.fit([MOLECULE])
@@ -290,7 +290,7 @@ def test_a_graph_without_nodes_needs_nothing():
     assert torch.equal(encoding.encode([nothing, MOLECULE]).values[1], encoding.encode([MOLECULE]).values[0])
 
 
-def test_type_and_device_are_those_asked_for():
+def test_dtype_and_device_can_be_chosen():
     assert to_padded([MOLECULE], dtype=torch.float16).values.dtype == torch.float16
     assert to_padded([MOLECULE], device="meta").values.is_meta
 
@@ -302,7 +302,7 @@ def test_unusual_labels_and_sizes_are_encoded():
     assert Encoding.fit([Graph(0, [[], []])]).encode([Graph(0, [[], []])]).values.shape == (1, 0, 0, 1)
 
 
-def test_a_stored_encoding_of_a_wrong_value_is_refused():
+def test_a_stored_encoding_with_an_invalid_value_raises_an_error():
     stored = json.loads(Encoding.fit([MOLECULE]).to_json())
     changes = {"adjacency": ["x"], "node_labels": [[1.5], None], "edge_features": ["2"], "degrees": [[1], [0, "1"]]}
     changes |= {"degree_bins": [[1], [2, 1], [1, 1], [-1, 1], [0, "1"], [1e17, 1e17 + 64], None]}
@@ -323,7 +323,7 @@ def test_as_graphs_of_an_encoded_batch_gives_the_edges_back():
     ("call", "make"),
     [("Encoding.encode(graphs)", lambda graph, **bound: to_padded([graph], **bound)), ("to_dense(graph)", to_dense)],
 )
-def test_all_pairs_of_nodes_that_would_not_fit_are_refused_by_a_bound_that_can_be_raised(call, make):
+def test_a_padded_batch_beyond_the_memory_bound_raises_an_error(call, make):
     with pytest.raises(SizesError) as found:
         make(undirected(3_000_000, [(0, 1)]))
     words = str(found.value)
@@ -337,6 +337,6 @@ def test_all_pairs_of_nodes_that_would_not_fit_are_refused_by_a_bound_that_can_b
 
 @pytest.mark.parametrize("field", ["degrees", "size_feature", "degree_bins"])
 @pytest.mark.parametrize("number", [float("inf"), 10**400, 10**5000], ids=["inf", "large", "too large for repr"])
-def test_a_number_beyond_float64_is_refused_as_a_scale_or_a_knot(field, number):
+def test_a_number_beyond_float64_is_no_scale_and_no_degree_bin(field, number):
     with pytest.raises(OptionError, match=f"Encoding: {field} must be"):
         Encoding(**{field: (1, number)})

@@ -1,4 +1,4 @@
-"""What needs another package says which extra brings it."""
+"""Errors of missing optional packages."""
 
 import sys
 
@@ -18,7 +18,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_missing_package_is_named_with_the_remedy(call, monkeypatch, tmp_path):
+def test_the_error_of_a_missing_package_names_the_extra(call, monkeypatch, tmp_path):
     function, package, extra = CALLS[call]
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as caught:

@@ -1,4 +1,4 @@
-"""The generated sets need what they say: degrees, colour refinement or more."""
+"""Generated graphs are distinguished by degrees, by 1-WL or by networks of order 3, as documented."""
 
 from collections import Counter
 from itertools import combinations
@@ -43,7 +43,7 @@ def told_apart(graphs, labels, view):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_a_set_is_a_function_of_its_seed(name):
+def test_generated_graphs_depend_on_the_seed_alone(name):
     graphs, labels = SETS[name](30, seed=5)
     again, labels_again = SETS[name](30, seed=5)
     other, _ = SETS[name](30, seed=6)
@@ -53,13 +53,13 @@ def test_a_set_is_a_function_of_its_seed(name):
     assert SETS[name](10, seed=5)[0] == graphs[:10]
 
 
-def test_leaf_pairs_need_colours_and_colours_are_enough():
+def test_leaf_pairs_are_distinguished_by_1_wl_but_not_by_degrees():
     graphs, labels = generated.leaf_pairs(120, nodes=(8, 10))
     assert told_apart(graphs, labels, degrees) == set()
     assert told_apart(graphs, labels, colours) == {(0, 1)}
 
 
-def test_cycles_and_pairs_need_degrees_then_colours_then_more():
+def test_cycles_and_pairs_are_distinguished_in_part_by_degrees_and_1_wl():
     graphs, labels = generated.cycles_and_pairs(120, nodes=(8, 10))
     assert told_apart(graphs, labels, degrees) == {(0, 2), (0, 3), (1, 2), (1, 3)}
     assert told_apart(graphs, labels, colours) == {(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
@@ -68,7 +68,7 @@ def test_cycles_and_pairs_need_degrees_then_colours_then_more():
     assert all(graph.n_edges == 2 * graph.n for graph in graphs)
 
 
-def test_skip_links_look_alike_to_colours_but_are_not_the_same():
+def test_skip_links_are_not_isomorphic_but_equal_for_1_wl():
     graphs, labels = generated.skip_links(20)
     assert told_apart(graphs, labels, colours) == set()
     spectra = torch.linalg.eigvalsh(to_padded(graphs, dtype=torch.float64).values.squeeze(-1))
@@ -78,7 +78,7 @@ def test_skip_links_look_alike_to_colours_but_are_not_the_same():
         assert graphs[a] != graphs[b]  # also within a class: the nodes have other numbers
 
 
-def test_sizes_tell_nothing():
+def test_sizes_do_not_depend_on_the_class():
     graphs, labels = generated.cycles_and_pairs(800, nodes=(8, 12))
     sizes = torch.tensor([graph.n for graph in graphs])
     for label in range(4):
@@ -86,14 +86,14 @@ def test_sizes_tell_nothing():
         assert abs(sizes[labels == label].double().mean() - 10) < 0.4
 
 
-def test_the_numbering_of_the_nodes_tells_nothing():
+def test_nodes_are_permuted_at_random():
     graphs, _ = generated.skip_links(200, n=11, skips=(2,))
     links = torch.stack([to_padded([graph]).values[0, :, :, 0] for graph in graphs]).mean(0)
     off = links[~torch.eye(11, dtype=torch.bool)]
     assert (off - 0.4).abs().max() < 0.15  # four of ten others are neighbours, whatever the number
 
 
-def test_a_network_of_order_two_tells_leaf_pairs_apart_but_not_one_cycle_from_two():
+def test_a_network_of_order_two_distinguishes_leaf_pairs_but_not_one_cycle_from_two():
     net = bn.InvariantNet("n n", [1, 16, 16, 16], 8).double()
     graphs, labels = generated.cycles_and_pairs(40, nodes=(8, 8))
     seen = net(to_padded(graphs, dtype=torch.float64))
@@ -102,7 +102,7 @@ def test_a_network_of_order_two_tells_leaf_pairs_apart_but_not_one_cycle_from_tw
     assert (near[:1] - far).abs().amax(1).min() > 1e-9
 
 
-def test_a_network_of_order_three_tells_all_classes_apart():
+def test_a_network_of_order_three_distinguishes_all_classes():
     relu = bn.Pointwise(torch.nn.ReLU())
     net = torch.nn.Sequential(
         bn.EquivariantLinear("n n -> n n n", 1, 8),
@@ -126,24 +126,24 @@ def test_a_network_of_order_three_tells_all_classes_apart():
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("count", [-1, 2.0])
-def test_a_wrong_count_is_named(name, count):
+def test_an_invalid_count_raises_an_error(name, count):
     with pytest.raises(OptionError, match=f"generated.{name}: count must be"):
         SETS[name](count)
 
 
 @pytest.mark.parametrize("nodes", [(5, 8), (9, 8)])
-def test_a_wrong_number_of_nodes_is_named(nodes):
+def test_an_invalid_number_of_nodes_raises_an_error(nodes):
     with pytest.raises(OptionError, match="nodes must be the least and the largest"):
         generated.leaf_pairs(nodes=nodes)
 
 
 @pytest.mark.parametrize("skip", [1, 6, 2.0])
-def test_a_wrong_skip_is_named(skip):
+def test_an_invalid_skip_raises_an_error(skip):
     with pytest.raises(OptionError, match="every skip must be"):
         generated.skip_links(n=11, skips=(2, skip))
 
 
-def test_citations_are_a_function_of_their_seed():
+def test_citations_depend_on_the_seed_alone():
     graph, labels = generated.citations(50, seed=5)
     again, labels_again = generated.citations(50, seed=5)
     other, _ = generated.citations(50, seed=6)
@@ -178,7 +178,7 @@ def test_words_are_more_frequent_in_their_subject():
     assert abs(graph.node_features[~is_own].mean() - 0.08) < 0.01
 
 
-def test_the_papers_around_a_paper_say_more_than_its_own_words():
+def test_neighbours_predict_the_subject_better_than_words():
     graph, labels = generated.citations()
     own = graph.node_features
     around = own.index_add(0, graph.edge_index[0], own[graph.edge_index[1]])
@@ -199,6 +199,6 @@ def test_the_papers_around_a_paper_say_more_than_its_own_words():
         ({"words": -1}, "words must be an integer from 0 up, not -1"),
     ],
 )
-def test_wrong_numbers_of_papers_subjects_and_words_are_named(options, words):
+def test_invalid_numbers_of_papers_subjects_and_words_raise_errors(options, words):
     with pytest.raises(OptionError, match=f"generated.citations: {words}"):
         generated.citations(**options)

@@ -1,4 +1,4 @@
-"""The neutral form of a graph: what it keeps, when two are equal, and that it can be stored."""
+"""`Graph`: its fields, equality and pickles."""
 
 import pickle
 
@@ -13,7 +13,7 @@ from tests.data.strategies import graphs
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_graphs_are_equal_whatever_the_order_of_their_edges(graph, random):
+def test_equality_of_graphs_does_not_depend_on_the_order_of_edges(graph, random):
     order = list(range(graph.n_edges))
     random.shuffle(order)
     features = None if graph.edge_features is None else graph.edge_features[order]
@@ -50,7 +50,7 @@ def test_a_pickled_graph_is_the_same_graph(graph):
     assert pickle.loads(pickle.dumps(graph)) == graph
 
 
-def test_self_loops_are_kept_and_listed_once():
+def test_a_self_loop_is_one_edge():
     graph = undirected(2, [(0, 0), (0, 1)])
     assert graph.edge_index.T.tolist() == [[0, 0], [0, 1], [1, 0]]
     assert graph.n_edges == 3
@@ -62,12 +62,12 @@ def test_an_undirected_graph_is_symmetric(graph):
     assert {(b, a) for a, b in graph.edge_index.T.tolist()} == {(a, b) for a, b in graph.edge_index.T.tolist()}
 
 
-def test_whole_numbers_of_any_width_and_lists_become_int64():
+def test_integers_of_any_dtype_and_lists_become_int64():
     graph = Graph(2, torch.tensor([[0, 1], [1, 0]], dtype=torch.int32), node_labels=[3, 4])
     assert graph.edge_index.dtype == graph.node_labels.dtype == torch.int64
     assert Graph(0, [[], []]).n_edges == 0
 
 
-def test_a_graph_says_in_a_line_what_it_holds():
+def test_repr_of_a_graph_has_its_sizes_and_fields():
     graph = Graph(2, [[0], [1]], [[1.0, 2.0]], [[1.0], [2.0]], [0, 1], directed=True)
     assert repr(graph) == "Graph(n=2, edges=1, edge_features=2, node_features=1, node_labels, directed)"

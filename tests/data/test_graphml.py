@@ -1,4 +1,4 @@
-"""A folder of GraphML files with a table of labels."""
+"""Folders of GraphML files with a CSV of labels."""
 
 import codecs
 import os
@@ -17,18 +17,18 @@ PAIR = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
 
 @pytest.fixture
 def folder(tmp_path):
-    place = tmp_path / "molecules"
-    place.mkdir()
+    folder = tmp_path / "molecules"
+    folder.mkdir()
     for name, n in (("b", 4), ("a", 3), ("c", 5)):
         graph = nx.path_graph(n) if name != "c" else nx.path_graph(n, create_using=nx.DiGraph)
         nx.set_node_attributes(graph, {node: "CNO"[node % 3] for node in graph}, "element")
         nx.set_node_attributes(graph, {node: 0.5 * node for node in graph}, "charge")
         nx.set_edge_attributes(graph, 2, "weight")
-        nx.write_graphml(graph, place / f"{name}.graphml")
-    return place
+        nx.write_graphml(graph, folder / f"{name}.graphml")
+    return folder
 
 
-def test_files_come_sorted_by_name_and_with_their_labels(folder):
+def test_files_are_sorted_by_name_and_have_their_labels(folder):
     (folder / "labels.csv").write_text("label,note,file\ngood,x,c.graphml\nbad,y,a.graphml\n good ,z,b.graphml\n")
     found = graphml.load(folder)
     assert found.name == "molecules"
@@ -66,18 +66,18 @@ def test_a_label_that_only_python_reads_as_a_number_is_text(folder, label):
 
 
 @pytest.mark.parametrize("label", [2**63 - 1, -(2**63)])
-def test_a_whole_label_of_64_bits_is_read_as_it_is(folder, label):
+def test_the_least_and_largest_int64_labels_of_files_are_read_exactly(folder, label):
     assert label in load_with(folder, 1, f"{label:+}", "0" * 5000 + "2").classes
 
 
 @pytest.mark.parametrize("label", [2**63, -(2**63) - 1, "9" * 5000], ids=["most", "least", "very long"])
-def test_a_whole_label_beyond_64_bits_is_refused(folder, label):
+def test_a_label_of_a_file_beyond_int64_raises_an_error(folder, label):
     with pytest.raises(DataError, match=r"labels.csv: expected an integer within int64 for b.graphml, got"):
         load_with(folder, 1, label, 2)
 
 
 @pytest.mark.parametrize("label", ["nan", "-inf", "Infinity", "1e999", "-NaN", "9" * 5000])
-def test_a_label_among_numbers_that_is_not_finite_is_refused(folder, label):
+def test_a_label_that_is_not_finite_among_numbers_raises_an_error(folder, label):
     with pytest.raises(
         DataError, match=r"labels.csv: expected a finite number within torch.float32 for b.graphml, got '"
     ):
@@ -85,21 +85,21 @@ def test_a_label_among_numbers_that_is_not_finite_is_refused(folder, label):
 
 
 @pytest.mark.parametrize("label", ["1e300", "-3.5e38"])
-def test_a_label_that_32_bits_would_make_infinite_is_refused(folder, label):
+def test_a_label_beyond_float32_raises_an_error(folder, label):
     with pytest.raises(DataError, match=f"within torch.float32 for b.graphml, got '{label}'"):
         load_with(folder, 1, label, 2)
     assert load_with(folder, 1, "3e38", 2).targets.isfinite().all()
 
 
 @pytest.mark.parametrize("label", ["nan", "inf", "1e300", "9" * 30])
-def test_a_label_among_words_may_look_like_any_number(folder, label):
+def test_a_label_among_texts_may_look_like_a_number(folder, label):
     found = load_with(folder, "good", label, "bad")
     assert set(found.classes) == {"good", label, "bad"}
     assert found.targets is None
 
 
 @pytest.mark.parametrize("headings", ["file,label,label", "label,file,file"])
-def test_a_heading_that_is_read_must_not_come_twice(folder, headings):
+def test_a_heading_that_is_read_must_occur_once(folder, headings):
     (folder / "labels.csv").write_text(headings + "\na.graphml,a.graphml,1\n")
     with pytest.raises(DataError, match=r"labels.csv: expected one heading file and one heading label, got"):
         graphml.load(folder)
@@ -113,7 +113,7 @@ def test_without_a_table_there_are_graphs_without_labels(folder):
     assert len(found) == 3
 
 
-def test_attributes_are_taken_by_name(folder):
+def test_attributes_are_read_by_name(folder):
     found = graphml.load(folder, node_attrs="charge", node_labels="element").graphs
     assert found[1].node_features.tolist() == [[0.0], [0.5], [1.0], [1.5]]
     assert found[1].edge_features.tolist() == [[2.0]] * 6
@@ -123,7 +123,7 @@ def test_attributes_are_taken_by_name(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes there")
-def test_a_name_of_a_file_may_be_no_utf_8_but_a_label_may_not(tmp_path):
+def test_names_of_files_may_not_be_utf_8_but_labels_must_be(tmp_path):
     name = b"caf\xe9.graphml"
     nx.write_graphml(nx.path_graph(2), tmp_path / os.fsdecode(name))
     (tmp_path / "labels.csv").write_bytes(b"file,label\n" + name + b",1\n")
@@ -140,11 +140,11 @@ def document(inside=PAIR, *, before="", keys="", after="", graph='edgedefault="u
     return f'{before}<graphml xmlns="{SPACE}">{keys}<graph {graph}>{inside}</graph>{after}</graphml>'
 
 
-def read(place, text, **options):
+def read(folder, text, **options):
     """The graph of a file with this text or these bytes."""
-    place.mkdir(exist_ok=True)
-    (place / "x.graphml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    (found,) = graphml.load(place, **options).graphs
+    folder.mkdir(exist_ok=True)
+    (folder / "x.graphml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (found,) = graphml.load(folder, **options).graphs
     return found
 
 
@@ -153,7 +153,7 @@ def declared(name):
 
 
 ENCODED = {
-    "nothing said": document().encode(),
+    "no declaration": document().encode(),
     "utf-8 with a mark": codecs.BOM_UTF8 + declared("UTF-8").encode(),
     "utf-16 with a mark": declared("UTF-16").encode("utf-16"),
     "utf-16 without a mark": declared("UTF-16").encode("utf-16-le"),
@@ -164,18 +164,18 @@ ENCODED = {
 
 
 @pytest.mark.parametrize("name", ENCODED)
-def test_a_file_is_read_in_the_encoding_it_says(tmp_path, name):
+def test_a_file_is_decoded_as_it_declares(tmp_path, name):
     assert read(tmp_path, ENCODED[name]).edge_index.tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("name", ["klingon", "rot13", "zlib", "x-user-defined"])
-def test_an_encoding_that_is_not_known_is_an_error(tmp_path, name):
+def test_an_unknown_text_encoding_raises_an_error(tmp_path, name):
     with pytest.raises(DataError, match=f"x.graphml cannot be decoded: .*{name}.*\nWrite the file as UTF-8."):
         read(tmp_path, declared(name).encode())
 
 
 @pytest.mark.parametrize("content", [declared("UTF-8").encode("latin-1"), declared("ascii").encode()])
-def test_bytes_that_are_not_of_the_encoding_are_an_error(tmp_path, content):
+def test_bytes_that_cannot_be_decoded_raise_an_error(tmp_path, content):
     with pytest.raises(DataError, match=r"x.graphml cannot be decoded: .*\nWrite the file as UTF-8."):
         read(tmp_path, content)
 
@@ -194,7 +194,7 @@ TYPES = {
 @pytest.mark.parametrize("lead", ["", '<?xml version="1.0"?>\n<!-- ]]> --><?a <!-- ?>\r\n\t '])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
 @pytest.mark.parametrize("name", TYPES)
-def test_a_document_type_is_refused_before_any_parser_sees_it(tmp_path, monkeypatch, name, encoding, lead):
+def test_a_document_type_raises_an_error_before_a_parser_reads_it(tmp_path, monkeypatch, name, encoding, lead):
     def parse(*_, **__):
         raise AssertionError("a parser was asked")
 
@@ -207,7 +207,7 @@ def test_a_document_type_is_refused_before_any_parser_sees_it(tmp_path, monkeypa
         read(tmp_path, document(inside, before=lead + TYPES[name]).encode(encoding))
 
 
-def test_what_looks_like_a_document_type_within_text_is_text(tmp_path):
+def test_a_document_type_within_text_is_text(tmp_path):
     inside = PAIR + "<!-- <!DOCTYPE graphml> --><desc><![CDATA[<!DOCTYPE graphml [ ]>]]></desc>"
     assert read(tmp_path, document(inside, before="<!-- <!DOCTYPE x> -->")).n == 2
 
@@ -295,7 +295,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("name", UNREAD)
-def test_what_has_no_place_in_a_graph_is_an_error(tmp_path, name):
+def test_content_that_a_graph_cannot_represent_raises_an_error(tmp_path, name):
     text, words = UNREAD[name]
     with pytest.raises(DataError) as caught:
         read(tmp_path, text)
@@ -308,18 +308,18 @@ def test_what_has_no_place_in_a_graph_is_an_error(tmp_path, name):
 
 
 @pytest.mark.parametrize("kind", ["all", "graphml", "graph", "node", "edge", "hyperedge", "port", "endpoint"])
-def test_a_key_may_be_for_whatever_graphml_has(tmp_path, kind):
+def test_a_key_may_be_for_any_element_of_graphml(tmp_path, kind):
     found = read(tmp_path, document(keys=NODE_KEY.replace('for="node"', f'for="{kind}"')))
     assert (found.n, found.n_edges) == (2, 2)
 
 
-def test_nodes_may_come_after_their_edges(tmp_path):
+def test_nodes_may_follow_their_edges(tmp_path):
     found = read(tmp_path, document('<edge source="a" target="b"/><node id="b"/><node id="a"/>'))
     assert found.edge_index.tolist() == [[0, 1], [1, 0]]
     assert found.n == 2
 
 
-def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
+def test_a_missing_value_is_the_default_of_its_key(tmp_path):
     keys = NODE_KEY.replace("/>", "><default>0.5</default></key>") + (
         '<key id="w" for="edge" attr.name="weight" attr.type="int"><default>3</default></key>'
     )
@@ -329,9 +329,9 @@ def test_a_value_that_is_left_out_is_the_default_of_its_key(tmp_path):
     assert found.edge_features.tolist() == [[3.0], [3.0]]
 
 
-@pytest.mark.parametrize("said", [' for="all"', ""])
-def test_a_default_of_a_key_for_all_is_one_of_nodes_and_edges(tmp_path, said):
-    keys = f'<key id="k"{said} attr.name="w" attr.type="int"><default>3</default></key>'
+@pytest.mark.parametrize("attribute", [' for="all"', ""])
+def test_a_default_of_a_key_for_all_elements_applies_to_nodes_and_edges(tmp_path, attribute):
+    keys = f'<key id="k"{attribute} attr.name="w" attr.type="int"><default>3</default></key>'
     inside = PAIR.replace('"a"/>', '"a"><data key="k">2</data></node>', 1)
     for text in (document(inside, keys=keys), document(inside, keys=keys).replace(f' xmlns="{SPACE}"', "")):
         found = read(tmp_path, text, node_attrs="w", edge_attrs="w")
@@ -349,14 +349,14 @@ def test_a_key_for_nodes_and_one_for_edges_may_have_one_name(tmp_path):
     assert found.edge_features.tolist() == [[1.0], [1.0]]
 
 
-def test_a_drawing_of_yed_may_hold_elements(tmp_path):
+def test_a_drawing_of_yed_may_have_elements(tmp_path):
     keys = '<key id="d" for="node" yfiles.type="nodegraphics"/>'
     drawing = '<y:ShapeNode xmlns:y="http://www.yworks.com/xml/graphml"><y:NodeLabel>C</y:NodeLabel></y:ShapeNode>'
     found = read(tmp_path, document(f'<node id="a"><data key="d">{drawing}</data></node>', keys=keys))
     assert found.node_labels is not None
 
 
-def test_a_drawing_that_is_nested_beyond_measure_is_refused(tmp_path):
+def test_a_drawing_that_is_nested_too_deeply_raises_an_error(tmp_path):
     keys = '<key id="d" for="all" yfiles.type="nodegraphics"><default>C</default></key>'
     drawing = "<y>" * 10_000 + "</y>" * 10_000
     with pytest.raises(DataError, match=r"x.graphml: its elements are nested too deeply to be read\.\nRemove them"):
@@ -364,14 +364,14 @@ def test_a_drawing_that_is_nested_beyond_measure_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_a_feature_beyond_floating_point_is_refused(tmp_path, sign):
+def test_a_feature_beyond_float64_raises_an_error(tmp_path, sign):
     key = '<key id="k" for="node" attr.name="w" attr.type="long"/>'
     inside = f'<node id="a"><data key="k">{sign}{"9" * 400}</data></node>'
     with pytest.raises(DataError, match=r"x.graphml: as_graph.* attribute 'w' of node 'a' does not fit float64"):
         read(tmp_path, document(inside, keys=key), node_attrs="w")
 
 
-def test_a_default_that_is_empty_is_an_error(tmp_path):
+def test_an_empty_default_raises_an_error(tmp_path):
     for kind in ("double", "boolean"):
         keys = NODE_KEY.replace("double", kind).replace("/>", "><default/></key>")
         with pytest.raises(DataError, match="cannot be read as GraphML"):
@@ -379,7 +379,7 @@ def test_a_default_that_is_empty_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("label", [2**63, -(2**63) - 1])
-def test_a_label_beyond_64_bits_is_refused(tmp_path, label):
+def test_a_label_beyond_int64_raises_an_error(tmp_path, label):
     key = '<key id="k" for="node" attr.name="label" attr.type="long"/>'
     inside = '<node id="a"><data key="k">{}</data></node>'
     with pytest.raises(DataError, match=f"the label 'label' of node 'a' must fit int64, but it is {label}"):

@@ -1,4 +1,4 @@
-"""The loader: every graph once, little waste, and an order that seed and epoch alone decide."""
+"""`Loader`: each graph once, little padding, and an order that depends on seed and epoch alone."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def sized(*sizes):
 
 
 def order(loader):
-    return [places.tolist() for _, _, places in loader]
+    return [indices.tolist() for _, _, indices in loader]
 
 
 LOADERS = st.fixed_dictionaries(
@@ -37,52 +37,52 @@ SIZES = st.lists(st.integers(0, 9), min_size=1, max_size=20)
 
 
 @given(SIZES, LOADERS, st.integers(0, 3))
-def test_every_epoch_holds_every_graph_once(sizes, options, epoch):
+def test_each_epoch_has_each_graph_once(sizes, options, epoch):
     loader = Loader(sized(*sizes), torch.arange(len(sizes)), **options)
     loader.set_epoch(epoch)
     n_batches = len(loader)
     seen = []
-    for batch, labels, places in loader:
-        assert torch.equal(labels, places)
-        assert batch.sizes.tolist() == [sizes[place] for place in places.tolist()]
-        assert 1 <= len(places) <= options["batch_size"]
-        seen.append(places)
+    for batch, labels, indices in loader:
+        assert torch.equal(labels, indices)
+        assert batch.sizes.tolist() == [sizes[index] for index in indices.tolist()]
+        assert 1 <= len(indices) <= options["batch_size"]
+        seen.append(indices)
     assert len(seen) == n_batches
     assert sorted(torch.cat(seen).tolist()) == list(range(len(sizes)))
 
 
 @given(SIZES, LOADERS)
-def test_no_batch_is_more_wasteful_or_larger_than_asked_for(sizes, options):
+def test_batches_are_within_max_padding_and_max_entries(sizes, options):
     loader = Loader(sized(*sizes), **options)
-    for batch, _, places in loader:
-        area, padded = sum(sizes[place] ** 2 for place in places.tolist()), batch.values[..., 0].numel()
+    for batch, _, indices in loader:
+        area, padded = sum(sizes[index] ** 2 for index in indices.tolist()), batch.values[..., 0].numel()
         if options["layout"] == "sparse":
-            area = sum(ring(sizes[place]).n_edges + sizes[place] for place in places.tolist())
+            area = sum(ring(sizes[index]).n_edges + sizes[index] for index in indices.tolist())
             assert padded == area
-        assert len(places) == 1 or 1 - area / max(padded, 1) <= options["max_padding"] or padded == 0
-        assert options["max_entries"] is None or len(places) == 1 or padded <= options["max_entries"]
+        assert len(indices) == 1 or 1 - area / max(padded, 1) <= options["max_padding"] or padded == 0
+        assert options["max_entries"] is None or len(indices) == 1 or padded <= options["max_entries"]
 
 
 @given(SIZES, LOADERS)
-def test_the_waste_it_tells_is_the_waste_there_is(sizes, options):
+def test_padding_fraction_is_that_of_the_batches(sizes, options):
     loader = Loader(sized(*sizes), **options)
-    told = loader.padding_fraction()
+    found = loader.padding_fraction()
     padded = sum(batch.values[..., 0].numel() for batch, _, _ in loader)
     if options["layout"] == "sparse":
-        assert told == 0
+        assert found == 0
     else:
-        assert told == pytest.approx(1 - sum(n * n for n in sizes) / padded if padded else 0.0)
+        assert found == pytest.approx(1 - sum(n * n for n in sizes) / padded if padded else 0.0)
 
 
 @given(SIZES, LOADERS)
-def test_what_is_kept_is_what_would_be_encoded_anew(sizes, options):
-    kept = Loader(sized(*sizes), **{**options, "cache_bytes": 2**30})
-    anew = Loader(sized(*sizes), **{**options, "cache_bytes": 0})
+def test_cached_batches_equal_encoded_ones(sizes, options):
+    cached = Loader(sized(*sizes), **{**options, "cache_bytes": 2**30})
+    encoded = Loader(sized(*sizes), **{**options, "cache_bytes": 0})
     for epoch in (0, 0, 1):
-        kept.set_epoch(epoch)
-        anew.set_epoch(epoch)
-        for (one, _, places), (other, _, others) in zip(kept, anew, strict=True):
-            assert torch.equal(places, others)
+        cached.set_epoch(epoch)
+        encoded.set_epoch(epoch)
+        for (one, _, indices), (other, _, others) in zip(cached, encoded, strict=True):
+            assert torch.equal(indices, others)
             if options["layout"] == "sparse":
                 assert torch.equal(one.index, other.index)
             else:
@@ -104,7 +104,7 @@ def test_the_order_depends_on_seed_and_epoch_alone():
     assert order(Loader(graphs, batch_size=8, seed=4)) != epochs[0]
 
 
-def test_asking_for_length_or_waste_does_not_change_the_order():
+def test_length_and_padding_fraction_do_not_change_the_order():
     loader = Loader(sized(*range(3, 30)), batch_size=4)
     expected = order(Loader(sized(*range(3, 30)), batch_size=4))
     assert len(loader) == len(expected)
@@ -120,7 +120,7 @@ def test_graphs_of_one_size_are_shuffled_as_by_a_plain_shuffle():
         batches = order(loader)
         first[batches[0]] += 1
         for batch in batches:
-            together[[[place] for place in batch], batch] += 1
+            together[[[index] for index in batch], batch] += 1
     pairs = together[~torch.eye(12, dtype=torch.bool)] / 400
     assert pairs.min() > 0.09  # of 11 others 2 are in the same batch: 0.18
     assert pairs.max() < 0.28
@@ -128,11 +128,11 @@ def test_graphs_of_one_size_are_shuffled_as_by_a_plain_shuffle():
     assert first.max() / 400 < 0.35
 
 
-def test_graphs_of_neighbouring_sizes_meet_and_batches_come_in_any_order():
+def test_graphs_of_similar_size_share_batches_in_random_order():
     sizes = list(range(40, 60))
     loader = Loader(sized(*sizes), batch_size=5)
     met = {(a, b) for _ in range(60) for batch in order(loader) for a in batch for b in batch}
-    assert all((place, place + 1) in met for place in range(19))  # whatever the borders are
+    assert all((index, index + 1) in met for index in range(19))  # whatever the borders are
     firsts = {min(order(loader)[0]) // 5 for _ in range(60)}
     assert len(firsts) == 4
 
@@ -143,12 +143,12 @@ def test_the_short_batch_is_not_always_that_of_the_largest_graphs():
     assert len(short) > 3
 
 
-def test_without_shuffling_batches_run_from_small_to_large_in_every_epoch():
+def test_batches_without_shuffling_are_sorted_by_size_in_each_epoch():
     loader = Loader(sized(9, 3, 5, 4, 8), batch_size=2, shuffle=False, max_padding=1)
     assert order(loader) == order(loader) == [[1, 3], [2, 4], [0]]
 
 
-def test_buckets_waste_less_than_batches_as_they_come():
+def test_sorting_by_size_reduces_padding():
     graphs, _ = generated.leaf_pairs(200, nodes=(6, 60))
     loader = Loader(graphs, batch_size=10)
     as_they_come = 1 - sum(g.n**2 for g in graphs) / sum(
@@ -161,15 +161,15 @@ def test_buckets_waste_less_than_batches_as_they_come():
 def test_labels_may_be_numbers_or_anything():
     graphs = sized(3, 4, 5)
     tensors = [torch.zeros(graph.n) for graph in graphs]
-    for _, labels, places in Loader(graphs, tensors, batch_size=2, max_padding=1):
-        assert [len(label) for label in labels] == [graphs[place].n for place in places.tolist()]
+    for _, labels, indices in Loader(graphs, tensors, batch_size=2, max_padding=1):
+        assert [len(label) for label in labels] == [graphs[index].n for index in indices.tolist()]
     for given_labels in ([0.5, 1.5, 2.5], torch.tensor([0.5, 1.5, 2.5]).numpy()):
-        for _, labels, places in Loader(graphs, given_labels, batch_size=2, max_padding=1):
-            assert labels.tolist() == [place + 0.5 for place in places.tolist()]
+        for _, labels, indices in Loader(graphs, given_labels, batch_size=2, max_padding=1):
+            assert labels.tolist() == [index + 0.5 for index in indices.tolist()]
     assert all(labels is None for _, labels, _ in Loader(graphs, batch_size=2))
 
 
-def test_an_encoding_of_other_graphs_is_used_as_it_is():
+def test_a_given_encoding_is_not_fitted_again():
     labelled = Graph(2, [[], []], node_labels=[1, 2])
     encoding = Encoding.fit([labelled], adjacency="both")
     (batch, _, _) = next(iter(Loader([labelled], batch_size=1, encoding=encoding, dtype=torch.float64)))
@@ -177,7 +177,7 @@ def test_an_encoding_of_other_graphs_is_used_as_it_is():
     assert batch.values.dtype == torch.float64
 
 
-def test_padded_bucketed_and_one_by_one_give_the_same_predictions():
+def test_predictions_do_not_depend_on_the_batches():
     graphs, _ = generated.cycles_and_pairs(40)
     encoding = Encoding.fit(graphs, adjacency="both")
     whole = bn.InvariantNet("n n", [2, 8, 8], 3).double()
@@ -186,15 +186,15 @@ def test_padded_bucketed_and_one_by_one_give_the_same_predictions():
     everything = encoding.encode(graphs, dtype=torch.float64)
     padded = [whole(everything), nodes(everything).unpack("n"), at_edges(pairs(everything), graphs)]
     loader = Loader(graphs, batch_size=7, encoding=encoding, dtype=torch.float64)
-    found = [(batch, places) for batch, _, places in loader]
+    found = [(batch, indices) for batch, _, indices in loader]
     bucketed = [
-        in_order((whole(batch), places) for batch, places in found),
-        in_order((nodes(batch).unpack("n"), places) for batch, places in found),
-        in_order((at_edges(pairs(batch), [graphs[i] for i in places.tolist()]), places) for batch, places in found),
+        in_order((whole(batch), indices) for batch, indices in found),
+        in_order((nodes(batch).unpack("n"), indices) for batch, indices in found),
+        in_order((at_edges(pairs(batch), [graphs[i] for i in indices.tolist()]), indices) for batch, indices in found),
     ]
-    for place, graph in enumerate(graphs):
+    for index, graph in enumerate(graphs):
         alone = encoding.encode([graph], dtype=torch.float64)
         single = [whole(alone)[0], nodes(alone).unpack("n")[0], at_edges(pairs(alone), [graph])[0]]
         for one, many, buckets in zip(single, padded, bucketed, strict=True):
-            torch.testing.assert_close(many[place], one)
-            torch.testing.assert_close(buckets[place], one)
+            torch.testing.assert_close(many[index], one)
+            torch.testing.assert_close(buckets[index], one)

@@ -1,4 +1,4 @@
-"""Predictions come back per graph, without padding."""
+"""Values of a batch at the edges of each graph."""
 
 import torch
 from hypothesis import given
@@ -17,7 +17,7 @@ def test_values_at_edges_are_those_of_the_pairs_in_the_order_of_the_edges(member
     found = at_edges(padded, members)
     listed = at_edges(Sparse.from_dense(padded, keep_zeros=True), members)
     assert all(torch.equal(one, other) for one, other in zip(found, listed, strict=True))
-    for place, graph in enumerate(members):
-        expected = [values[place, a, b].tolist() for a, b in graph.edge_index.T.tolist()]
-        assert found[place].tolist() == expected
-        assert found[place].shape == (graph.n_edges, 2)
+    for index, graph in enumerate(members):
+        expected = [values[index, a, b].tolist() for a, b in graph.edge_index.T.tolist()]
+        assert found[index].tolist() == expected
+        assert found[index].shape == (graph.n_edges, 2)

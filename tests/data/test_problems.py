@@ -1,4 +1,4 @@
-"""One broken graph among many: its place is said, and all such graphs can be found before anything is done."""
+"""Invalid graphs in a list: errors with their index, and `problems` with all of them."""
 
 import networkx as nx
 import numpy as np
@@ -51,23 +51,23 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("call", [as_graphs, to_padded, lambda graphs: Loader(graphs, batch_size=9), Encoding().encode])
-def test_the_place_of_a_broken_graph_is_said(name, call):
+def test_the_error_of_an_invalid_graph_has_its_index(name, call):
     graphs = [PATH] * 700 + [BROKEN[name]()] + [PATH] * 299
     with pytest.raises(DataError, match=r"graphs\[700\]"):
         call(graphs)
 
 
-def test_all_problems_are_found_at_once():
+def test_problems_has_the_indices_of_all_invalid_graphs():
     graphs = [PATH, None, PATH, _multi(), Graph(0, [[], []]), PATH]
     found = problems(graphs)
     assert list(found) == [1, 3, 4]
     assert found[1].startswith("as_graph(graph): expected a bellnet.data.Graph")
     assert found[4] == "it has no nodes."
-    good = [graph for place, graph in enumerate(graphs) if place not in found]
+    good = [graph for index, graph in enumerate(graphs) if index not in found]
     assert problems(good) == {}
 
 
-def test_problems_of_graphs_with_other_attributes_than_an_encoding_reads_are_found():
+def test_problems_with_an_encoding_has_graphs_that_differ_from_its_fit():
     graphs = [nx.path_graph(3) for _ in range(4)]
     for graph in graphs[:3]:
         nx.set_node_attributes(graph, 1.0, "charge")

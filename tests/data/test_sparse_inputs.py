@@ -1,4 +1,4 @@
-"""What comes from elsewhere, as Sparse: the same tensor as by the definition of where it comes from."""
+"""`Sparse` from edges, graphs, hyperedges, ratings and sparse tensors, compared with their definition."""
 
 import networkx as nx
 import pytest
@@ -14,13 +14,13 @@ def test_edges_become_a_matrix_with_their_values():
     edges = torch.tensor([[2, 0, 1], [0, 1, 1]])
     values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     x = sparse_inputs.from_edge_index(edges, values, n_nodes=4)
-    wanted = torch.zeros(4, 4, 2)
-    wanted[tuple(edges)] = values
-    assert torch.equal(x.to_dense(), wanted)
+    expected = torch.zeros(4, 4, 2)
+    expected[tuple(edges)] = values
+    assert torch.equal(x.to_dense(), expected)
     assert torch.equal(x.at(edges), values)
 
 
-def test_edges_listed_twice_are_refused_or_added_up():
+def test_duplicate_edges_raise_an_error_or_are_added():
     edges = torch.tensor([[0, 1, 0], [1, 0, 1]])
     with pytest.raises(SupportError, match=r"the tuple \(0, 1\) occurs twice, at positions 0 and 2"):
         sparse_inputs.from_edge_index(edges)
@@ -28,11 +28,11 @@ def test_edges_listed_twice_are_refused_or_added_up():
     assert x.to_dense().squeeze(-1).tolist() == [[0, 5], [2, 0]]
 
 
-def test_adding_up_many_equal_edges_is_adding_them_up_one_by_one():
+def test_sums_of_duplicate_edges_are_those_of_index_put():
     edges = torch.randint(0, 9, (2, 500), generator=torch.Generator().manual_seed(0))
     values = torch.arange(500.0).unsqueeze(-1)
-    wanted = torch.zeros(9, 9, 1).index_put(tuple(edges), values, accumulate=True)
-    assert torch.equal(sparse_inputs.from_edge_index(edges, values, n_nodes=9, duplicates="sum").to_dense(), wanted)
+    expected = torch.zeros(9, 9, 1).index_put(tuple(edges), values, accumulate=True)
+    assert torch.equal(sparse_inputs.from_edge_index(edges, values, n_nodes=9, duplicates="sum").to_dense(), expected)
     with pytest.raises(DataError, match="one row of channels for each of the 500 tuples"):
         sparse_inputs.from_edge_index(edges, values[1:], n_nodes=9, duplicates="sum")
     with pytest.raises(SupportError, match="is node -1"):
@@ -53,10 +53,10 @@ def _data(n, edges, generator):
 def _dense(data):
     """Edge features, then node features on the diagonal."""
     n = data.num_nodes
-    wanted = torch.zeros(n, n, 5)
-    wanted[data.edge_index[0], data.edge_index[1], :2] = data.edge_attr
-    wanted[torch.arange(n), torch.arange(n), 2:] = data.x
-    return wanted
+    expected = torch.zeros(n, n, 5)
+    expected[data.edge_index[0], data.edge_index[1], :2] = data.edge_attr
+    expected[torch.arange(n), torch.arange(n), 2:] = data.x
+    return expected
 
 
 def test_a_graph_of_pytorch_geometric_has_edge_features_and_node_features_on_the_diagonal():
@@ -66,7 +66,7 @@ def test_a_graph_of_pytorch_geometric_has_edge_features_and_node_features_on_the
     assert x.nnz == 6  # the loop is there already
 
 
-def test_a_batch_of_pytorch_geometric_is_its_graphs_one_by_one():
+def test_a_batch_of_pytorch_geometric_equals_its_graphs():
     from torch_geometric.data import Batch
 
     generator = torch.Generator().manual_seed(0)
@@ -77,7 +77,7 @@ def test_a_batch_of_pytorch_geometric_is_its_graphs_one_by_one():
         assert torch.equal(one.to_dense(), _dense(graph))
 
 
-def test_a_batch_that_ends_in_graphs_without_nodes_keeps_them():
+def test_a_batch_may_end_with_graphs_without_nodes():
     from torch_geometric.data import Batch, Data
 
     nothing = Data(edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=0)
@@ -85,7 +85,7 @@ def test_a_batch_that_ends_in_graphs_without_nodes_keeps_them():
     assert sparse_inputs.from_pyg(Batch.from_data_list([pair, nothing, nothing])).sizes.tolist() == [2, 0, 0]
 
 
-def test_weights_of_edges_count_where_they_have_no_attributes():
+def test_edge_weights_are_used_without_edge_attributes():
     from torch_geometric.data import Data
 
     edges, weights = torch.tensor([[0, 1], [1, 0]]), torch.tensor([0.5, 0.25])
@@ -95,7 +95,7 @@ def test_weights_of_edges_count_where_they_have_no_attributes():
     assert sparse_inputs.from_pyg(data).values.flatten().tolist() == [3.0, 4.0]
 
 
-def test_a_graph_that_knows_the_graph_of_every_node_is_a_batch():
+def test_data_with_a_batch_vector_is_a_batch():
     from torch_geometric.data import Data
 
     data = Data(edge_index=torch.tensor([[0, 1, 3], [1, 0, 2]]), num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))
@@ -114,7 +114,7 @@ def test_a_layer_on_a_batch_of_pytorch_geometric_gives_one_row_for_each_of_its_n
     assert torch.equal(y.support.graphs, batch.batch)
 
 
-def test_the_mini_batches_of_a_random_node_loader_convert_directly():
+def test_mini_batches_of_a_random_node_loader_are_converted():
     from torch_geometric.loader import RandomNodeLoader
 
     data = _data(12, [(i, (i * 5 + 1) % 12) for i in range(12)], torch.Generator().manual_seed(0))
@@ -125,7 +125,7 @@ def test_the_mini_batches_of_a_random_node_loader_convert_directly():
     assert seen == 12
 
 
-def test_the_mini_batches_of_a_neighbor_loader_convert_directly():
+def test_mini_batches_of_a_neighbor_loader_are_converted():
     from torch_geometric import typing
 
     if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
@@ -139,7 +139,7 @@ def test_the_mini_batches_of_a_neighbor_loader_convert_directly():
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
 @pytest.mark.parametrize("layout", ["coo", "csr"])
-def test_sparse_tensors_of_torch_keep_their_values(layout):
+def test_sparse_tensors_of_torch_have_the_same_values(layout):
     dense = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
     coo = dense.to_sparse_coo()
     given = coo
@@ -149,7 +149,7 @@ def test_sparse_tensors_of_torch_keep_their_values(layout):
     assert torch.equal(sparse_inputs.from_torch(given).to_dense().squeeze(-1), dense)
 
 
-def test_dense_axes_of_a_sparse_tensor_are_channels_and_equal_indices_add_up():
+def test_dense_axes_of_a_sparse_tensor_are_channels_and_duplicates_are_added():
     index = torch.tensor([[0, 0, 2], [1, 1, 0], [2, 2, 1]])
     values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     given = torch.sparse_coo_tensor(index, values, (3, 3, 3, 2), check_invariants=False)
@@ -157,7 +157,7 @@ def test_dense_axes_of_a_sparse_tensor_are_channels_and_equal_indices_add_up():
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
-def test_sparse_matrices_of_scipy_keep_their_values(form):
+def test_sparse_matrices_of_scipy_have_the_same_values(form):
     dense = [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]
     matrix = scipy.sparse.csr_array(dense).asformat(form)
     assert sparse_inputs.from_graph(matrix).to_dense().squeeze(-1).tolist() == dense
@@ -169,7 +169,7 @@ def test_graphs_of_networkx_are_their_adjacency_matrices():
         assert x.to_dense().squeeze(-1).tolist() == nx.to_numpy_array(graph).tolist()
 
 
-def test_node_features_of_any_graph_stand_on_the_diagonal():
+def test_node_features_of_any_graph_are_on_the_diagonal():
     data = _data(4, [(0, 1), (3, 2), (2, 2)], torch.Generator().manual_seed(0))
     for graph in (data, as_graph(data), to_networkx(as_graph(data))):
         assert torch.equal(sparse_inputs.from_graph(graph).to_dense(), _dense(data))
@@ -182,7 +182,7 @@ def test_edge_attributes_of_networkx_are_channels():
     assert x.to_dense().tolist() == [[[0, 0], [2, 0.5]], [[2, 0.5], [0, 0]]]
 
 
-def test_hyperedges_are_listed_in_all_orders_unless_they_are_ordered():
+def test_hyperedges_are_stored_in_all_orders_unless_they_are_ordered():
     hyperedges, values = [(0, 1, 2), (1, 3, 2)], torch.tensor([2.0, 3.0])
     dense = sparse_inputs.from_hyperedges(hyperedges, values, n_nodes=4).to_dense().squeeze(-1)
     assert dense.count_nonzero() == 12
@@ -204,23 +204,23 @@ def test_hyperedges_of_any_sizes_are_a_tensor_of_nodes_by_hyperedges():
     hyperedges, values = [(0, 1, 2), (), (3, 1)], torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     x = sparse_inputs.from_incidence(hyperedges, values, n_nodes=5)
     expected = torch.zeros(5, 3, 2)
-    for place, edge in enumerate(hyperedges):
+    for index, edge in enumerate(hyperedges):
         for node in edge:
-            expected[node, place] = values[place]
+            expected[node, index] = values[index]
     assert torch.equal(x.to_dense(), expected)
     assert x.sizes == {"n": 5, "e": 3}
     assert sparse_inputs.from_incidence([], n_nodes=2).nnz == 0
 
 
-def test_a_layer_on_hyperedges_does_not_depend_on_how_they_are_numbered():
+def test_a_layer_on_hyperedges_does_not_depend_on_their_order():
     hyperedges, order = [(0, 1, 2), (3, 1), (2, 3)], [2, 0, 1]
     layer = bn.EquivariantLinear("n e -> n", 1, 2)
     once = layer(sparse_inputs.from_incidence(hyperedges, n_nodes=5))
-    again = layer(sparse_inputs.from_incidence([hyperedges[place] for place in order], n_nodes=5))
+    again = layer(sparse_inputs.from_incidence([hyperedges[index] for index in order], n_nodes=5))
     torch.testing.assert_close(once.values, again.values)
 
 
-def test_the_way_out_of_different_sizes_is_one_that_works():
+def test_the_remedy_for_hyperedges_of_different_sizes_works():
     hyperedges = [(0, 1), (0, 1, 2)]
     with pytest.raises(DataError, match=r"use from_incidence\(hyperedges, n_nodes=...\)"):
         sparse_inputs.from_hyperedges(hyperedges, n_nodes=3)

@@ -1,4 +1,4 @@
-"""Tables of edges and nodes as graphs: dicts of columns, and whatever has columns."""
+"""Graphs from tables: dicts of columns, and other objects with columns."""
 
 import numpy as np
 import pytest
@@ -34,14 +34,14 @@ class Frame:
         return self._columns[name]
 
 
-def test_a_list_of_edges_is_graphs_in_the_order_in_which_they_occur():
+def test_graphs_of_a_table_of_edges_are_in_the_order_of_their_rows():
     found = from_tables({name: EDGES[name] for name in ("graph", "source", "target")})
     assert found.ids == ("b", "a")
     assert found.graphs == [undirected(3, [(0, 1), (1, 2)])] * 2
     assert found.labels is None
 
 
-def test_nodes_are_numbered_by_their_rows_and_graphs_too():
+def test_nodes_and_graphs_are_numbered_by_their_rows():
     found = from_tables(EDGES, NODES)
     assert found.ids == ("a", "b")
     assert [graph.n for graph in found.graphs] == [3, 4]
@@ -59,11 +59,11 @@ def test_nodes_are_numbered_by_their_rows_and_graphs_too():
 
 
 @pytest.mark.parametrize("kind", [Frame, lambda table: {name: np.array(column) for name, column in table.items()}])
-def test_whatever_has_columns_is_a_table(kind):
+def test_any_object_with_columns_is_a_table(kind):
     assert from_tables(kind(EDGES), kind(NODES)).graphs == from_tables(EDGES, NODES).graphs
 
 
-def test_a_column_may_be_what_is_learned():
+def test_a_column_may_have_labels_or_targets():
     nodes = {**NODES, "toxic": ["no", "no", "no", "yes", "yes", "yes", "yes"]}
     found = from_tables(EDGES, nodes, y="toxic")
     assert (found.labels.tolist(), found.classes) == ([0, 1], ("no", "yes"))
@@ -82,14 +82,14 @@ def test_columns_may_have_any_names_and_one_graph_needs_none():
     assert found.graphs[0].edge_features.tolist() == [[3.0], [4.0]]
 
 
-def test_both_directions_of_an_edge_may_be_listed_if_they_are_alike():
+def test_both_directions_of_an_edge_may_be_rows_if_they_agree():
     table = {"graph": [0, 0], "source": [0, 1], "target": [1, 0], "w": [1.0, 1.0]}
     assert from_tables(table).graphs[0].n_edges == 2
     with pytest.raises(DataError, match=r"rows 0 and 1 of edges are the two directions of one edge, but they differ"):
         from_tables({**table, "w": [1.0, 2.0]})
 
 
-def test_gaps_leave_a_column_out_with_a_warning():
+def test_a_column_with_missing_values_is_not_used_and_gives_a_warning():
     with pytest.warns(
         UserWarning, match=r"from_tables\(edges, nodes\): some attributes are not used.\nOf edges: 'length'"
     ):

@@ -8,7 +8,7 @@ from bellnet.data import generated
 from bellnet.errors import DataError, OptionError
 from bellnet.estimator import load
 from bellnet.estimator.validation import channel_scale
-from tests.data.strategies import relabelled
+from tests.data.strategies import permuted
 from tests.estimator.small import classifier, leaves, regressor, with_features
 from tests.estimator.stored import changed
 from tests.estimator.test_targets import degrees, touches_a_leaf
@@ -54,7 +54,7 @@ def test_predictions_do_not_depend_on_files_batches_and_permutations(make, optio
     predict = getattr(model, "predict_proba", model.predict)
     together = predict(graphs)
     np.testing.assert_allclose(np.concatenate([predict([graph]) for graph in graphs]), together, rtol=0, atol=1e-12)
-    moved = [relabelled(graph, torch.randperm(graph.n)) for graph in graphs]
+    moved = [permuted(graph, torch.randperm(graph.n)) for graph in graphs]
     np.testing.assert_allclose(predict(moved), together, rtol=0, atol=1e-12)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")

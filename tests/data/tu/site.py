@@ -1,4 +1,4 @@
-"""A web site on this machine that has zips, or pretends to."""
+"""A local web site with zips."""
 
 import threading
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ import pytest
 
 
 class Site:
-    """What the site has, and what was asked of it.
+    """The files of the site and the requests that it received.
 
     Attributes:
-        files: What is at every path.
-        missing: How many bytes of every file are promised and not sent.
-        status: What every request is answered with, if it is not 200.
-        asked: The paths that were asked for.
+        files: The content of each path.
+        missing: The number of bytes of each file that are announced and not sent.
+        status: The status of each response.
+        requested: The requested paths.
     """
 
     def __init__(self, port: int) -> None:
@@ -23,7 +23,7 @@ class Site:
         self.files: dict[str, bytes] = {}
         self.missing = 0
         self.status = 200
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def serving() -> Iterator[Site]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            site.asked.append(self.path)
+            site.requested.append(self.path)
             content = site.files.get(self.path)
             self.send_response(404 if content is None else site.status)
             self.send_header("Content-Length", str(len(content or b"") + site.missing))
@@ -40,7 +40,7 @@ def serving() -> Iterator[Site]:
             self.wfile.write(content or b"")
 
         def log_message(self, *words: object) -> None:
-            """Say nothing."""
+            """Writes no log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, pytest.MonkeyPatch.context() as patch:
         site = Site(server.server_port)

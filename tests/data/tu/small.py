@@ -1,4 +1,4 @@
-"""A small data set in the TU layout: three graphs, with everything that such a set can have."""
+"""A small data set in the TU layout: three graphs with all kinds of files."""
 
 import struct
 import zipfile
@@ -49,12 +49,12 @@ def claim(file, *, unpacked, ending="node_labels"):
 def with_zip64(file, *, count=None):
     """Let the end of a zip count its members in a zip64 record alone, so many or as many as there are."""
     content = file.read_bytes()
-    place = content.rindex(b"PK\5\6")
-    end = bytearray(content[place:])
+    at = content.rindex(b"PK\5\6")
+    end = bytearray(content[at:])
     n, size, start = struct.unpack_from("<HII", end, 10)
     n = n if count is None else count
     record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, n, n, size, start)
-    locator = struct.pack("<4sIQI", b"PK\6\7", 0, place, 1)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, at, 1)
     struct.pack_into("<HHII", end, 8, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1)
-    file.write_bytes(content[:place] + record + locator + end)
+    file.write_bytes(content[:at] + record + locator + end)
     return file

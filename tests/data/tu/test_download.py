@@ -1,4 +1,4 @@
-"""Data sets that are not here come over the network: whole and once."""
+"""Downloads of data sets."""
 
 import hashlib
 import sys
@@ -28,7 +28,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_set_is_fetched_once_and_its_checksum_kept_beside_it(site, root, monkeypatch, capsys):
+def test_a_data_set_is_downloaded_once_with_its_checksum(site, root, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     check_small(tu.load("SMALL", root=root))
     digest = hashlib.sha256(site.files["/sets/SMALL.zip"]).hexdigest()
@@ -36,22 +36,22 @@ def test_a_set_is_fetched_once_and_its_checksum_kept_beside_it(site, root, monke
     assert (root / "SMALL.zip.sha256").read_text() == f"{digest}  SMALL.zip\n"
     assert capsys.readouterr() == ("", f"downloading {site.url}/SMALL.zip\n")
     check_small(tu.load("SMALL", root=root))
-    assert site.asked == ["/sets/SMALL.zip"]
+    assert site.requested == ["/sets/SMALL.zip"]
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_set_without_a_folder_goes_into_the_cache(site, tmp_path, capsys):
+def test_a_data_set_is_downloaded_into_the_cache_by_default(site, tmp_path, capsys):
     check_small(tu.load("SMALL"))
     assert names(tmp_path / "cache" / "tu") == ["SMALL.zip", "SMALL.zip.sha256"]
 
 
-def test_a_zip_that_was_put_there_by_hand_is_taken(site, root):
+def test_a_zip_without_a_checksum_is_read(site, root):
     write_zip(root / "SMALL.zip")
     check_small(tu.load("SMALL", root=root))
-    assert site.asked == []
+    assert site.requested == []
 
 
-def test_a_zip_that_has_changed_since_it_was_fetched_is_refused(site, root, capsys):
+def test_a_zip_that_does_not_match_its_checksum_raises_an_error(site, root, capsys):
     tu.load("SMALL", root=root)
     with (root / "SMALL.zip").open("ab") as file:
         file.write(b"more")
@@ -63,14 +63,14 @@ def test_a_zip_that_has_changed_since_it_was_fetched_is_refused(site, root, caps
     )
 
 
-def test_a_checksum_that_cannot_be_read_is_refused(site, root, capsys):
+def test_a_damaged_checksum_raises_an_error(site, root, capsys):
     tu.load("SMALL", root=root)
     (root / "SMALL.zip.sha256").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match=r"its checksum is not that of SMALL\.zip\.sha256"):
         tu.load("SMALL", root=root)
 
 
-def test_a_set_that_the_site_does_not_have_is_said_with_the_name_that_was_meant(site, root, capsys):
+def test_an_unknown_data_set_raises_an_error_with_the_closest_name(site, root, capsys):
     with pytest.raises(DataError) as refusal:
         tu.load("Mutagg", root=root)
     assert str(refusal.value) == (
@@ -88,7 +88,7 @@ NOT_WHOLE = (
 )
 
 
-def test_a_download_that_breaks_off_leaves_nothing(site, root, capsys):
+def test_an_interrupted_download_leaves_no_files(site, root, capsys):
     site.missing = 1000
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
@@ -96,7 +96,7 @@ def test_a_download_that_breaks_off_leaves_nothing(site, root, capsys):
     assert not root.exists()
 
 
-def test_what_is_no_zip_leaves_nothing(site, root, capsys):
+def test_a_download_that_is_no_zip_leaves_no_files(site, root, capsys):
     site.files["/sets/SMALL.zip"] = b"<html>please log in</html>"
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
@@ -104,7 +104,7 @@ def test_what_is_no_zip_leaves_nothing(site, root, capsys):
     assert not root.exists()
 
 
-def test_a_site_that_fails_is_said(site, root, capsys):
+def test_the_error_has_the_status_of_a_failing_site(site, root, capsys):
     site.status = 503
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
@@ -126,20 +126,20 @@ def gone(monkeypatch):
     return found
 
 
-def test_without_a_network_it_is_said_what_to_do(gone, root, capsys):
+def test_the_error_without_a_network_has_the_remedy(gone, root, capsys):
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
-    said = str(refusal.value)
-    assert said.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be downloaded: ')
-    assert "Connection refused" in said
-    assert "Check the network, or name a folder that has the zip" in said
+    message = str(refusal.value)
+    assert message.startswith(f'tu.load("SMALL"): {gone.url}/SMALL.zip cannot be downloaded: ')
+    assert "Connection refused" in message
+    assert "Check the network, or name a folder that has the zip" in message
     assert not root.exists()
 
 
 @pytest.mark.parametrize(
     ("name", "meant"), [("MUTAGG", " Did you mean MUTAG?"), ("own_sett", " Did you mean own_set?"), ("MUTAG", "")]
 )
-def test_without_a_network_the_name_that_was_meant_is_said(gone, root, tmp_path, name, meant, monkeypatch, capsys):
+def test_the_error_without_a_network_has_the_closest_name(gone, root, tmp_path, name, meant, monkeypatch, capsys):
     write_zip(tmp_path / "data" / "own_set.zip")
     monkeypatch.setenv("BELLNET_DATA", str(tmp_path / "data"))
     with pytest.raises(DataError) as refusal:
@@ -151,17 +151,17 @@ def test_without_a_network_the_name_that_was_meant_is_said(gone, root, tmp_path,
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "SMALL?x", "SM ALL", "\\SMALL"])
-def test_what_cannot_be_a_name_is_not_asked_for(site, root, name):
+def test_an_invalid_name_is_not_requested(site, root, name):
     with pytest.raises(DataError) as refusal:
         tu.load(name, root=root)
     assert str(refusal.value) == (
         f'tu.load("{name}"): the name of a data set that is to be downloaded has letters, digits, "_", "-" and "." '
         'only.\nFor a zip or a folder pass its path: tu.load("folder/NAME.zip").'
     )
-    assert site.asked == []
+    assert site.requested == []
 
 
-def test_what_was_fetched_and_cannot_be_kept_is_said(site, root, capsys):
+def test_a_download_that_cannot_be_written_raises_an_error(site, root, capsys):
     (root / "SMALL.zip").mkdir(parents=True)
     with pytest.raises(DataError) as refusal:
         tu.load("SMALL", root=root)
@@ -172,7 +172,7 @@ def test_what_was_fetched_and_cannot_be_kept_is_said(site, root, capsys):
     assert names(root) == ["SMALL.zip"]
 
 
-def test_on_a_terminal_the_share_that_is_here_is_shown(site, root, capsys, monkeypatch):
+def test_a_terminal_shows_the_progress_of_a_download(site, root, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     tu.load("SMALL", root=root)
     assert "100%" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Sets of the TU layout are read as they are written, from wherever they are."""
+"""Data sets of the TU layout in zips and folders."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def check_small(found):
     assert [graph.n for graph in found.graphs] == [3, 1, 2]
 
 
-PLACES = {
+SOURCES = {
     "a folder of its own": lambda folder: write_folder(folder / "x"),
     "a folder of folders": lambda folder: write_folder(folder / "SMALL").parent,
     "a folder as PyTorch Geometric keeps it": lambda folder: write_folder(folder / "SMALL" / "raw").parent.parent,
@@ -43,24 +43,24 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_set_is_found_by_name_in(place, tmp_path):
-    found = tu.load("SMALL", PLACES[place](tmp_path))
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_data_set_is_found_by_name(source, tmp_path):
+    found = tu.load("SMALL", SOURCES[source](tmp_path))
     check_small(found)
     assert found.name == "SMALL"
     assert found.splits is None
     assert repr(found) == "GraphSet('SMALL', 3 graphs, 2 classes, 1 targets)"
 
 
-@pytest.mark.parametrize("place", ["a folder of its own", "a zip", "a zip by another name"])
-def test_a_set_that_is_alone_needs_no_name(place, tmp_path):
-    check_small(tu.load(data=PLACES[place](tmp_path)))
+@pytest.mark.parametrize("source", ["a folder of its own", "a zip", "a zip by another name"])
+def test_the_only_data_set_of_a_folder_needs_no_name(source, tmp_path):
+    check_small(tu.load(data=SOURCES[source](tmp_path)))
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-@pytest.mark.parametrize("place", ["a folder of its own", "a zip", "a zip by another name"])
-def test_a_path_may_be_the_first_argument(place, kind, tmp_path):
-    check_small(tu.load(kind(PLACES[place](tmp_path))))
+@pytest.mark.parametrize("source", ["a folder of its own", "a zip", "a zip by another name"])
+def test_a_path_may_be_the_first_argument(source, kind, tmp_path):
+    check_small(tu.load(kind(SOURCES[source](tmp_path))))
 
 
 PATHS = {
@@ -72,17 +72,17 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("place", PATHS)
-def test_path_of_a_data_set_loads_it(place, tmp_path):
+@pytest.mark.parametrize("source", PATHS)
+def test_path_of_a_data_set_loads_it(source, tmp_path):
     write_folder(tmp_path, name="OTHER")
-    path = PATHS[place](tmp_path)
+    path = PATHS[source](tmp_path)
     for found in (tu.load(path), tu.load(str(path))):
         check_small(found)
         assert found.name == "SMALL"
 
 
 @pytest.mark.parametrize("path", [Path("SMALL"), "./SMALL", "SMALL.zip"])
-def test_what_looks_like_a_path_is_not_downloaded(path, monkeypatch):
+def test_a_path_is_not_downloaded(path, monkeypatch):
     monkeypatch.setattr("bellnet.data.tu.loading.fetch", None)
     with pytest.raises(DataError, match="expected a zip or a folder, but there is no SMALL"):
         tu.load(path)
@@ -96,12 +96,12 @@ def test_a_name_that_is_also_a_folder_is_not_downloaded(tmp_path, monkeypatch):
     check_small(tu.load("./SMALL"))
 
 
-def test_the_usual_folder_is_in_the_environment(tmp_path, monkeypatch):
+def test_the_environment_variable_names_a_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("BELLNET_DATA", str(write_zip(tmp_path / "SMALL.zip").parent))
     check_small(tu.load("SMALL"))
 
 
-def test_lines_may_come_in_any_order_and_twice(tmp_path):
+def test_edges_may_be_in_any_order_and_occur_twice(tmp_path):
     lines = list(zip(*(FILES[ending].splitlines() for ending in ("A", "edge_labels", "edge_attributes")), strict=True))
     mixed = [*reversed(lines), lines[2]]
     columns = ["\n".join(column) + "\n" for column in zip(*mixed, strict=True)]
@@ -110,12 +110,12 @@ def test_lines_may_come_in_any_order_and_twice(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n\n\n", " \n"])
-def test_white_space_is_no_matter_at_the_end(tmp_path, end):
+def test_white_space_at_the_end_of_a_file_is_ignored(tmp_path, end):
     changes = {name: text.replace("\n", "\r\n" if "\r" in end else "\n").rstrip() + end for name, text in FILES.items()}
     check_small(tu.load(data=write_folder(tmp_path, **changes)))
 
 
-def test_a_file_need_not_end_with_a_new_line(tmp_path):
+def test_a_file_may_end_without_a_newline(tmp_path):
     check_small(tu.load(data=write_folder(tmp_path, **{name: text.rstrip() for name, text in FILES.items()})))
 
 
@@ -136,27 +136,27 @@ def test_edges_that_are_not_symmetric_are_directed(tmp_path):
     assert not any(graph.directed for graph in tu.load(data=write_folder(tmp_path / "c")).graphs)
 
 
-def test_numbers_to_predict_are_enough(tmp_path):
+def test_a_data_set_may_have_targets_only(tmp_path):
     found = tu.load(data=write_folder(tmp_path, graph_labels=None))
     assert found.labels is None
     assert found.targets.tolist() == [[1.5], [2.5], [3.5]]
 
 
-def test_a_set_without_edges_is_a_set(tmp_path):
+def test_a_data_set_may_have_no_edges(tmp_path):
     found = tu.load(data=write_folder(tmp_path, A="", edge_labels=None, edge_attributes=None))
     assert [graph.n_edges for graph in found.graphs] == [0, 0, 0]
 
 
 @given(st.lists(graphs(edge_features=0, directed=False).filter(lambda graph: graph.n > 0), min_size=1, max_size=4))
-def test_what_is_written_as_a_set_is_read_again(tmp_path_factory, members):
-    starts = [sum(graph.n for graph in members[:place]) for place in range(len(members))]
+def test_a_written_data_set_is_read_as_the_same_graphs(tmp_path_factory, members):
+    starts = [sum(graph.n for graph in members[:index]) for index in range(len(members))]
     labelled = all(graph.node_labels is not None for graph in members)
     numbered = [graph.edge_index.T + start + 1 for graph, start in zip(members, starts, strict=True)]
     pairs = [edge for edges in numbered for edge in edges.tolist()]
     files = {
         "A": "".join(f"{a}, {b}\n" for a, b in pairs),
-        "graph_indicator": "".join(f"{place}\n" * graph.n for place, graph in enumerate(members, 1)),
-        "graph_labels": "".join(f"{place}\n" for place in range(len(members))),
+        "graph_indicator": "".join(f"{number}\n" * graph.n for number, graph in enumerate(members, 1)),
+        "graph_labels": "".join(f"{number}\n" for number in range(len(members))),
     }
     if labelled:
         files["node_labels"] = "".join(f"{label}\n" for graph in members for label in graph.node_labels.tolist())
@@ -166,7 +166,7 @@ def test_what_is_written_as_a_set_is_read_again(tmp_path_factory, members):
     ]
 
 
-def test_splits_beside_a_zip_come_with_it(tmp_path):
+def test_splits_beside_a_zip_are_read(tmp_path):
     write_zip(tmp_path / "SMALL.zip")
     (tmp_path / "splits").mkdir()
     stored = {"source": "here", "folds": [{"train": [0, 2], "test": [1]}, {"train": [1, 0], "test": [2]}]}
@@ -179,7 +179,7 @@ def test_splits_beside_a_zip_come_with_it(tmp_path):
     assert len(found) == 3
 
 
-def test_splits_beside_an_unpacked_folder_come_with_it(tmp_path):
+def test_splits_beside_an_unpacked_folder_are_read(tmp_path):
     write_folder(tmp_path / "SMALL")
     (tmp_path / "splits").mkdir()
     (tmp_path / "splits" / "SMALL.json").write_text('{"folds": [{"train": [0, 2], "test": [1]}]}')
@@ -187,9 +187,9 @@ def test_splits_beside_an_unpacked_folder_come_with_it(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes there")
-def test_a_set_may_have_a_name_that_is_no_utf_8(tmp_path):
-    place = write_folder(tmp_path / "folder", name=os.fsdecode(b"caf\xe9"))
-    assert [len(tu.load(data=place)) for _ in range(2)] == [3, 3]
+def test_the_name_of_a_data_set_may_not_be_utf_8(tmp_path):
+    source = write_folder(tmp_path / "folder", name=os.fsdecode(b"caf\xe9"))
+    assert [len(tu.load(data=source)) for _ in range(2)] == [3, 3]
 
 
 def test_labels_are_numbered_in_the_order_of_their_values():

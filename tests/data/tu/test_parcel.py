@@ -1,4 +1,4 @@
-"""Data sets on their way to another machine: by digest, with their splits, without the folder they came from."""
+"""Data sets packed for and received from another machine."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def _written(folder, *, zipped):
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_a_data_set_arrives_with_its_splits_though_its_folder_is_gone(tmp_path, zipped):
+def test_a_received_data_set_has_its_splits_and_does_not_need_its_folder(tmp_path, zipped):
     source = _written(tmp_path / "source", zipped=zipped)
     before = tu.load("SMALL", source, cache=False)
     parcel = tu.pack("SMALL", source)
@@ -47,20 +47,20 @@ def test_a_data_set_arrives_with_its_splits_though_its_folder_is_gone(tmp_path, 
     assert [[part.tolist() for part in split] for split in after.splits] == [[[0, 1], [2]]]
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path):
+def test_a_received_data_set_is_not_fetched_again(tmp_path):
     parcel = tu.pack("SMALL", _written(tmp_path / "source", zipped=True))
     folder = tu.receive("SMALL", parcel.digest, lambda: parcel)
     assert tu.receive("SMALL", parcel.digest, lambda: pytest.fail("it was fetched")) == folder
 
 
-def test_without_splits_there_are_none(tmp_path):
+def test_a_data_set_without_splits_is_received_without_splits(tmp_path):
     parcel = tu.pack("SMALL", write_folder(tmp_path / "source"))
     assert parcel.splits is None
     folder = tu.receive("SMALL", parcel.digest, lambda: parcel)
     assert tu.load("SMALL", folder, cache=False).splits is None
 
 
-def test_the_digest_is_that_of_graphs_and_splits_and_of_no_date(tmp_path):
+def test_the_digest_depends_on_graphs_and_splits_and_not_on_dates(tmp_path):
     first, second = (_written(tmp_path / name, zipped=False) for name in ("first", "second"))
     for file in (second / "SMALL").iterdir():
         os.utime(file, (10**9, 10**9))

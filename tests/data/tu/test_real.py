@@ -1,4 +1,4 @@
-"""The published data sets, against the figures published with them and against PyTorch Geometric."""
+"""The published data sets, compared with their published statistics and with PyTorch Geometric."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def loops(graph):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_set_has_the_published_figures(name, real):
+def test_a_data_set_has_the_published_statistics(name, real):
     per_class, nodes, least_most, edges, n_labels, left_out = PUBLISHED[name]
     found = tu.load(name, real)
     assert torch.bincount(found.labels).tolist() == per_class
@@ -43,7 +43,7 @@ def test_a_set_has_the_published_figures(name, real):
     encoding = Encoding.fit(found.graphs, adjacency="normalized")
     assert len(encoding.node_labels) == n_labels
     assert encoding.channels == CHANNELS[name]
-    tested = {place for _, test in found.splits for place in test.tolist()}
+    tested = {index for _, test in found.splits for index in test.tolist()}
     assert len(found.splits) == 10
     assert len(found) - len(tested) == left_out
     for train, test in found.splits:
@@ -51,7 +51,7 @@ def test_a_set_has_the_published_figures(name, real):
 
 
 @pytest.mark.parametrize("name", ["MUTAG", "PTC_MR"])
-def test_a_set_is_what_pyg_reads(name, real, tmp_path, capsys):
+def test_a_data_set_equals_that_of_pytorch_geometric(name, real, tmp_path, capsys):
     from torch_geometric.datasets import TUDataset
 
     raw = tmp_path / name / "raw"
@@ -71,7 +71,7 @@ def test_a_set_is_what_pyg_reads(name, real, tmp_path, capsys):
             assert torch.equal(theirs.node_features.argmax(1) + least, ours.node_labels)
 
 
-def test_buckets_waste_little_of_real_sets(real):
+def test_batches_of_real_data_sets_have_little_padding(real):
     for name in ("MUTAG", "PROTEINS", "IMDB-BINARY"):
         found = tu.load(name, real)
         for batch_size in (5, 32):
@@ -99,18 +99,18 @@ print(json.dumps({
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere ru_maxrss has other units")
-def test_collab_loads_within_three_gigabytes_and_is_kept(real, tmp_path):
-    said = []
+def test_collab_loads_within_three_gigabytes_and_is_cached(real, tmp_path):
+    outputs = []
     for _ in range(2):
         command = [sys.executable, "-c", PROGRAM, str(real)]
         done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        said.append(json.loads(done.stdout))
-    for one in said:
+        outputs.append(json.loads(done.stdout))
+    for one in outputs:
         assert one.pop("kilobytes") < 3 * 2**20
-    assert said[0] == said[1]
-    del said[0]["digest"]
-    assert said[0] == {
+    assert outputs[0] == outputs[1]
+    del outputs[0]["digest"]
+    assert outputs[0] == {
         "graphs": 5000,
         "classes": [2600, 775, 1625],
         "lines": 24574995,

@@ -1,4 +1,4 @@
-"""A zip that is refused writes nothing and leaves nothing in the cache."""
+"""A zip that raises an error writes no files."""
 
 import pytest
 
