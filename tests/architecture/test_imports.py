@@ -86,7 +86,7 @@ FINE = {
     "locks use filelock late": ("_utils/files.py", "def f():\n    from filelock import FileLock"),
     "spec uses what is below": ("spec/parser.py", "from bellnet.combinatorics import canonical"),
     "a part uses itself": ("nn/linear.py", "from bellnet.nn.pool import InvariantPool\nfrom . import pool"),
-    "layers use what is below": ("nn/linear.py", "import torch\nfrom bellnet.plan.symmetry import representative"),
+    "layers use what is below": ("nn/linear.py", "import torch\nfrom bellnet.plan.diagram import representative"),
     "drawing uses matplotlib late": ("draw/matrices.py", "def f():\n    import matplotlib.pyplot as plt"),
     "drawing uses matplotlib for types": (
         "draw/matrices.py",

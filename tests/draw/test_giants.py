@@ -16,7 +16,7 @@ def _nothing_is_listed(monkeypatch):
     def listing(*arguments, **options):
         raise AssertionError("maps were listed")
 
-    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", listing)
+    monkeypatch.setattr(sys.modules["bellnet.plan.diagram"], "partitions", listing)
 
 
 @pytest.mark.parametrize("slots", COUNTS)

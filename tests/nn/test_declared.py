@@ -122,8 +122,8 @@ def test_a_layer_of_many_exchangeable_slots_does_not_enumerate_all_partitions(or
         enumerated.extend(found)
         return found
 
-    partitions = sys.modules["bellnet.plan.symmetry"].partitions
-    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", recorded)
+    partitions = sys.modules["bellnet.plan.diagram"].partitions
+    monkeypatch.setattr(sys.modules["bellnet.plan.diagram"], "partitions", recorded)
     build = sys.modules["bellnet.plan.plan"].build
     monkeypatch.setattr(sys.modules["bellnet.plan.plan"], "build", build.__wrapped__)  # not from the cache
     layer = EquivariantLinear("n " * order + "->", 2, 3, **options)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import bellnet as bn
 from bellnet.combinatorics import blocks_of, is_finer, moebius, partitions
-from bellnet.nn.init import _orbits_to_broadcasts, variance_shares
+from bellnet.nn.linear import _orbits_to_broadcasts, variance_shares
 from tests.plan.test_declared import SPECS
 
 STACKS = ["n -> n", "n n -> n n", "n n n -> n n n", "u i -> u i", "u u i -> u u i"]

@@ -6,13 +6,13 @@ import torch
 from bellnet import EquivariantLinear, InvariantNet
 from bellnet._utils import memory
 from bellnet.errors import OptionError
-from bellnet.nn import arguments
+from bellnet.nn import inputs
 
 
 @pytest.fixture
 def megabyte(monkeypatch):
     """A machine with a million bytes."""
-    monkeypatch.setattr(arguments, "machine_memory", lambda: 1_000_000)
+    monkeypatch.setattr(inputs, "machine_memory", lambda: 1_000_000)
 
 
 def test_a_weight_beyond_the_memory_of_the_machine_is_refused_with_its_bytes(megabyte):

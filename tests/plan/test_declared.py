@@ -8,8 +8,8 @@ import pytest
 
 from bellnet import Diagram, plan
 from bellnet.combinatorics import canonical, is_finer, moebius, partitions
+from bellnet.plan.diagram import Symmetry
 from bellnet.plan.plan import build
-from bellnet.plan.symmetry import Symmetry
 from bellnet.spec import parse_spec
 
 SPECS = [

@@ -10,8 +10,8 @@ from bellnet.combinatorics import partitions_of_number
 from bellnet.errors import SpecError
 from bellnet.plan import MOST_MAPS, refuse_giants
 from bellnet.plan import plan as the_plan
+from bellnet.plan.diagram import count_maps
 from bellnet.plan.plan import build
-from bellnet.plan.symmetry import count_maps
 from tests.plan.test_declared import SPECS
 
 DECLARED = [dict(zip(("symmetric", "hollow"), values, strict=True)) for values in product([False, True], repeat=2)]
@@ -82,7 +82,7 @@ def test_nothing_is_listed_for_a_spec_that_is_refused(monkeypatch):
     def listing(*arguments, **options):
         raise AssertionError("partitions were listed")
 
-    for module in ("bellnet.plan.symmetry", "bellnet.nn.pool"):
+    for module in ("bellnet.plan.diagram", "bellnet.nn.pool"):
         monkeypatch.setattr(sys.modules[module], "partitions", listing)
     for make in (
         lambda: the_plan("n " * 11 + "->"),

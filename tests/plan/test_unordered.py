@@ -11,7 +11,7 @@ from bellnet import plan
 from bellnet.backends.reference import basis_tensors, bias_tensors
 from bellnet.combinatorics import canonical, partitions
 from bellnet.errors import SpecError
-from bellnet.plan.symmetry import count_maps, count_products
+from bellnet.plan.diagram import count_maps, count_products
 from bellnet.spec import Spec, parse_spec
 
 SPECS = (
@@ -127,7 +127,7 @@ def test_printing_a_plan_lists_nothing_that_unordered_slots_save(monkeypatch):
     unordered = "{n n n n n n} -> {n n n n n n}"
     the_plan = plan(unordered)
     monkeypatch.setattr(
-        sys.modules["bellnet.plan.symmetry"], "partitions", lambda *slots, **known: pytest.fail("maps were listed")
+        sys.modules["bellnet.plan.diagram"], "partitions", lambda *slots, **known: pytest.fail("maps were listed")
     )
     assert str(the_plan).endswith(f"{the_plan.n_maps:,} of 4,213,597 maps, 7 of 874 products")
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from bellnet.backends import change_of_basis
 from bellnet.errors import ShapeError, TensorError, type_name
-from bellnet.nn.arguments import check_choice
+from bellnet.nn.inputs import check_choice
 from bellnet.plan import MOST_MAPS, Plan, diagram_to_orbit, orbit_to_diagram, plan
 from bellnet.spec import Spec, parse_spec
 

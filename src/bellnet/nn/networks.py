@@ -11,11 +11,17 @@ from torch.nn.modules.module import _has_any_global_hook
 
 from bellnet.backends import can_fuse_norm, fused_norm_relu
 from bellnet.errors import OptionError, as_written
-from bellnet.nn.arguments import check_channels, check_channels_of_all, check_choice, refuse_more
-from bellnet.nn.inputs import Collection, OverNodes, Sizes
+from bellnet.nn.inputs import (
+    Collection,
+    OverNodes,
+    Sizes,
+    check_channels,
+    check_channels_of_all,
+    check_choice,
+    refuse_more,
+)
 from bellnet.nn.linear import EquivariantLinear
-from bellnet.nn.norm import OVER, EntryNorm
-from bellnet.nn.pointwise import ChannelDropout, is_relu, is_unmodified, make_activation
+from bellnet.nn.pointwise import OVER, ChannelDropout, EntryNorm, is_relu, is_unmodified, make_activation
 from bellnet.nn.pool import InvariantPool
 from bellnet.nn.sparse_validation import Supports
 from bellnet.plan import MOST_MAPS

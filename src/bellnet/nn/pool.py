@@ -12,8 +12,15 @@ from torch import Tensor, nn
 from bellnet.backends import Orbit, pool_orbits
 from bellnet.combinatorics import Partition, partitions
 from bellnet.errors import OptionError, ShapeError, TensorError, as_written
-from bellnet.nn.arguments import NotScripted, check_choice, refuse_more
-from bellnet.nn.inputs import Collection, InputValidator, OverNodes, check_separate
+from bellnet.nn.inputs import (
+    Collection,
+    InputValidator,
+    NotScripted,
+    OverNodes,
+    check_choice,
+    check_separate,
+    refuse_more,
+)
 from bellnet.nn.sparse_validation import check_sparse
 from bellnet.plan import MOST_MAPS, Contraction, refuse_giants
 from bellnet.spec import Spec, parse_shapes, text_of

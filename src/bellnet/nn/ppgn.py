@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import as_written
-from bellnet.nn.arguments import check_channels
-from bellnet.nn.inputs import OverNodes
+from bellnet.nn.inputs import OverNodes, check_channels
 from bellnet.nn.networks import MakesActivation, StackOptions, check_hidden, check_stack
 from bellnet.nn.pointwise import ChannelDropout, Pointwise, make_activation
 from bellnet.nn.pool import InvariantPool

@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from bellnet.backends import SparseLayout, multiply_dense, multiply_sparse
 from bellnet.errors import ShapeError, TensorError
-from bellnet.nn.arguments import NotScripted, check_choice
-from bellnet.nn.inputs import Inputs, InputValidator, OverNodes
+from bellnet.nn.inputs import Inputs, InputValidator, NotScripted, OverNodes, check_choice
 from bellnet.nn.sparse_validation import SparseInputValidator
 from bellnet.plan import ProductPlan, plan_product
 from bellnet.spec import Spec

@@ -3,10 +3,9 @@
 from bellnet.plan.basis import Entries, diagram_to_orbit, orbit_to_diagram
 from bellnet.plan.contraction import Contraction, ContractionStack, ContractionTree, Permutation, StackStep, inverse
 from bellnet.plan.cost import Cost
-from bellnet.plan.diagram import Diagram
+from bellnet.plan.diagram import MOST_MAPS, Diagram, count_maps, refuse_giants, short_count, short_spec
 from bellnet.plan.plan import Level, Plan, RestrictedPlan, plan, restrict
 from bellnet.plan.product_plan import ProductPlan, plan_product, split_letters
-from bellnet.plan.symmetry import MOST_MAPS, count_maps, refuse_giants, short_count, short_spec
 
 __all__ = [
     "MOST_MAPS",

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
+from bellnet.plan.diagram import Coarsening
 from bellnet.plan.plan import Plan
-from bellnet.plan.symmetry import Coarsening
 
 Entries = tuple[tuple[int, int, int], ...]
 """The non-zero entries (row, column, value) of an integer matrix."""

@@ -9,8 +9,7 @@ from bellnet.combinatorics import Partition
 from bellnet.errors import count_of
 from bellnet.plan.contraction import Contraction, ContractionTree, Permutation
 from bellnet.plan.cost import Cost, count_cost
-from bellnet.plan.diagram import Diagram
-from bellnet.plan.symmetry import MOST_MAPS, Symmetry, count_maps, count_products, refuse_giants, short_count
+from bellnet.plan.diagram import MOST_MAPS, Diagram, Symmetry, count_maps, count_products, refuse_giants, short_count
 from bellnet.spec import Spec, parse_spec
 
 Absent = tuple[frozenset[Partition], ...]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bellnet.nn.arguments import check_channels_of_all
+from bellnet.nn.inputs import check_channels_of_all
 from bellnet.spec import Spec, parse_spec
 
 

@@ -33,7 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import ConversionError, OptionError, as_written
-from bellnet.nn.arguments import check_channels
+from bellnet.nn.inputs import check_channels
 from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bellnet._utils.optional import require
 from bellnet.errors import ConversionError, OptionError
-from bellnet.nn.arguments import check_choice
+from bellnet.nn.inputs import check_choice
 from bellnet.nn.message_passing.approximation import ACTIVATIONS, CompactSet
 from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, MessageFunctions, linear_of
 from bellnet.nn.message_passing.network import PRODUCTS, MessagePassingNet

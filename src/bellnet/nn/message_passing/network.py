@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet.errors import DeclarationError, OptionError
-from bellnet.nn.arguments import check_channels, check_choice
-from bellnet.nn.inputs import InputValidator
+from bellnet.nn.inputs import InputValidator, check_channels, check_choice
 from bellnet.nn.linear import EquivariantLinear
 from bellnet.nn.message_passing.approximation import CompactSet, Range, range_of
 from bellnet.nn.message_passing.functions import ChannelAffine, EdgeConditionedMessage, ExactProduct, MessageFunctions
