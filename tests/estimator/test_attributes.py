@@ -113,7 +113,7 @@ def test_missing_edge_labels_raise_an_error():
     with pytest.raises(DataError, match=r"graphs\[0\] has 0 node_features, but the graphs of the fit had 1"):
         model.predict([bare])
     model = classifier(node_attrs=[], edge_attrs=[], node_labels=[]).fit(molecules(), TARGETS)
-    with pytest.raises(DataError, match=r"graphs\[0\] has no edge_labels, but the graphs of the fit had\."):
+    with pytest.raises(DataError, match=r"graphs\[0\] has 0 columns of edge_labels, but the graphs of the fit had 1"):
         model.predict([bare])
 
 
