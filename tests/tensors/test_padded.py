@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellnet import EquivariantLinear, Padded
+from bellnet import EquivariantLinear, InvariantPool, Padded
+from bellnet.testing import strategies
 
 
 @st.composite
@@ -20,7 +21,7 @@ def _graphs(draw, axes):
 
 @pytest.mark.parametrize("shape", ["n", "n n", "n n n", "u i", "u i u", ""])
 @given(data=st.data())
-def test_packed_graphs_are_unpacked_as_they_were(shape, data):
+def test_unpack_returns_the_packed_graphs(shape, data):
     graphs = data.draw(_graphs(shape.split()))
     again = Padded.pack(graphs, shape).unpack(shape)
     assert len(again) == len(graphs)
@@ -48,14 +49,10 @@ def test_gradients_flow_through_packing():
         torch.testing.assert_close(graph.grad, 2 * graph.detach())
 
 
-def test_packing_and_unpacking_keep_the_dtype():
-    graphs = [torch.ones(1, 1, 1, dtype=torch.float64), torch.ones(2, 2, 1, dtype=torch.float64)]
-    assert {graph.dtype for graph in Padded.pack(graphs).unpack()} == {torch.float64}
-
-
-def test_packing_tensors_of_several_dtypes_takes_the_widest():
-    graphs = [torch.zeros(1, 1, 1), torch.full((1, 1, 1), 1e-60, dtype=torch.float64)]
-    assert Padded.pack(graphs).values[1].item() == 1e-60
+def test_packed_tensors_have_the_widest_of_their_dtypes():
+    narrow, wide = torch.zeros(1, 1, 1), torch.full((2, 2, 1), 1e-60, dtype=torch.float64)
+    assert Padded.pack([narrow, wide]).values[1, 0, 0].item() == 1e-60
+    assert {graph.dtype for graph in Padded.pack([narrow, narrow]).unpack()} == {torch.float32}
 
 
 def test_several_batch_axes_are_unpacked_in_order():
@@ -64,14 +61,13 @@ def test_several_batch_axes_are_unpacked_in_order():
     assert [graph.flatten().tolist() for graph in graphs] == [[], [2], [4, 5], [6, 7], [8], []]
 
 
-def test_a_single_graph_needs_no_batch_axis():
+def test_a_single_graph_has_no_batch_axis():
     (graph,) = Padded(torch.arange(3.0).unsqueeze(-1), torch.tensor(2)).unpack("n")
     assert graph.flatten().tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("batch", [(2, 2), (2, 3)])
-def test_sizes_of_the_first_batch_axis_hold_for_all_graphs_behind_it(batch):
-    """A layer takes such sizes, and then unpacking must mean the same by them."""
+def test_sizes_of_the_first_batch_axis_hold_along_the_others(batch):
     padded = Padded(torch.ones(*batch, 3, 1), torch.tensor([1, 3]))
     in_layer = EquivariantLinear("n ->", 1, 1, normalize="sum")
     with torch.no_grad():
@@ -81,29 +77,59 @@ def test_sizes_of_the_first_batch_axis_hold_for_all_graphs_behind_it(batch):
     assert [graph.shape[0] for graph in padded.unpack("n")] == counted
 
 
-def test_a_function_of_every_position_is_mapped_over_the_values():
-    padded = Padded(torch.tensor([[[-1.0], [2.0]]]), torch.tensor([2]))
-    mapped = padded.map(torch.relu)
-    assert mapped.values.flatten().tolist() == [0, 2]
-    assert mapped.sizes is padded.sizes or torch.equal(mapped.sizes, padded.sizes)
+def test_map_applies_a_function_to_the_values():
+    x = Padded(torch.tensor([[[-1.0], [2.0]]]), torch.tensor([2]))
+    assert x.map(torch.relu).values.flatten().tolist() == [0, 2]
+    assert torch.equal(x.map(torch.relu).sizes, x.sizes)
+    assert x.map(lambda values: values.sum(1)).shape == (1, 1)  # without the axis of the nodes
 
 
-def test_sizes_may_be_given_as_lists_and_become_tensors():
-    assert Padded(torch.zeros(2, 3, 3, 1), [3, 1]).sizes.tolist() == [3, 1]
-    sizes = Padded(torch.zeros(2, 3, 4, 1), {"u": [3, 1], "i": (4, 4)}).sizes
-    assert {name: tensor.tolist() for name, tensor in sizes.items()} == {"u": [3, 1], "i": [4, 4]}
+@pytest.mark.parametrize("sizes", [[3, 1], (3, 1), numpy.array([3, 1]), torch.tensor([3, 1])], ids=type)
+def test_sizes_may_be_lists_and_arrays(sizes):
+    assert Padded(torch.zeros(2, 3, 3, 1), sizes).sizes.tolist() == [3, 1]
+    by_set = Padded(torch.zeros(2, 3, 4, 1), {"u": sizes, "i": [4, 4]}).sizes
+    assert {name: one.tolist() for name, one in by_set.items()} == {"u": [3, 1], "i": [4, 4]}
 
 
-def test_sizes_may_be_given_as_arrays_and_become_tensors():
-    assert Padded(torch.zeros(2, 3, 3, 1), numpy.array([3, 1])).sizes.tolist() == [3, 1]
-
-
-def test_an_empty_list_of_sizes_fits_an_empty_batch():
+def test_sizes_of_an_empty_batch_may_be_an_empty_list():
     assert Padded(torch.zeros(0, 3, 3, 1), []).sizes.shape == (0,)
 
 
-def test_sizes_are_kept_where_the_values_are():
+def test_sizes_are_on_the_device_of_the_values():
     assert Padded(torch.zeros(2, 3, 1, device="meta"), torch.tensor([1, 2])).sizes.is_meta
+
+
+def test_sizes_are_returned_as_copies():
+    pool, given = InvariantPool("n", "sum"), torch.tensor([3])
+    x = Padded(torch.ones(1, 3, 1), given)
+    assert pool(x).item() == 3
+    for sizes in (given, x.sizes, x.sizes_of("n")):
+        sizes[0] = 1
+    assert x.sizes.tolist() == [3]
+    assert pool(x).item() == 3
+
+
+def test_a_node_set_without_an_axis_may_be_larger_than_all_axes():
+    x = Padded(torch.randn(2, 3, 7, 1), {"u": torch.tensor([2, 3]), "i": torch.tensor([7, 5])})
+    assert x.with_values(x.values.sum(2)).shape == (2, 3, 1)
+
+
+def test_the_mask_marks_the_entries_of_the_graphs():
+    x = Padded(torch.zeros(2, 3, 4, 1), {"u": torch.tensor([3, 1]), "i": torch.tensor([2, 4])})
+    mask = x.mask()
+    assert torch.equal(mask, x.mask("u i"))
+    assert mask[0].nonzero().amax(0).tolist() == [2, 1]
+    assert mask.sum((1, 2)).tolist() == [6, 4]
+    assert torch.equal(mask, Padded.pack([torch.ones(3, 2, 1), torch.ones(1, 4, 1)], "u i").values[..., 0] > 0)
+    assert Padded(torch.zeros(3, 1), torch.tensor(2)).mask().tolist() == [True, True, False]
+    per_batch = Padded(torch.zeros(2, 2, 3, 1), torch.tensor([1, 3]))  # sizes of the first of two batch axes
+    assert per_batch.mask("n").sum(-1).tolist() == [[1, 1], [3, 3]]
+
+
+@given(padded=strategies.padded("u i u"))
+def test_the_values_in_the_mask_are_those_of_the_graphs(padded):
+    inside = padded.values[padded.mask("u i u")].flatten()
+    assert torch.equal(inside, torch.cat([graph.flatten() for graph in padded.unpack("u i u")]))
 
 
 def test_sizes_of_one_node_set_are_found_by_name():

@@ -1,4 +1,4 @@
-"""Sparse: what it keeps, in which order, and the ways there and back."""
+"""Sparse: its stored entries, their order and their support, and conversions."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import bellnet as bn
-from bellnet.tensors import support as codes
+from bellnet.tensors import support
 from bellnet.testing import strategies
 from tests.backends.listed import KINDS, sparse
 
@@ -43,7 +43,7 @@ def test_a_batch_goes_to_padded_and_back_and_to_its_graphs_and_back(shape, kind)
 
 
 @given(padded=strategies.padded("n n", channels=2))
-def test_what_lies_outside_a_padded_batch_is_not_listed(padded):
+def test_padding_is_not_stored(padded):
     x = bn.Sparse.from_dense(padded, keep_zeros=True)
     assert x.nnz == int((padded.sizes**2).sum())
     assert x.values.isfinite().all()
@@ -52,7 +52,7 @@ def test_what_lies_outside_a_padded_batch_is_not_listed(padded):
 
 
 @given(st.permutations(range(6)))
-def test_the_order_in_which_tuples_are_given_does_not_matter(order):
+def test_tuples_may_be_given_in_any_order(order):
     index = torch.tensor([[0, 0, 1, 2, 2, 3], [1, 3, 1, 0, 2, 0]])
     values = torch.arange(6.0).unsqueeze(-1)
     x = bn.Sparse(index[:, order], values[list(order)], 4)
@@ -61,13 +61,13 @@ def test_the_order_in_which_tuples_are_given_does_not_matter(order):
     assert torch.equal(x.at(index[:, order]), values[list(order)])
 
 
-def test_sorted_tuples_keep_their_values_as_they_are():
+def test_values_of_sorted_tuples_are_not_copied():
     values = torch.randn(3, 2)
     x = bn.Sparse(torch.tensor([[0, 0, 2], [0, 1, 1]]), values, 3, is_sorted=True)
     assert x.values is values
 
 
-def test_at_gives_zero_for_what_is_not_listed_and_takes_tuples_repeatedly():
+def test_at_returns_zero_for_missing_tuples_and_takes_repeated_ones():
     values = torch.tensor([[5.0], [7.0]], requires_grad=True)
     x = bn.Sparse(torch.tensor([[0, 1], [1, 0]]), values, 3)
     found = x.at(torch.tensor([[1, 2, 1], [0, 2, 0]]))
@@ -78,7 +78,7 @@ def test_at_gives_zero_for_what_is_not_listed_and_takes_tuples_repeatedly():
 
 @pytest.mark.parametrize("shape", ["n", "n n", "n n n"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_with_diagonal_lists_every_node_and_changes_no_value(shape, kind):
+def test_with_diagonal_stores_every_node_and_changes_no_value(shape, kind):
     for sizes in ({"n": 3}, {"n": [3, 0, 2]}):
         x = _random(shape, kind, sizes)
         wider = x.with_diagonal()
@@ -91,13 +91,13 @@ def test_with_diagonal_lists_every_node_and_changes_no_value(shape, kind):
         assert wider.with_diagonal().nnz == wider.nnz
 
 
-def test_maps_share_the_support():
+def test_a_map_and_other_values_share_the_support():
     x = _random("n n", "some", {"n": 4})
     assert x.map(torch.relu).support is x.support
     assert x.with_values(torch.zeros(x.nnz, 7)).support is x.support
 
 
-def test_copies_and_pickles_are_equal_and_leave_behind_what_can_be_made_again():
+def test_copies_and_pickles_are_equal_and_without_caches():
     x = _random("n n", "some", {"n": [4, 3]})
     layer = bn.EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)
     wanted = layer(x).values
@@ -106,16 +106,7 @@ def test_copies_and_pickles_are_equal_and_leave_behind_what_can_be_made_again():
         assert_close(layer(again).values, wanted)
 
 
-def test_to_converts_values_and_moves_both():
-    x = _random("n n", "some", {"n": 4})
-    assert x.to(torch.float32).values.dtype == torch.float32
-    assert x.to(torch.float32).support is x.support
-    moved = x.to("meta")
-    assert moved.values.is_meta
-    assert moved.index.is_meta
-
-
-def test_numbers_too_large_for_one_integer_are_numbered_anew():
+def test_tuples_whose_codes_would_overflow_are_found():
     many = 2**31
     index = torch.tensor([[0, 5, many - 1], [many - 1, 5, 0], [1, 5, many - 1]])
     x = bn.Sparse(index, torch.arange(3.0).unsqueeze(-1), many)
@@ -124,27 +115,37 @@ def test_numbers_too_large_for_one_integer_are_numbered_anew():
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), unique=True), st.integers(1, 3))
-def test_encoding_keeps_the_order_of_tuples_with_and_without_numbering_anew(tuples, room):
+def test_codes_are_in_the_order_of_the_tuples_with_and_without_overflow(tuples, room):
     nodes = torch.tensor(tuples, dtype=torch.int64).reshape(-1, 4).T
-    plain = codes.encode([nodes], (4, 4, 4, 4))[0]
-    largest, codes.LARGEST_CODE = codes.LARGEST_CODE, 4**room
+    plain = support.encode([nodes], (4, 4, 4, 4))[0]
+    largest, support.LARGEST_CODE = support.LARGEST_CODE, 4**room
     try:
-        tight = codes.encode([nodes], (4, 4, 4, 4))[0]
+        tight = support.encode([nodes], (4, 4, 4, 4))[0]
     finally:
-        codes.LARGEST_CODE = largest
+        support.LARGEST_CODE = largest
     assert torch.equal(plain.argsort(), tight.argsort())
     assert len(tight.unique()) == len(tuples)
 
 
-def test_a_sparse_says_what_it_is():
-    assert (
-        repr(_random("u i", "full", {"u": 1, "i": 2}))
-        == "Sparse(\"u i\", 2 tuples, 2 channels, sizes={'u': 1, 'i': 2})"
-    )
+def test_a_repr_has_the_shape_the_counts_and_the_sizes():
+    x = _random("u i", "full", {"u": 1, "i": 2})
+    assert repr(x) == "Sparse(\"u i\", 2 tuples, 2 channels, sizes={'u': 1, 'i': 2})"
 
 
-def test_a_type_may_be_given_by_position_or_by_name():
-    x = bn.Sparse(torch.tensor([[0], [1]]), torch.ones(1, 1), 2)
-    for moved in (x.to(torch.float64), x.to("cpu", torch.float64), x.to(dtype=torch.float64, device="cpu")):
-        assert moved.values.dtype == torch.float64
-        assert moved.support is x.support
+NUMBERS = st.lists(st.integers(0, 30), max_size=40)
+
+
+@pytest.mark.parametrize("many", [0, 10**9], ids=["sorted first", "in their order"])
+@given(wanted=NUMBERS, stored=st.sets(st.integers(0, 30)), random=st.randoms(use_true_random=False))
+def test_codes_are_found_at_their_positions_or_are_missing(many, wanted, stored, random):
+    codes = list(stored)
+    random.shuffle(codes)
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    wrong = random.sample(order, len(order))
+    expected = [codes.index(code) if code in stored else -1 for code in wanted]
+    numbers = torch.tensor(wanted, dtype=torch.int64), torch.tensor(codes, dtype=torch.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(support, "MANY", many)
+        assert support.find(*numbers).tolist() == expected
+        for known in (order, wrong):  # an order that is not ascending is not used
+            assert support.find(*numbers, lambda: torch.tensor(known, dtype=torch.int64)).tolist() == expected  # noqa: B023
