@@ -1,4 +1,4 @@
-"""Modules with a fault planted in them, each a mistake that somebody could make, and their sound twins."""
+"""Modules with a planted fault, each a mistake that is easily made, and the same modules without it."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from bellnet import EquivariantLinear, InvariantPool, Padded
 
 
 class SumOfRows(nn.Module):
-    """Sound: "n n -> n"."""
+    """Without a fault: "n n -> n"."""
 
     in_channels = 2
 
@@ -50,7 +50,7 @@ class OneBiasForEachPosition(nn.Module):
 
 
 class TransposesTheWrongAxes(nn.Module):
-    """Takes u for i: right as long as nobody renumbers one of them."""
+    """Takes u for i, which shows only where one of them is permuted."""
 
     in_channels = 1
 
@@ -89,7 +89,7 @@ class MeanCountsPadding(nn.Module):
 
 
 class MeanByMask(nn.Module):
-    """The mean over nodes by a mask: sound unless the padding holds NaN."""
+    """The mean over nodes by a mask: wrong if the padding has NaN."""
 
     in_channels = 2
 
@@ -101,7 +101,7 @@ class MeanByMask(nn.Module):
 
 
 class MaxSeesPadding(nn.Module):
-    """The maximum over nodes and over what lies beyond them."""
+    """The maximum over nodes and over what lies outside them."""
 
     in_channels = 2
 
@@ -122,7 +122,7 @@ class MaxAgainstZero(nn.Module):
 
 
 class WrapsTheLayer(nn.Module):
-    """Sound: a layer, and room for mistakes around it."""
+    """Without a fault: a layer, for modules that have one around it."""
 
     def __init__(self, spec="n n -> n"):
         super().__init__()
@@ -155,7 +155,7 @@ class SwapsDivisors(WrapsTheLayer):
 
 
 class ForgetsSizes(WrapsTheLayer):
-    """Hands back the values with the sizes of another batch."""
+    """Returns the values with the sizes of another batch."""
 
     def forward(self, x):
         y = self.layer(x)
@@ -173,7 +173,7 @@ class WrongGradient(WrapsTheLayer):
 
 
 class WrongGradientOfParameters(WrapsTheLayer):
-    """The right output, but in a padded batch the bias learns from the first graph only."""
+    """The right output, but in a padded batch the bias has a gradient of the first graph only."""
 
     def forward(self, x):
         y = self.layer(x)
@@ -184,12 +184,12 @@ class WrongGradientOfParameters(WrapsTheLayer):
 
 
 class GradientLeaksOut(WrapsTheLayer):
-    """The right output, but what is pulled back from beyond the nodes reaches the input."""
+    """The right output, but gradients of the padding reach the input."""
 
     def forward(self, x):
         y = self.layer(x)
         if not isinstance(x, Padded):
             return y
-        beyond = (torch.arange(x.values.shape[1]) >= x.sizes.unsqueeze(-1)).unsqueeze(-1)
-        leak = x.values.diagonal(0, 1, 2).mT * beyond
+        outside = (torch.arange(x.values.shape[1]) >= x.sizes.unsqueeze(-1)).unsqueeze(-1)
+        leak = x.values.diagonal(0, 1, 2).mT * outside
         return Padded(y.values + leak - leak.detach(), y.sizes)

@@ -23,12 +23,12 @@ SPECS = [
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"normalize": "sum", "basis": "orbit"}])
-def test_layers_pass(spec, options):
+def test_layers_are_equivariant(spec, options):
     testing.assert_equivariant(EquivariantLinear(spec, 2, 3, **options), spec)
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 1, 2), (0,)])
-def test_any_batch_axes_may_stand_in_front(batch):
+def test_inputs_may_have_any_batch_axes(batch):
     testing.assert_equivariant(EquivariantLinear("n n -> n", 2, 3), "n n -> n", batch=batch)
 
 
@@ -38,7 +38,7 @@ def test_sizes_can_be_chosen(sizes):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_tolerances_suit_the_type(dtype):
+def test_default_tolerances_fit_the_dtype(dtype):
     layer = EquivariantLinear("n n -> n n", 4, 4, normalize="sum")
     testing.assert_equivariant(layer, "n n -> n n", dtype=dtype)
     assert layer.weight.dtype == torch.float32
@@ -61,12 +61,12 @@ def test_a_function_is_checked_like_a_module():
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
 )
-def test_planted_faults_are_found_from_any_seed(module, spec, seed):
+def test_planted_faults_are_found_with_any_seed(module, spec, seed):
     with pytest.raises(errors.EquivarianceError):
         testing.assert_equivariant(module, spec, seed=seed)
 
 
-def test_the_sound_twin_of_a_planted_fault_passes():
+def test_a_module_without_the_planted_fault_passes():
     testing.assert_equivariant(faults.SumOfRows(), "n n -> n")
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_spec_is_found():
         testing.assert_equivariant(EquivariantLinear("n n -> n n", 2, 2), "u i -> u i", sizes={"u": 5, "i": 5})
 
 
-def test_a_fault_far_below_single_precision_is_found_in_double():
+def test_a_fault_below_the_rounding_of_float32_is_found_in_float64():
     layer = EquivariantLinear("n -> n", 1, 1)
 
     def slightly_off(x):
@@ -88,10 +88,9 @@ def test_a_fault_far_below_single_precision_is_found_in_double():
         testing.assert_equivariant(slightly_off, "n -> n", in_channels=1, dtype=torch.float64)
 
 
-def test_the_error_is_also_an_assertion_error_and_a_value_error():
-    for kind in (AssertionError, ValueError, errors.BellnetError):
-        with pytest.raises(kind):
-            testing.assert_equivariant(faults.LooksAtNodeZero(), "n n -> n")
+def test_a_failed_check_is_an_assertion_error():
+    with pytest.raises(AssertionError):
+        testing.assert_equivariant(faults.LooksAtNodeZero(), "n n -> n")
 
 
 @pytest.mark.parametrize("shape", ["n n", "n n ->", "u i"])
@@ -100,22 +99,19 @@ def test_pooling_is_invariant(shape, reduce):
     testing.assert_invariant(InvariantPool(shape.replace("->", ""), reduce), shape, in_channels=3)
 
 
-def test_an_invariant_layer_is_invariant():
+def test_a_layer_is_invariant_and_the_first_node_is_not():
     testing.assert_invariant(EquivariantLinear("n n ->", 2, 3), "n n")
-
-
-def test_what_depends_on_the_numbering_is_not_invariant():
     with pytest.raises(errors.EquivarianceError):
         testing.assert_invariant(lambda x: x[..., 0, :], "n", in_channels=1)
 
 
-def test_a_single_node_is_tried_and_infinity_is_refused():
+def test_a_single_node_is_checked_and_infinity_is_an_error():
     testing.assert_invariant(faults.MaxWithoutDiagonal(), "n n", in_channels=1, sizes=3)
     with pytest.raises(errors.EquivarianceError, match="not finite"):
         testing.assert_invariant(faults.MaxWithoutDiagonal(), "n n", in_channels=1)
 
 
-def test_gradients_may_be_taken_inside_the_module():
+def test_a_module_may_compute_gradients():
     def gradient(x):
         x = x.detach().requires_grad_()
         return torch.autograd.grad(x.sum(-2).pow(2).sum(), x)[0]

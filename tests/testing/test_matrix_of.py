@@ -37,7 +37,7 @@ def test_the_matrix_of_several_tensors_has_the_entries_of_one_after_the_other():
     assert torch.equal(testing.matrix_of(lambda x: x[1], "n n, n -> n", 2)[:, 4:], torch.eye(2, dtype=torch.float64))
 
 
-def test_other_numbers_of_channels_than_tensors_are_refused():
+def test_a_wrong_number_of_channels_is_an_error():
     with pytest.raises(errors.OptionError) as refusal:
         testing.matrix_of(lambda x: x, "n n, n -> n", 2, in_channels=(1, 2, 3))
     assert str(refusal.value) == (

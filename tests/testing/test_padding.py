@@ -11,14 +11,14 @@ SPECS = ["n n -> n n", "n -> n", "n n ->", "n n n -> n", "n -> n n", "u i -> i u
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("options", [{}, {"normalize": "sum"}, {"normalize": "sum", "basis": "orbit"}])
-def test_layers_pass_with_any_garbage(spec, options, nan):
+def test_layers_are_padding_invariant(spec, options, nan):
     layer = EquivariantLinear(spec, 2, 3, **options)
     testing.assert_padding_invariant(layer, spec, nan=nan, empty=True, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("spec", ["n n, n -> n n, n", "u i, u, -> i, u i,", "n -> n n, n", "n n, n ->", "u, i -> u i"])
-def test_layers_between_several_tensors_pass_with_any_garbage(spec, nan):
+def test_layers_between_several_tensors_are_padding_invariant(spec, nan):
     layer = EquivariantLinear(spec, 2, 3)
     testing.assert_padding_invariant(layer, spec, nan=nan, empty=True, dtype=torch.float64)
 
@@ -70,7 +70,7 @@ def test_the_gradient_of_one_of_several_tensors_is_named():
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("reduce", ["max", "sum", "mean"])
 @pytest.mark.parametrize("shape", ["n", "n n", "u i", "n n n"])
-def test_pooling_passes_with_any_garbage(shape, reduce, nan):
+def test_pooling_is_padding_invariant(shape, reduce, nan):
     pool = InvariantPool(shape, reduce)
     testing.assert_padding_invariant(pool, f"{shape} ->", in_channels=2, nan=nan, empty=True)
 
@@ -87,7 +87,7 @@ def test_pooling_passes_with_any_garbage(shape, reduce, nan):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else None,
 )
-def test_planted_faults_are_found_from_any_seed(module, spec, seed):
+def test_planted_faults_are_found_with_any_seed(module, spec, seed):
     with pytest.raises(errors.EquivarianceError):
         testing.assert_padding_invariant(module, spec, seed=seed)
 
@@ -101,27 +101,27 @@ def test_planted_faults_of_the_gradient_are_found_by_gradients_alone(module):
         testing.assert_padding_invariant(module, "n n -> n")
 
 
-def test_gradients_are_compared_even_where_they_are_switched_off():
+def test_gradients_are_compared_inside_no_grad():
     with torch.no_grad(), pytest.raises(errors.EquivarianceError):
         testing.assert_padding_invariant(faults.WrongGradient(), "n n -> n")
 
 
-def test_nan_finds_masks_that_multiply():
+def test_nan_in_the_padding_finds_masks_that_multiply():
     testing.assert_padding_invariant(faults.MeanByMask(), "n ->")
     with pytest.raises(errors.EquivarianceError, match="not finite"):
         testing.assert_padding_invariant(faults.MeanByMask(), "n ->", nan=True)
 
 
-def test_an_empty_graph_finds_means_over_nothing():
+def test_an_empty_graph_finds_means_of_no_values():
     with pytest.raises(errors.EquivarianceError, match="graph 3"):
         testing.assert_padding_invariant(faults.MeanByMask(), "n ->", empty=True)
 
 
-def test_values_outside_may_be_allowed():
+def test_values_in_the_padding_can_be_allowed():
     testing.assert_padding_invariant(faults.LeavesGarbageOutside(), "n n -> n", zero_outside=False)
 
 
-def test_an_output_handed_back_as_a_plain_tensor_is_compared_inside():
+def test_an_output_that_is_a_tensor_is_compared_without_the_padding():
     layer = EquivariantLinear("n n -> n", 2, 2)
 
     def values(x):

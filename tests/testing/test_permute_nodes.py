@@ -8,33 +8,33 @@ from bellnet.testing import strategies
 from bellnet.testing.equivariance import draw_permutations
 
 
-def test_what_stood_at_node_i_stands_at_node_p_of_i():
+def test_entries_of_node_i_move_to_node_p_of_i():
     x, p = torch.randn(4, 4, 4, 2), [2, 0, 3, 1]
     y = testing.permute_nodes(x, "n n n", p)
     for i, j, k in [(0, 1, 2), (3, 3, 0), (2, 2, 2)]:
         assert torch.equal(y[p[i], p[j], p[k]], x[i, j, k])
 
 
-def test_batch_axes_and_channels_stay_where_they_are():
+def test_batch_axes_and_channels_are_not_permuted():
     x = torch.randn(3, 2, 4, 5)
     y = testing.permute_nodes(x, "n", [3, 2, 1, 0])
     assert torch.equal(y, x.flip(2))
 
 
-def test_each_node_set_is_renumbered_by_its_own_permutation():
+def test_each_node_set_has_its_own_permutation():
     x = torch.randn(2, 3, 3, 1)
     y = testing.permute_nodes(x, ("u", "i", "i"), {"u": [1, 0], "i": torch.tensor([1, 2, 0])})
     assert y[1, 1, 0, 0] == x[0, 0, 2, 0]
 
 
-def test_a_node_set_without_a_permutation_stays_as_it_is():
+def test_a_node_set_without_a_permutation_is_not_permuted():
     x = torch.randn(2, 3, 1)
     assert torch.equal(testing.permute_nodes(x, "u i", {"i": [2, 1, 0]}), x.flip(1))
     assert torch.equal(testing.permute_nodes(x, "u i", {}), x)
 
 
 @given(st.data(), strategies.sizes("u i"))
-def test_relabelling_twice_is_relabelling_by_the_product(data, sizes):
+def test_two_permutations_are_their_product(data, sizes):
     x = data.draw(strategies.tensors("u i u", sizes, channels=2, batch=(2,)))
     p, q = data.draw(strategies.permutations(sizes)), data.draw(strategies.permutations(sizes))
     product = {name: [q[name][node] for node in p[name]] for name in sizes}
@@ -42,13 +42,13 @@ def test_relabelling_twice_is_relabelling_by_the_product(data, sizes):
     assert torch.equal(twice, testing.permute_nodes(x, "u i u", product))
 
 
-def test_relabelling_is_differentiable():
+def test_permute_nodes_is_differentiable():
     x = torch.randn(3, 1, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: testing.permute_nodes(x, "n", [1, 2, 0]), x)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 6])
-def test_the_first_renumbering_is_one_cycle_and_the_second_an_exchange_within_it(size):
+def test_the_first_two_drawn_permutations_generate_all(size):
     for seed in range(20):
         cycle = draw_permutations({"n": size}, 0, torch.Generator().manual_seed(seed))["n"].tolist()
         visited, node = [], 0
@@ -64,7 +64,7 @@ def test_the_first_renumbering_is_one_cycle_and_the_second_an_exchange_within_it
 
 
 @pytest.mark.parametrize("trial", [0, 1, 2, 3])
-def test_a_renumbering_always_moves_something_if_there_is_something_to_move(trial):
+def test_a_drawn_permutation_of_two_or_more_nodes_is_not_the_identity(trial):
     for seed in range(30):
         drawn = draw_permutations({"u": 2, "i": 3, "v": 1}, trial, torch.Generator().manual_seed(seed))
         assert drawn["u"].tolist() == [1, 0]
