@@ -12,7 +12,7 @@ from tests.plan.test_declared import SPECS
 
 
 def _by_definition(the_plan, value):
-    """For every kept diagram and every coarser partition, one more for what that partition is on declared inputs."""
+    """For every remaining diagram and every coarser partition, one more for the class of that partition."""
     number = {diagram.partition: number for number, diagram in enumerate(the_plan.diagrams)}
     found = Counter()
     for coarse in partitions(the_plan.spec.slots):
@@ -35,7 +35,7 @@ def test_the_entries_are_those_of_the_definition(symmetric, hollow):
 
 @pytest.mark.parametrize("hollow", [False, True])
 @pytest.mark.parametrize("spec", ["n n n n n n n ->", "n n n n n n -> n", "u u u u i i i ->"])
-def test_with_many_slots_one_matrix_still_undoes_the_other(spec, hollow):
+def test_the_matrices_of_many_slots_are_inverse(spec, hollow):
     the_plan = plan(spec, symmetric=True, hollow=hollow)
     there, back = (
         {(row, column): entry for row, column, entry in entries(the_plan)}

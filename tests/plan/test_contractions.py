@@ -1,4 +1,4 @@
-"""Folds, and the one step that computes each from another."""
+"""Contractions, and the one step that computes each from another one."""
 
 import pytest
 import torch
@@ -9,8 +9,8 @@ from bellnet.plan import Contraction
 SPECS = ["n n -> n n", "n n n -> n n n", "n n n n ->", "u i u -> i u", "i u i -> u u i", "a b a b -> c"]
 
 
-def _folds(spec):
-    """All reads of a plan and all that they are computed from."""
+def _contractions(spec):
+    """All contractions of a plan and all that they are computed from."""
     found = {}
     for level in plan(spec).levels:
         for contraction in level.contractions:
@@ -22,7 +22,7 @@ def _folds(spec):
 
 
 def _by_steps(contraction, tensor):
-    """The fold of a tensor with one axis for each slot, one step at a time."""
+    """The contraction of a tensor with one axis for each slot, one step at a time."""
     if contraction.step is None:
         return tensor.permute(contraction.kept)
     parent = _by_steps(contraction.step.parent, tensor)
@@ -33,8 +33,8 @@ def _by_steps(contraction, tensor):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_chain_of_steps_ends_at_the_identity(spec):
-    for contraction in _folds(spec):
+def test_steps_lead_back_to_the_identity(spec):
+    for contraction in _contractions(spec):
         identity = Contraction.identity(contraction.sets)
         length = 0
         while contraction.step is not None:
@@ -45,16 +45,16 @@ def test_every_chain_of_steps_ends_at_the_identity(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_steps_compute_what_the_name_of_the_fold_says(spec):
+def test_steps_compute_the_contraction_of_that_name(spec):
     sets = plan(spec).spec.set_numbers[0]
     tensor = torch.randn([3 + number for number in sets], dtype=torch.float64)
-    for contraction in _folds(spec):
+    for contraction in _contractions(spec):
         torch.testing.assert_close(_by_steps(contraction, tensor), torch.einsum(contraction.contraction_name, tensor))
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_writing_is_named_as_reading_backwards(spec):
-    for contraction in _folds(spec):
+def test_a_broadcast_has_the_reversed_name_of_the_contraction(spec):
+    for contraction in _contractions(spec):
         source, _, target = contraction.contraction_name.partition("->")
         assert contraction.broadcast_name == f"{target}->{source}"
 
@@ -64,14 +64,14 @@ def test_no_more_sums_than_slots_run_over_the_whole_tensor(spec):
     order = len(plan(spec).spec.source)
     whole = [
         contraction
-        for contraction in _folds(spec)
+        for contraction in _contractions(spec)
         if contraction.step is not None and contraction.step.parent.rank == order
     ]
     assert len([contraction for contraction in whole if contraction.step.kind == "sum"]) <= order
-    assert len(whole) < len(_folds(spec)) or order < 2
+    assert len(whole) < len(_contractions(spec)) or order < 2
 
 
-def test_the_sums_of_rows_are_shared_with_the_total():
+def test_the_total_is_computed_from_row_sums():
     total = Contraction((0, 1), (0, 0), ())
     assert total.step.parent.step.parent == Contraction.identity((0, 0))
     assert total.step.parent in plan("n n -> n n").levels[1].contractions
@@ -82,3 +82,8 @@ def test_axes_are_grouped_by_node_set_and_then_by_first_appearance():
     assert contraction.kept == (1, 0, 2)
     assert contraction.axis_sets == (0, 1, 1)
     assert (contraction.contraction_name, contraction.rank, contraction.dropped) == ("abcb->bac", 3, ())
+
+
+@pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n n n", "u i -> u i"])
+def test_both_sides_of_a_layer_share_a_tree_if_they_are_equal(spec):
+    assert plan(spec).source is plan(spec).target

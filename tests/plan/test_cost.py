@@ -1,4 +1,4 @@
-"""What a plan costs, counted again map by map."""
+"""The cost of a plan, compared with that of single maps."""
 
 from math import prod
 
@@ -12,16 +12,16 @@ SPECS = ["n n -> n n", "n n n -> n n", "n -> n n n", "n n n ->", "->", "-> n", "
 
 def _map_by_map(spec, sizes, d, d_out):
     """One product of channels for each map and each assignment of nodes to the blocks that cross."""
-    asked = parse_spec(spec)
-    k, total = len(asked.source), 0
+    parsed = parse_spec(spec)
+    k, total = len(parsed.source), 0
     for diagram in plan(spec).diagrams:
         crossing = set(diagram.partition[:k]) & set(diagram.partition[k:])
-        total += d * d_out * prod(sizes[asked.slots[diagram.partition.index(block)]] for block in crossing)
+        total += d * d_out * prod(sizes[parsed.slots[diagram.partition.index(block)]] for block in crossing)
     return total
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 100])
-def test_between_matrices_the_cost_is_the_formula_of_the_documentation(n):
+def test_the_cost_between_matrices_is_the_formula_of_the_documentation(n):
     d, d_out = 3, 5
     cost = plan("n n -> n n").cost(n, in_channels=d, out_channels=d_out)
     assert cost.multiplications == (2 * n**2 + 9 * n + 4) * d * d_out
@@ -29,7 +29,7 @@ def test_between_matrices_the_cost_is_the_formula_of_the_documentation(n):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_multiplications_are_those_of_the_maps_one_by_one(spec):
+def test_multiplications_are_those_of_the_single_maps(spec):
     names = parse_spec(spec).node_sets
     for base in (0, 1, 4):
         sizes = {name: base + number for number, name in enumerate(names)}
@@ -52,7 +52,7 @@ def test_bytes_are_those_of_float32_tensors():
     assert cost.extra_bytes > 0
 
 
-def test_one_size_serves_all_node_sets():
+def test_one_size_is_that_of_all_node_sets():
     assert plan("u i -> i").cost(4) == plan("u i -> i").cost({"u": 4, "i": 4})
 
 
@@ -63,7 +63,7 @@ def test_declared_inputs_never_cost_more():
         assert plan(spec, hollow=True).cost(9).multiplications < full
 
 
-def test_at_order_three_six_full_products_stand_against_two_hundred_and_three():
+def test_order_three_takes_6_full_products_instead_of_203():
     n = 1000
     cost = plan("n n n -> n n n").cost(n)
     assert cost.multiplications // n**3 == 6

@@ -1,4 +1,4 @@
-"""What declaring the input symmetric or hollow leaves of the maps."""
+"""The maps that remain for inputs that are declared symmetric or hollow."""
 
 import sys
 from collections import Counter
@@ -27,15 +27,15 @@ def _as_sets(partition):
 
 def _classes(spec, *, symmetric, hollow):
     """Classes of partitions that source slots of one node set, exchanged at will, carry into each other."""
-    asked = parse_spec(spec)
-    k = len(asked.source)
+    parsed = parse_spec(spec)
+    k = len(parsed.source)
     exchanges = [
-        {**dict(enumerate(moved)), **{slot: slot for slot in range(k, len(asked.slots))}}
+        {**dict(enumerate(moved)), **{slot: slot for slot in range(k, len(parsed.slots))}}
         for moved in permutations(range(k))
-        if all(asked.source[slot] == asked.source[place] for slot, place in enumerate(moved)) and symmetric
-    ] or [{slot: slot for slot in range(len(asked.slots))}]
+        if all(parsed.source[slot] == parsed.source[place] for slot, place in enumerate(moved)) and symmetric
+    ] or [{slot: slot for slot in range(len(parsed.slots))}]
     found = set()
-    for partition in map(_as_sets, partitions(asked.slots)):
+    for partition in map(_as_sets, partitions(parsed.slots)):
         if hollow and any(len([slot for slot in block if slot < k]) > 1 for block in partition):
             continue
         found.add(frozenset(frozenset(frozenset(e[slot] for slot in block) for block in partition) for e in exchanges))
@@ -55,16 +55,16 @@ def test_one_diagram_of_each_class_remains(symmetric, hollow):
 
 def _first_in_canonical_order(spec, *, symmetric, hollow):
     """The definition: of all partitions those that no exchange carries to an earlier one, and that are not zero."""
-    asked = parse_spec(spec)
-    k = len(asked.source)
+    parsed = parse_spec(spec)
+    k = len(parsed.source)
     exchanges = [
         moved
         for moved in permutations(range(k))
-        if all(asked.source[slot] == asked.source[place] for slot, place in enumerate(moved))
+        if all(parsed.source[slot] == parsed.source[place] for slot, place in enumerate(moved))
     ]
     return [
         partition
-        for partition in partitions(asked.slots)
+        for partition in partitions(parsed.slots)
         if not (hollow and len(set(partition[:k])) < k)
         if not symmetric
         or partition == min(canonical([*(partition[e] for e in moved), *partition[k:]]) for moved in exchanges)
@@ -88,7 +88,7 @@ def test_the_diagrams_that_remain_are_the_first_of_their_orbits_in_canonical_ord
 
 @pytest.mark.parametrize("spec", ["n " * 9 + "->", "n " * 10 + "->", "n " * 7 + "-> n n", "u u u u u i i i i -> u"])
 @pytest.mark.parametrize("hollow", [False, True])
-def test_no_more_diagrams_are_made_than_remain(spec, hollow, monkeypatch):
+def test_no_diagrams_are_made_but_those_that_remain(spec, hollow, monkeypatch):
     made = []
 
     def seen(*arguments):
@@ -104,9 +104,9 @@ def test_no_more_diagrams_are_made_than_remain(spec, hollow, monkeypatch):
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_coarsenings_of_a_representative_stand_for_all_that_are_not_zero(symmetric, hollow):
     for spec in [*SPECS, "n n n n -> n n", "u u u i i -> u"]:
-        asked = parse_spec(spec)
-        declared = Symmetry.of(asked, symmetric=symmetric, hollow=hollow)
-        everything = partitions(asked.slots)
+        parsed = parse_spec(spec)
+        declared = Symmetry.of(parsed, symmetric=symmetric, hollow=hollow)
+        everything = partitions(parsed.slots)
         for fine in declared.partitions():
             found, expected = Counter(), Counter()
             for coarser in declared.coarsenings(fine):
@@ -128,20 +128,20 @@ def test_fixed_blocks_are_not_merged():
     assert [found.partition for found in declared.coarsenings((0, 1, 2, 0), fixed={0, 1, 2})] == [(0, 1, 2, 0)]
 
 
-def test_graphs_without_directions_have_eleven_maps_and_without_loops_six():
+def test_undirected_graphs_have_11_maps_and_those_without_loops_6():
     assert plan("n n -> n n", symmetric=True).n_maps == 11
     assert plan("n n -> n n", symmetric=True, hollow=True).n_maps == 6
     assert plan("n n -> n n", hollow=True).n_maps == 10
 
 
-def test_declarations_keep_the_canonical_order():
+def test_the_remaining_maps_are_in_canonical_order():
     for symmetric, hollow in product([False, True], repeat=2):
         for spec in ["n n -> n n", "n n n -> n", "u u i i -> u"]:
             kept = [diagram.partition for diagram in plan(spec, symmetric=symmetric, hollow=hollow).diagrams]
             assert kept == sorted(kept)
 
 
-def test_declarations_about_the_input_leave_the_biases_alone():
+def test_a_declared_input_does_not_change_the_biases():
     assert plan("n n -> n n", symmetric=True, hollow=True).biases == plan("n n -> n n").biases
 
 
@@ -149,7 +149,7 @@ def test_slots_of_different_node_sets_are_not_exchanged():
     assert plan("u i -> u i", symmetric=True, hollow=True).n_maps == plan("u i -> u i").n_maps == 4
 
 
-def test_the_first_swap_of_every_level_changes_nothing():
+def test_the_first_permutation_of_every_level_is_the_identity():
     for symmetric, hollow in product([False, True], repeat=2):
         for spec in [*SPECS, "n n n -> n n n", "n n n n -> n n", "n n -> n n n n", "u u i i -> u i"]:
             for level in plan(spec, symmetric=symmetric, hollow=hollow).levels:

@@ -1,4 +1,4 @@
-"""Unordered slots: counts by Burnside's lemma and by rank, and what a plan saves."""
+"""Unordered slots: numbers of maps by Burnside's lemma and by rank, and savings of a plan."""
 
 import sys
 from itertools import permutations, product
@@ -34,7 +34,7 @@ def test_symmetric_tensors_to_symmetric_tensors_have_as_many_maps_as_bipartite_p
 
 
 @pytest.mark.parametrize("text", SPECS)
-def test_maps_are_as_many_as_burnside_counts_orbits_of_diagrams(text):
+def test_the_number_of_maps_is_that_of_burnsides_lemma(text):
     spec = parse_spec(text)
     exchanges = [dict(zip(group, order, strict=True)) for group in spec.unordered[:1] for order in permutations(group)]
     for group in spec.unordered[1:]:
@@ -50,8 +50,7 @@ def test_maps_are_as_many_as_burnside_counts_orbits_of_diagrams(text):
 
 
 @pytest.mark.parametrize("text", [text for text in SPECS if parse_spec(text).slots.count("n") < 6])
-def test_maps_are_independent_and_all_there_are(text):
-    """On symmetric inputs, to symmetric results: the rank of all diagrams between those."""
+def test_maps_are_a_basis_of_the_symmetric_maps(text):
     the_plan = plan(text)
     sizes = {name: the_plan.spec.slots.count(name) for name in the_plan.spec.node_sets}
     ours = _on_symmetric(the_plan.spec, basis_tensors(the_plan, sizes, basis="diagram"))
@@ -77,7 +76,7 @@ def _on_symmetric(spec, tensors):
     return tensors
 
 
-def test_a_plan_makes_fewer_products_and_says_so():
+def test_a_plan_with_unordered_slots_has_fewer_products():
     the_plan, every = plan("{n n n} -> {n n n}"), plan("n n n -> n n n")
     assert [len(level.permutations) for level in the_plan.levels] == [1, 1, 1, 1]
     assert [len(level.permutations) for level in every.levels] == [1, 1, 2, 6]
@@ -85,12 +84,12 @@ def test_a_plan_makes_fewer_products_and_says_so():
     assert the_plan.cost(10).multiplications < every.cost(10).multiplications / 5
 
 
-def test_symmetric_means_braces_on_the_source():
+def test_a_symmetric_input_has_the_maps_of_braces():
     declared, written = plan("n n n -> n n", symmetric=True), plan("{n n n} -> n n")
     assert [str(one) for one in declared.diagrams] == [str(one) for one in written.diagrams]
 
 
-def test_braces_are_read_and_written():
+def test_braces_are_parsed_and_printed():
     text = "{u u} i, {u u} -> i {u u}"
     spec = parse_spec(text)
     assert spec == Spec((("u", "u", "i"), ("u", "u")), ("i", "u", "u"), unordered=((0, 1), (3, 4), (6, 7)))
@@ -101,7 +100,7 @@ def test_braces_are_read_and_written():
     assert str(spec.ordered) == "u u i, u u -> i u u"
 
 
-def test_giants_are_counted_and_not_listed():
+def test_maps_of_many_unordered_slots_are_counted():
     many = " ".join("n" * 40)
     assert count_maps(parse_spec(f"{{{many}}} -> {{{many}}}")) > 10**6
     assert count_maps(parse_spec(f"{many} -> {{n n}}")) > 10**15
@@ -109,7 +108,7 @@ def test_giants_are_counted_and_not_listed():
 
 @pytest.mark.parametrize("hollow", [False, True])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_products_are_as_many_as_were_counted(symmetric, hollow):
+def test_counted_products_are_as_many_as_those_of_the_plan(symmetric, hollow):
     for text in [
         "n n n n -> n n n",
         "n n -> n n n n",
@@ -123,7 +122,7 @@ def test_products_are_as_many_as_were_counted(symmetric, hollow):
         assert n_products == sum(len(level.permutations) for level in found.levels), text
 
 
-def test_printing_a_plan_lists_nothing_that_unordered_slots_save(monkeypatch):
+def test_a_table_is_printed_without_listing_maps(monkeypatch):
     unordered = "{n n n n n n} -> {n n n n n n}"
     the_plan = plan(unordered)
     monkeypatch.setattr(
@@ -132,7 +131,7 @@ def test_printing_a_plan_lists_nothing_that_unordered_slots_save(monkeypatch):
     assert str(the_plan).endswith(f"{the_plan.n_maps:,} of 4,213,597 maps, 7 of 874 products")
 
 
-def test_hollow_inputs_of_many_unordered_slots_are_counted_far_enough_to_be_refused():
+def test_hollow_inputs_of_many_unordered_slots_are_refused():
     side = "{" + "n " * 30 + "}"
     assert count_maps(parse_spec(f"{side} -> {side}"), hollow=True) == 589_128
     with pytest.raises(SpecError, match="has 589,128 maps"):
