@@ -12,7 +12,7 @@ def test_bell_numbers_are_the_published_ones():
     assert [bell(s) for s in range(len(BELL))] == BELL
 
 
-def test_bell_numbers_obey_their_recurrence():
+def test_bell_numbers_satisfy_their_recurrence():
     for s in range(15):
         assert bell(s + 1) == sum(comb(s, others) * bell(others) for others in range(s + 1))
 
@@ -36,10 +36,10 @@ def test_partitions_of_numbers_are_the_published_ones():
     assert partitions_of_number(100) == 190_569_292
 
 
-def test_thousands_of_things_are_counted_too():
+def test_numbers_of_thousands_of_elements_are_computed():
     assert bell(1201 + 3) % 1201 == (bell(3) + bell(4)) % 1201  # Touchard: 1201 is a prime
     assert stirling2(1200, 2) == 2**1199 - 1
 
 
-def test_there_is_no_splitting_into_a_negative_number_of_blocks():
+def test_there_are_no_partitions_into_negative_numbers_of_blocks():
     assert stirling2(3, -1) == 0

@@ -1,4 +1,4 @@
-"""Partitions up to exchanges of slots: listed without listing them all, against the definition and against Burnside."""
+"""Partitions up to exchanges of slots: generated one by one, compared with the definition and with Burnside's lemma."""
 
 from itertools import combinations, groupby, permutations, product
 from math import factorial, prod
@@ -41,13 +41,13 @@ def _exchanges(groups):
     ]
 
 
-def _renumbered(labels):
+def _canonical(labels):
     number = {}
     return tuple(number.setdefault(label, len(number)) for label in labels)
 
 
 def _orbit(partition, groups):
-    return {_renumbered(partition[slot] for slot in exchange) for exchange in _exchanges(groups)}
+    return {_canonical(partition[slot] for slot in exchange) for exchange in _exchanges(groups)}
 
 
 def _apart(partition, apart):
@@ -63,7 +63,7 @@ def _whole_groups(groups):
 
 
 @pytest.mark.parametrize("text", SLOTS)
-def test_the_first_partition_of_every_orbit_is_listed_in_order(text):
+def test_the_first_partition_of_every_orbit_is_returned_in_order(text):
     kinds, groups = _slots(text)
     everything = partitions(kinds)
     first = sorted({min(_orbit(partition, groups)) for partition in everything})
@@ -72,7 +72,7 @@ def test_the_first_partition_of_every_orbit_is_listed_in_order(text):
 
 
 @pytest.mark.parametrize("text", SLOTS)
-def test_slots_that_are_kept_apart_need_no_groups(text):
+def test_slots_apart_need_no_groups(text):
     kinds, groups = _slots(text)
     for apart in _whole_groups(groups):
         kept = tuple(one for one in partitions(kinds) if _apart(one, apart))
@@ -80,7 +80,7 @@ def test_slots_that_are_kept_apart_need_no_groups(text):
 
 
 @pytest.mark.parametrize("text", SLOTS)
-def test_the_first_of_an_orbit_and_its_size_are_those_of_the_listed_orbit(text):
+def test_the_first_of_an_orbit_and_its_size_are_those_of_the_definition(text):
     kinds, groups = _slots(text)
     for partition in partitions(kinds):
         orbit = _orbit(partition, groups)
@@ -89,7 +89,7 @@ def test_the_first_of_an_orbit_and_its_size_are_those_of_the_listed_orbit(text):
 
 
 @pytest.mark.parametrize("text", SLOTS)
-def test_the_orbits_hold_all_partitions(text):
+def test_orbit_sizes_add_up_to_all_partitions(text):
     kinds, groups = _slots(text)
     sizes = (orbit_size(one, groups) for one in partitions(kinds, groups=groups))
     assert sum(sizes) == len(partitions(kinds))
@@ -137,36 +137,34 @@ def _n_orbits(*group_sizes):
     return len(partitions("n" * len(groups), groups=groups))
 
 
-def test_what_an_exchange_fixes_is_counted_as_by_trying_all_partitions():
+def test_the_number_of_partitions_that_an_exchange_fixes():
     for exchange in permutations(range(5)):
-        fixed = [one for one in partitions("nnnnn") if _renumbered(one[slot] for slot in exchange) == one]
+        fixed = [one for one in partitions("nnnnn") if _canonical(one[slot] for slot in exchange) == one]
         assert _n_fixed(exchange) == len(fixed)
 
 
-@pytest.mark.parametrize("sizes", [(k, *[1] * l) for k in range(6) for l in range(4)])
-def test_with_one_side_exchanged_there_are_as_many_as_burnside_counts(sizes):
+ONE_SIDE = [(k, *[1] * l) for k in range(6) for l in range(4)]
+BOTH_SIDES = [(2, 2), (3, 2), (3, 3), (4, 2), (4, 3), (4, 4)]
+
+
+@pytest.mark.parametrize("sizes", [*ONE_SIDE, *BOTH_SIDES])
+def test_the_number_of_orbits_is_that_of_burnsides_lemma(sizes):
     assert _n_orbits(*sizes) == _by_burnside(*sizes)
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3), (4, 4)])
-def test_with_both_sides_exchanged_there_are_as_many_as_burnside_counts(sizes):
-    assert _n_orbits(*sizes) == _by_burnside(*sizes)
-
-
-def test_with_both_sides_exchanged_the_numbers_are_those_of_bipartite_partitions():
+def test_orbits_with_two_groups_are_bipartite_partitions():
     # The sequence A002774 of the On-Line Encyclopedia of Integer Sequences.
     assert [_n_orbits(k, k) for k in range(6)] == [1, 2, 9, 31, 109, 339]
 
 
-def test_with_all_slots_exchanged_they_are_the_partitions_of_a_number():
+def test_orbits_with_one_group_are_partitions_of_a_number():
     # The sequence A000041 of the On-Line Encyclopedia of Integer Sequences.
     published = [1, 1, 2, 3, 5, 7, 11, 15, 22, 30, 42, 56, 77, 101, 135, 176, 231, 297, 385, 490, 627]
     assert [_n_orbits(k) for k in range(len(published))] == published
 
 
 @pytest.mark.parametrize("sizes", [(12,), (9, 1, 1), (6, 6), (5, 1, 1, 1), (3, 3, 3), (1,) * 7])
-def test_nothing_is_begun_that_leads_nowhere(sizes):
-    """Every beginning of a listed partition is listed for the slots it is about, so no more are made than are kept."""
+def test_every_partition_of_the_first_slots_has_a_continuation(sizes):
     groups = [number for number, size in enumerate(sizes) for _ in range(size)]
     whole = partitions("n" * len(groups), groups=groups)
     for length in range(len(groups) + 1):
@@ -175,14 +173,14 @@ def test_nothing_is_begun_that_leads_nowhere(sizes):
 
 
 @pytest.mark.parametrize("sizes", [(12,), (9, 1, 1), (6, 6), (5, 1, 1, 1), (1,) * 7])
-def test_the_work_is_a_small_multiple_of_the_result(sizes):
-    asked = []
+def test_comparisons_are_few_for_every_partition(sizes):
+    compared = []
 
     class Kind:
         """A kind that counts how often it is compared, once for every block that a slot might join."""
 
         def __eq__(self, other):
-            asked.append(other)
+            compared.append(other)
             return type(other) is Kind
 
         __hash__ = object.__hash__
@@ -190,15 +188,15 @@ def test_the_work_is_a_small_multiple_of_the_result(sizes):
     groups = [number for number, size in enumerate(sizes) for _ in range(size)]
     found = partitions([Kind() for _ in groups], groups=groups)
     assert len(found) == _n_orbits(*sizes)
-    assert 0 < len(asked) <= len(groups) ** 2 * len(found)
+    assert 0 < len(compared) <= len(groups) ** 2 * len(found)
 
 
-def test_many_slots_are_no_matter_where_there_are_few_partitions():
+def test_partitions_of_many_slots_are_found_where_there_are_few():
     assert partitions(range(1000)) == (tuple(range(1000)),)
     assert partitions("n" * 1000, apart=range(1000)) == (tuple(range(1000)),)
 
 
-def test_groups_of_one_slot_exchange_nothing():
+def test_groups_of_one_slot_have_no_exchanges():
     for kinds in ("nnnn", "uiu", "uuii"):
         assert partitions(kinds, groups=range(len(kinds))) == partitions(kinds)
         assert len(partitions(kinds)) == prod(bell(len(list(same))) for _, same in groupby(sorted(kinds)))

@@ -10,7 +10,7 @@ from bellnet import Diagram, plan
 from bellnet.errors import SpecError
 from bellnet.spec import parse_spec
 from tests.explorer.scripts import call, library_result, scripts_result
-from tests.spec.test_mistakes import MALFORMED
+from tests.spec.test_parser import MALFORMED
 
 SPECS = [
     "n n -> n n",

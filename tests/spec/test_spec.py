@@ -18,17 +18,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::bellnet.errors.SpecWarning")  #
 
 
 @given(SPECS | COLLECTIONS)
-def test_a_spec_parses_from_what_it_prints(spec):
+def test_the_text_and_the_repr_of_a_spec_are_parsed_as_the_spec(spec):
     assert parse_spec(str(spec)) == spec
-
-
-@given(SPECS | COLLECTIONS)
-def test_a_spec_is_rebuilt_by_its_repr(spec):
     assert eval(repr(spec)) == spec
 
 
 @given(SPECS, st.data())
-def test_the_amount_of_space_around_names_means_nothing(spec, data):
+def test_additional_space_around_names_is_ignored(spec, data):
     def around():
         return data.draw(st.text(" \t\n", max_size=2))
 
@@ -42,7 +38,7 @@ def test_a_shape_is_one_side_of_a_spec(names):
     assert parse_shape(" ".join(names)) == names == parse_spec(" ".join([*names, "->"])).source
 
 
-def test_a_spec_is_taken_where_its_text_is():
+def test_a_spec_is_parsed_as_itself():
     spec = Spec(("n", "n"), ("n",))
     assert parse_spec(spec) is spec
 
@@ -59,7 +55,7 @@ def test_a_spec_is_taken_where_its_text_is():
         ("é λ -> λ", ("é", "λ"), ("λ",)),
     ],
 )
-def test_a_spec_is_read_as_it_is_written(text, source, target):
+def test_names_around_the_arrow_are_source_and_target(text, source, target):
     assert parse_spec(text) == Spec(source, target)
 
 
@@ -74,20 +70,20 @@ def test_a_spec_is_read_as_it_is_written(text, source, target):
         ("a b,b , b c,c->c", (("a", "b"), ("b",), ("b", "c"), ("c",)), (("c",),)),
     ],
 )
-def test_commas_stand_between_tensors_and_an_empty_shape_is_one(text, sources, targets):
+def test_commas_separate_tensors_which_may_have_no_slots(text, sources, targets):
     spec = parse_spec(text)
     assert (spec.sources, spec.targets) == (sources, targets)
     assert parse_shapes(text.split("->")[0]) == sources
 
 
 @given(COLLECTIONS)
-def test_every_slot_of_a_collection_finds_its_node_set_by_number(spec):
+def test_numbered_slots_are_indices_of_node_sets_for_several_tensors(spec):
     for shapes, numbers in zip((spec.sources, spec.targets), spec.numbered, strict=True):
         assert tuple(tuple(spec.node_sets[number] for number in shape) for shape in numbers) == shapes
     assert spec.pair(0, 0) == Spec(spec.sources[0], spec.targets[0])
 
 
-def test_several_tensors_have_no_single_shape():
+def test_several_tensors_have_no_single_source_or_target():
     spec = parse_spec("n n, n -> n, n n, n")
     for side, words in ("source", "has 2 sources: see spec.sources"), ("target", "has 3 targets: see spec.targets"):
         with pytest.raises(SpecError, match=words):
@@ -114,14 +110,14 @@ def test_node_sets_are_numbered_by_first_appearance(text, node_sets, numbers, ta
 
 
 @given(SPECS)
-def test_every_slot_finds_its_node_set_by_number(spec):
+def test_numbered_slots_are_indices_of_node_sets(spec):
     source, target = spec.set_numbers
     assert tuple(spec.node_sets[number] for number in source) == spec.source
     assert tuple(spec.node_sets[number] for number in target) == spec.target
     assert set(spec.target_only) == set(spec.target) - set(spec.source)
 
 
-def test_a_spec_cannot_be_changed():
+def test_a_spec_is_frozen_and_hashable():
     spec = parse_spec("n -> n")
     with pytest.raises(FrozenInstanceError):
         spec.source = ("m",)

@@ -7,7 +7,7 @@ from bellnet.errors import SpecError
 from bellnet.spec import parse_shape, parse_spec
 
 MALFORMED = {
-    # text: what the caret stands under (start and width), and the reason
+    # the position and number of the carets, and the reason
     "n n": (3, 2, "the arrow '->' between source and target is missing"),
     "": (0, 2, "the arrow '->' between source and target is missing"),
     "n n > n": (7, 2, "the arrow '->' between source and target is missing"),
@@ -36,8 +36,8 @@ MALFORMED = {
 }
 
 
-def _pointed_at(error):
-    """Where the caret stands, relative to the line above it, and how wide it is."""
+def _caret(error):
+    """The line above the carets, their position in it, and their number."""
     lines = str(error).split("\n")
     under = next(number for number, line in enumerate(lines) if line.strip() and not line.strip("^ "))
     assert lines[under - 1].startswith("    ")
@@ -46,12 +46,12 @@ def _pointed_at(error):
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_the_caret_stands_under_the_mistake(text):
+def test_carets_point_at_the_mistake(text):
     at, width, reason = MALFORMED[text]
     with pytest.raises(SpecError) as caught:
         parse_spec(text)
     assert str(caught.value).startswith(f"This spec cannot be read: {reason}.\n\n")
-    assert _pointed_at(caught.value) == (text, at, width)
+    assert _caret(caught.value) == (text, at, width)
 
 
 @given(
@@ -60,14 +60,14 @@ def test_the_caret_stands_under_the_mistake(text):
     wrong=st.sampled_from("!@#$%&()[]{}|/?;:'\"+=`~^.*"),
     data=st.data(),
 )
-def test_a_wrong_character_is_found_wherever_it_is_put(names, arrow, wrong, data):
+def test_carets_point_at_a_wrong_character_at_any_position(names, arrow, wrong, data):
     words = [*names[:arrow], "->", *names[arrow:]]
     text = " ".join(words)
     inside_arrow = text.index("->") + 1
-    at = data.draw(st.integers(0, len(text)).filter(lambda place: place != inside_arrow))
+    at = data.draw(st.integers(0, len(text)).filter(lambda at: at != inside_arrow))
     with pytest.raises(SpecError) as caught:
         parse_spec(text[:at] + wrong + text[at:])
-    assert _pointed_at(caught.value) == (text[:at] + wrong + text[at:], at, 1)
+    assert _caret(caught.value) == (text[:at] + wrong + text[at:], at, 1)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_the_shape_of_one_tensor_has_no_commas(text, at, reason, advice):
     with pytest.raises(SpecError) as caught:
         parse_shape(text)
     assert str(caught.value).startswith(f"This spec cannot be read: {reason}.\n\n")
-    assert _pointed_at(caught.value) == (text, at, 1)
+    assert _caret(caught.value) == (text, at, 1)
     assert advice in str(caught.value)
 
 
-def test_a_spec_built_by_hand_is_held_to_the_same_rules():
+def test_a_spec_without_a_text_has_the_same_rules():
     several = [(("n",), "n"), ()], [(("n",),), ()], [(("n",), ("n", "n m")), ()], [(), (("n",), (("n",),))]
     for source, target in [("n n",), ()], [("",), ()], [("n",), ("a-b",)], [("n", 3), ()], *several:
         with pytest.raises(SpecError):
@@ -98,10 +98,10 @@ def test_a_spec_built_by_hand_is_held_to_the_same_rules():
 def test_a_shape_has_no_arrow():
     with pytest.raises(SpecError) as caught:
         parse_shape("n n -> n")
-    assert _pointed_at(caught.value) == ("n n -> n", 4, 2)
+    assert _caret(caught.value) == ("n n -> n", 4, 2)
 
 
 @pytest.mark.parametrize("thing", [None, 3, ("n", "n"), ["n -> n"], b"n -> n"])
-def test_what_is_not_text_is_not_a_spec(thing):
+def test_other_objects_than_strings_are_not_parsed(thing):
     with pytest.raises(SpecError, match=r"^A spec is a string, but this is a "):
         parse_spec(thing)
