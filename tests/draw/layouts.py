@@ -1,4 +1,4 @@
-"""Where things stand on a drawn figure, in pixels."""
+"""The positions of panels and texts on a figure, in pixels."""
 
 from itertools import combinations
 
@@ -23,7 +23,7 @@ def boxes(figure: Figure) -> dict[str, Bbox]:
 
 
 def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """The pairs of things that stand in each other's way."""
+    """The pairs that overlap."""
     return [
         (one, other)
         for (one, box), (other, other_box) in combinations(boxes(figure).items(), 2)
@@ -32,7 +32,7 @@ def overlaps(figure: Figure) -> list[tuple[str, str]]:
 
 
 def outside(figure: Figure) -> list[str]:
-    """What does not lie on the figure."""
+    """The panels and texts that are not within the figure."""
     whole = figure.bbox
     return [
         name

@@ -1,4 +1,4 @@
-"""On every picture, nothing stands in the way of anything else."""
+"""Panels and texts of pictures do not overlap."""
 
 import pytest
 
@@ -21,16 +21,10 @@ SPECS = [
 ]
 
 
+@pytest.mark.parametrize("draw", [lambda spec: draw_basis(spec, 2 if len(spec) > 15 else 5), draw_diagrams])
 @pytest.mark.parametrize("spec", SPECS)
-def test_nothing_on_the_picture_of_a_basis_overlaps(spec):
-    figure = draw_basis(spec, 2 if len(spec) > 15 else 5)
-    assert overlaps(figure) == []
-    assert outside(figure) == []
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_nothing_on_the_picture_of_diagrams_overlaps(spec):
-    figure = draw_diagrams(spec)
+def test_panels_and_texts_do_not_overlap(spec, draw):
+    figure = draw(spec)
     assert overlaps(figure) == []
     assert outside(figure) == []
 
@@ -51,5 +45,5 @@ def test_all_panels_of_diagrams_have_one_size(spec):
 
 
 @pytest.mark.parametrize(("count", "columns"), [(15, 5), (10, 5), (4, 2), (1, 1)])
-def test_squares_are_laid_out_in_full_rows(count, columns):
+def test_squares_are_in_full_rows(count, columns):
     assert fit_grid(count, (1.0, 1.0)).columns == columns
