@@ -16,7 +16,7 @@ def no_listing(monkeypatch):
     def fail(*arguments, **options):
         raise AssertionError("maps were listed")
 
-    monkeypatch.setattr(sys.modules["bellnet.plan.symmetry"], "partitions", fail)
+    monkeypatch.setattr(sys.modules["bellnet.plan.diagram"], "partitions", fail)
 
 
 @pytest.mark.parametrize("slots", COUNTS)

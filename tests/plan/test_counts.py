@@ -11,8 +11,8 @@ from bellnet import EquivariantLinear, EquivariantNet, InvariantNet, InvariantPo
 from bellnet.combinatorics import partitions, partitions_of_number, stirling2
 from bellnet.errors import SpecError
 from bellnet.plan import MOST_MAPS, refuse_giants
+from bellnet.plan.diagram import count_maps
 from bellnet.plan.plan import build
-from bellnet.plan.symmetry import count_maps
 from bellnet.spec import parse_spec
 from tests.plan.test_declared import SPECS
 
@@ -176,7 +176,7 @@ def test_a_spec_is_refused_without_listing_its_maps(monkeypatch):
     def listing(*arguments, **options):
         raise AssertionError("partitions were listed")
 
-    for module in ("bellnet.plan.symmetry", "bellnet.nn.pool"):
+    for module in ("bellnet.plan.diagram", "bellnet.nn.pool"):
         monkeypatch.setattr(sys.modules[module], "partitions", listing)
     for make in (
         lambda: plan("n " * 11 + "->"),
