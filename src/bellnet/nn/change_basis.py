@@ -47,17 +47,17 @@ def change_basis(
     check_choice(call, "to", to, ("orbit", "diagram"))
     layer_plan = plan(spec, symmetric=symmetric, hollow=hollow, max_maps=max_maps)
     pairs = [layer_plan.pair(pair.source, pair.target) for pair in layer_plan.pairs]
-    given: Any = coefficients
+    several: Any = coefficients
     if len(pairs) == 1:
-        return _converted(call, "coefficients", given, pairs[0], to)  # type: ignore[no-any-return]
-    if not isinstance(given, tuple | list) or len(given) != len(pairs):
-        got = len(given) if isinstance(given, tuple | list) else type_name(given)
+        return _converted(call, "coefficients", several, pairs[0], to)  # type: ignore[no-any-return]
+    if not isinstance(several, tuple | list) or len(several) != len(pairs):
+        got = len(several) if isinstance(several, tuple | list) else type_name(several)
         raise TensorError(
             f"{call}: coefficients must be a tuple with one tensor for each of {len(pairs)} pairs of a source and a "
             f"target, got {got}."
         )
-    several = enumerate(zip(given, pairs, strict=True))
-    converted: Any = tuple(_converted(call, f"coefficients[{n}]", one, pair, to) for n, (one, pair) in several)
+    numbered = enumerate(zip(several, pairs, strict=True))
+    converted: Any = tuple(_converted(call, f"coefficients[{n}]", one, pair, to) for n, (one, pair) in numbered)
     return converted  # type: ignore[no-any-return]
 
 

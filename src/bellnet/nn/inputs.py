@@ -75,13 +75,7 @@ def check_memory(
 
 
 def refuse_more(call: str, args: tuple[object, ...], n_tensors: int | None) -> NoReturn:
-    """Raise because of several positional arguments, with the remedy for what they seem to be.
-
-    Args:
-        call: How the message names the module.
-        args: All positional arguments.
-        n_tensors: The number of tensors that the module takes; None for any number.
-    """
+    """Raise because of several positional arguments, with a remedy; the module takes so many tensors, or any (None)."""
     expected = {None: "one tensor, or several as one tuple", 1: "one tensor"}.get(
         n_tensors, f"{n_tensors} tensors as one tuple"
     )
@@ -152,13 +146,9 @@ class _Graphs(NamedTuple):
 
 
 class DenseSource:
-    """Checks one dense or padded tensor.
+    """Checks one dense or padded tensor over a shape; `channels` is None for any number.
 
-    Args:
-        call: How messages name the module, and the tensor among several.
-        shape: The node set of every slot.
-        channels: The expected number of channels; None for any number.
-        advice: What to do about two lengths of one node set.
+    Messages name the module, and the tensor among several, by `call`, and give `advice` on two lengths of one node set.
     """
 
     def __init__(self, call: str, shape: Shape, channels: int | None, advice: str = "") -> None:
@@ -282,20 +272,14 @@ class InputValidator:
         call: How messages name the module.
         spec: Its spec; without targets, where results are not wrapped.
         channels: The number of channels of every source; None for any number.
-        names: How messages name the sources; by default x, or the entries of a tuple x.
-        called: How messages write a call, up to its options.
+        names: How messages name the factors of a product; other sources are x, or the entries of a tuple x.
     """
 
     def __init__(
-        self,
-        call: str,
-        spec: Spec,
-        channels: Sequence[int | None],
-        *,
-        names: Sequence[str] | None = None,
-        called: str = "layer(x",
+        self, call: str, spec: Spec, channels: Sequence[int | None], *, names: Sequence[str] | None = None
     ) -> None:
-        self.call, self.spec, self.called = call, spec, called
+        self.call, self.spec = call, spec
+        self.called = "layer(x" if names is None else f"product({', '.join(names)}"
         n_sources = len(spec.sources)
         self.names = names or (["x"] if n_sources == 1 else [f"x[{number}]" for number in range(n_sources)])
         advice = TWO_SETS if str(spec.ordered) == "n n -> n n" else ""
@@ -474,12 +458,8 @@ def check_separate(call: str, x: object, shapes: Sequence[Shape]) -> Collection:
                 f"{call} at x[{number}] takes a tensor, a bellnet.Padded or a bellnet.Sparse, not {type_name(one)}."
             )
     pairs = list(zip(collection, shapes, strict=True))
-    batches = {
-        name: one.support
-        for one, shape in pairs
-        if isinstance(one, Sparse) and one.support.counts.is_batch
-        for name in shape
-    }
+    sparse = [(one.support, shape) for one, shape in pairs if isinstance(one, Sparse) and one.support.counts.is_batch]
+    batches = {name: support for support, shape in sparse for name in shape}
     return tuple(_rows_as_sparse(one, shape, batches) if batches else one for one, shape in pairs)
 
 

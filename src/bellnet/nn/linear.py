@@ -124,7 +124,10 @@ class EquivariantLinear(NotScripted, nn.Module):
             plan(self.spec.constants(target), max_maps=max_maps) for target in range(len(self.spec.targets))
         ]
         self._symmetrization = Symmetrization(self._call, self.spec) if self.spec.unordered else None
-        self._weight_names, self._bias_names = names_of_parameters(self.plan)
+        self._weight_names, self._bias_names = ["weight"], ["bias"]
+        if not self.spec.is_single:
+            self._weight_names = [f"weight_{pair.source}_to_{pair.target}" for pair in self.plan.pairs]
+            self._bias_names = [f"bias_{target}" for target in range(len(self.spec.targets))]
         self._entries: list[Entries] = []
         if self.basis == "orbit":
             self._entries = [orbit_to_diagram(one) for one in (*self._pairs, *self._bias_plans)]
@@ -268,18 +271,6 @@ class EquivariantLinear(NotScripted, nn.Module):
         return ", ".join([*options, f"n_maps={self.plan.n_maps}"])
 
 
-def names_of_parameters(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the weights of all pairs of a source and a target, and of the biases of all targets.
-
-    >>> names_of_parameters(plan("n n, n -> n"))
-    (('weight_0_to_0', 'weight_1_to_0'), ('bias_0',))
-    """
-    if plan.spec.is_single:
-        return ("weight",), ("bias",)
-    weights = tuple(f"weight_{pair.source}_to_{pair.target}" for pair in plan.pairs)
-    return weights, tuple(f"bias_{target}" for target in range(len(plan.spec.targets)))
-
-
 def _in_diagram_basis(plans: Sequence[Plan], entries: Sequence[Entries], weights: Sequence[Tensor]) -> list[Tensor]:
     triples = zip(plans, entries, weights, strict=True)
     return [change_of_basis(("diagram", one), matrix, weight) for one, matrix, weight in triples]
@@ -327,7 +318,7 @@ def initial_weight(
 
 
 def shares_of_sources(plan: Plan) -> list[float]:
-    """For every pair of a source and a target the share of the source in the variance of the target; they sum to one.
+    """For every pair of a source and a target the share of the source in the variance of the target.
 
     A source with more axes than the target loses components, so it gets a small share where others fit.
 
@@ -336,13 +327,12 @@ def shares_of_sources(plan: Plan) -> list[float]:
     [0.5, 0.09, 0.5, 0.91]
     """
     sources, targets = ([_count_sets(plan, sets) for sets in shapes] for shapes in plan.spec.numbered)
-    shares = []
-    for source in sources:
-        for target in targets:
-            fit = [_fits(one, target) for one in sources]
-            portions = [1.0 if one or not any(fit) else SMALL_SHARE for one in fit]
-            shares.append((1.0 if _fits(source, target) or not any(fit) else SMALL_SHARE) / sum(portions))
-    return shares
+
+    def portion(source: Axes, target: Axes) -> float:
+        return 1.0 if _fits(source, target) or not any(_fits(one, target) for one in sources) else SMALL_SHARE
+
+    pairs = product(sources, targets)
+    return [portion(source, target) / sum(portion(one, target) for one in sources) for source, target in pairs]
 
 
 @lru_cache(maxsize=256)

@@ -197,16 +197,9 @@ class InvariantNet(nn.Module):
 
 @dataclass(frozen=True)
 class StackOptions:
-    """The options of a network, for all of its layers.
+    """The options of a network, with those of every `EquivariantLinear` and of the first one.
 
-    Attributes:
-        call: How messages name the network.
-        activation: As in `EquivariantNet`, like norm, dropout and residual.
-        norm: The normalization.
-        dropout: The probability.
-        residual: Whether there are residual connections.
-        linear: Options of every `EquivariantLinear`.
-        first: Options of the first one.
+    Messages name the network by `call`; the other options are those of `EquivariantNet`.
     """
 
     call: str

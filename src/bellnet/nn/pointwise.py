@@ -280,7 +280,7 @@ class EntryNorm(NotScripted, nn.Module):
     def _normalize(self, tensor: Tensor, inside: Tensor | None) -> Tensor:
         if self._is_plain_batch(tensor, inside):
             entries = tensor.reshape(-1, self.channels)
-            normalised = torch.batch_norm(
+            normalized = torch.batch_norm(
                 entries,
                 self.weight,
                 self.bias,
@@ -291,22 +291,21 @@ class EntryNorm(NotScripted, nn.Module):
                 self.eps,
                 torch.backends.cudnn.enabled,
             )
-            return normalised.view(tensor.shape)
+            return normalized.view(tensor.shape)
         wide = _widened(tensor)
         mean, variance = self._statistics(wide, inside)
         return self._scaled((wide - mean) * torch.rsqrt(variance + self.eps), tensor.dtype)
 
     def _is_plain_batch(self, tensor: Tensor, inside: Tensor | None) -> bool:
-        """Whether torch's own batch normalisation does the same, which is faster."""
-        if self.over != "batch" or inside is not None or tensor.dtype not in (torch.float32, torch.float64):
+        """Whether torch's own batch normalization does the same, which is faster."""
+        if self.over != "batch" or inside is not None or is_traced():  # traced numbers of entries may be symbolic
             return False
-        if is_traced():  # the number of entries may be symbolic
-            return False
-        return tensor.dtype == self.weight.dtype and tensor.shape[:-1].numel() > 1
+        is_float = tensor.dtype == self.weight.dtype and tensor.dtype in (torch.float32, torch.float64)
+        return is_float and tensor.shape[:-1].numel() > 1
 
-    def _scaled(self, normalised: Tensor, dtype: torch.dtype) -> Tensor:
+    def _scaled(self, normalized: Tensor, dtype: torch.dtype) -> Tensor:
         """Normalized values times the learned factors, plus the shifts, for entries of a dtype."""
-        return (normalised * self.weight + self.bias).to(torch.promote_types(dtype, self.weight.dtype))
+        return (normalized * self.weight + self.bias).to(torch.promote_types(dtype, self.weight.dtype))
 
     def _statistics(self, tensor: Tensor, inside: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and variance, shaped to broadcast to the (batch, *axes, channels) tensor, which is zero outside."""
@@ -339,10 +338,10 @@ def _widened(tensor: Tensor) -> Tensor:
 
 
 def _moments(tensor: Tensor, inside: Tensor | None, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """How many entries there are, their mean and their variance; zero for none."""
-    there = torch.ones_like(tensor[..., :1]) if inside is None else inside.to(tensor.dtype)
-    there = there.expand(*tensor.shape[:-1], 1)
-    count = there.sum(axes, keepdim=True) if axes else there
+    """The number of entries, their mean and their variance; zero for none."""
+    mask = torch.ones_like(tensor[..., :1]) if inside is None else inside.to(tensor.dtype)
+    mask = mask.expand(*tensor.shape[:-1], 1)
+    count = mask.sum(axes, keepdim=True) if axes else mask
     mean = (tensor.sum(axes, keepdim=True) if axes else tensor) / count.clamp(min=1)
-    squares = (tensor - mean).square() * there
+    squares = (tensor - mean).square() * mask
     return count, mean, (squares.sum(axes, keepdim=True) if axes else squares) / count.clamp(min=1)

@@ -155,13 +155,9 @@ class _SparseOrbit(NamedTuple):
 
 
 def pool_sparse(x: Sparse, sets: tuple[int, ...], reductions: Sequence[str], *, include_zeros: bool) -> Tensor:
-    """(*batch, n_orbits * reductions * channels): each orbit of a sparse tensor reduced.
+    """(*batch, n_orbits * reductions * channels): each orbit reduced, perhaps with the zeros that are not stored.
 
-    Args:
-        x: The tensor.
-        sets: The node set of every slot, by number.
-        reductions: Some of "max", "sum" and "mean".
-        include_zeros: Whether entries that are not stored count, as zeros.
+    The node sets of the slots are passed by number.
     """
     orbits = x.support.cached(("orbits", sets), lambda: _sparse_orbits(x.support, sets))
     values = [x.values.index_select(0, orbit.positions) for orbit in orbits]

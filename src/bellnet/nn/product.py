@@ -25,7 +25,7 @@ class Product(NotScripted, nn.Module):
     Args:
         spec: The node sets of both factors and of the product, for instance "n n, n n -> n n" or "u i, i v -> u v".
         contraction: One letter for every slot, equal ones for one node, as in einsum: "ab,bc->ac". Letters that the
-            product does not have are summed over. If not given, matrices and vectors are multiplied as `@` does, and
+            product does not have are summed over. By default matrices and vectors are multiplied as `@` does, and
             tensors of three slots slice by slice, "adc,dbc->abc".
         normalize: "mean" divides every sum by the number of its terms, "root" by the root of that number, which keeps
             the second moment where the terms are independent; "sum" does not divide. "stored" divides by the number of
@@ -50,7 +50,7 @@ class Product(NotScripted, nn.Module):
         self.spec = self.plan.spec
         self._call = f'Product("{self.spec}")'
         self.normalize = check_choice(self._call, "normalize", normalize, tuple(POWERS))
-        self._validator = InputValidator(self._call, self.spec, (None, None), names=("x", "y"), called="product(x, y")
+        self._validator = InputValidator(self._call, self.spec, (None, None), names=("x", "y"))
         self._sparse_validator = SparseInputValidator(self._validator)
 
     def forward(

@@ -49,7 +49,7 @@ class SparseInputValidator:
         self._key = "resolved", self.spec.sources, self.spec.targets
 
     def validate(self, x: Collection, sizes: Sizes, supports: Supports, *, stored: bool) -> Inputs[SparseLayout]:
-        """Check the inputs and find the supports of all results; `stored` says by what means divide."""
+        """Check the inputs and find the supports of all results; `stored` is whether means divide by stored entries."""
         passed = [None] * len(self.spec.targets) if supports is None else self._passed(supports)
         pairs = list(zip(self._dense.sources, x, strict=True))
         dense = [None if isinstance(one, Sparse) else source.check(one)[0] for source, one in pairs]

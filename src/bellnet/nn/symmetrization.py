@@ -6,6 +6,7 @@ weights are divided beforehand. It is exactly symmetric, without rounding errors
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from math import factorial, prod
 from typing import Any
@@ -29,12 +30,7 @@ CHUNK_BYTES = 2**21
 class Symmetrization:
     """The sum over all permutations of the unordered slots of the results of a layer.
 
-    Args:
-        call: How messages name the layer.
-        spec: The spec of the layer.
-
-    Attributes:
-        shares: For every target the factor of its weights that makes the sum an average.
+    It is an average if the weights of every target are multiplied by the factor in `shares`.
     """
 
     def __init__(self, call: str, spec: Spec) -> None:
@@ -48,16 +44,12 @@ class Symmetrization:
             pairs = zip(results, self._groups, strict=True)
             return [_symmetrized(one, groups, _transposed, _chunk(one)) for one, groups in pairs]
         triples = zip(results, layout.targets, self._groups, strict=True)
-        return [_symmetrized(one, groups, self._exchange(support), None) for one, support, groups in triples]
+        return [_symmetrized(one, groups, partial(self._exchanged, on), None) for one, on, groups in triples]
 
-    def _exchange(self, support: Support) -> Exchange:
-        """The exchange of two slots for values on a support, which must be symmetric in them."""
-
-        def exchange(values: Tensor, one: int, other: int) -> Tensor:
-            key = "exchanged", one, other
-            return values.index_select(0, support.cached(key, lambda: self._positions(support, one, other)))
-
-        return exchange
+    def _exchanged(self, support: Support, values: Tensor, one: int, other: int) -> Tensor:
+        """Values on a support, which must be symmetric in two slots, with these exchanged."""
+        key = "exchanged", one, other
+        return values.index_select(0, support.cached(key, lambda: self._positions(support, one, other)))
 
     def _positions(self, support: Support, one: int, other: int) -> Tensor:
         """For every stored entry the position of the one with two slots exchanged."""
@@ -137,14 +129,7 @@ class _InPlaceSum(torch.autograd.Function):
 
 
 def check_declared(call: str, plan: Plan, values: Tensor, support: Support | None) -> None:
-    """Refuse an input that is not symmetric or not hollow although the plan assumes it.
-
-    Args:
-        call: How the message names the layer.
-        plan: The plan of the layer for this input.
-        values: (batch, *axes, channels), or (stored entries, channels).
-        support: That of a sparse input, else None.
-    """
+    """Refuse (batch, *axes, channels), or stored values, that are not symmetric or hollow as the plan assumes."""
     groups = plan.symmetry.groups
     for one, other in _pairs(plan):
         name = plan.spec.source[one]

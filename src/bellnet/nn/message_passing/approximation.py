@@ -177,30 +177,25 @@ ACTIVATIONS: dict[type[nn.Module], float] = {
 MINIMA: dict[type[nn.Module], float] = {nn.GELU: -0.171, nn.SiLU: -0.279}
 
 
-def range_of(module: nn.Module, given: Range, depth: int) -> Range:
-    """The range of the output of a module.
+def range_of(module: nn.Module, inputs: Range, depth: int) -> Range:
+    """The range of the output of a module on channels, made of linear maps and activations.
 
-    In modules that multiply, the product is replaced by a ReLU network for the range of its factors.
-
-    Args:
-        module: A module on channels, made of linear maps and activations.
-        given: The range of its input.
-        depth: The depth of the products.
+    In modules that multiply, the product is replaced by a ReLU network, of a depth, for the range of its factors.
     """
     if isinstance(module, nn.Sequential):
         for part in module:
-            given = range_of(part, given, depth)
-        return given
+            inputs = range_of(part, inputs, depth)
+        return inputs
     if isinstance(module, nn.Identity):
-        return given
+        return inputs
     if isinstance(module, nn.Linear):
-        return _affine(module.weight, module.bias, given)
+        return _affine(module.weight, module.bias, inputs)
     if isinstance(module, ChannelAffine):
-        return _affine(module.scale.diag(), module.shift, given)
+        return _affine(module.scale.diag(), module.shift, inputs)
     if isinstance(module, EdgeConditionedMessage):
-        return _edge_conditioned(module, given, depth)
+        return _edge_conditioned(module, inputs, depth)
     if type(module) in ACTIVATIONS:
-        return _activation(module, given)
+        return _activation(module, inputs)
     names = ", ".join(["Linear", *(kind.__name__ for kind in ACTIVATIONS)])
     raise ConversionError(
         f'product="relu" needs the range of every message, and it is not known what {type(module).__name__} does to '
@@ -208,30 +203,30 @@ def range_of(module: nn.Module, given: Range, depth: int) -> Range:
     )
 
 
-def _affine(weight: Tensor, bias: Tensor | None, given: Range) -> Range:
+def _affine(weight: Tensor, bias: Tensor | None, inputs: Range) -> Range:
     weight = weight.detach().to("cpu", torch.float64)
-    middle, half = (given.low + given.high) / 2, (given.high - given.low) / 2
+    middle, half = (inputs.low + inputs.high) / 2, (inputs.high - inputs.low) / 2
     middle, half = weight @ middle, weight.abs() @ half
     if bias is not None:
         middle = middle + bias.detach().to("cpu", torch.float64)
-    return Range(middle - half, middle + half, weight.abs() @ given.error)
+    return Range(middle - half, middle + half, weight.abs() @ inputs.error)
 
 
-def _activation(module: nn.Module, given: Range) -> Range:
+def _activation(module: nn.Module, inputs: Range) -> Range:
     # Each is monotone on either side of zero, apart from a minimum, up to which it decreases.
-    points = [given.low, torch.zeros_like(given.low).clamp(given.low, given.high), given.high]
+    points = [inputs.low, torch.zeros_like(inputs.low).clamp(inputs.low, inputs.high), inputs.high]
     values = torch.stack([module(point) for point in points])
     low = values.amin(0)
     if type(module) in MINIMA:
-        low = torch.where(given.low < 0, low.clamp(max=MINIMA[type(module)]), low)
+        low = torch.where(inputs.low < 0, low.clamp(max=MINIMA[type(module)]), low)
     factor = abs(getattr(module, "negative_slope", getattr(module, "alpha", 0)))
-    return Range(low, values.amax(0), max(ACTIVATIONS[type(module)], factor) * given.error)
+    return Range(low, values.amax(0), max(ACTIVATIONS[type(module)], factor) * inputs.error)
 
 
-def _edge_conditioned(module: EdgeConditionedMessage, given: Range, depth: int) -> Range:
+def _edge_conditioned(module: EdgeConditionedMessage, inputs: Range, depth: int) -> Range:
     n = module.node_channels
-    neighbour = Range(given.low[n : 2 * n], given.high[n : 2 * n], given.error[n : 2 * n])
-    edge = Range(given.low[2 * n :], given.high[2 * n :], given.error[2 * n :])
+    neighbour = Range(inputs.low[n : 2 * n], inputs.high[n : 2 * n], inputs.error[n : 2 * n])
+    edge = Range(inputs.low[2 * n :], inputs.high[2 * n :], inputs.error[2 * n :])
     shape = n, module.out_channels
     entries = range_of(module.matrix, edge, depth).largest.reshape(shape)  # exact: edge features are not approximated
     module.product = product_for(neighbour.largest.unsqueeze(-1), entries, depth, module.matrix)

@@ -136,7 +136,7 @@ def _layers_of_basic_gnn(model: Any) -> Iterator[Any]:
     if model.jk_mode not in (None, "last"):
         refuse(
             model,
-            f"jk={model.jk_mode!r} joins the features of all layers, and here each layer sees the one before it",
+            f"jk={model.jk_mode!r} joins the features of all layers, and here each layer takes those of the last one",
             'Build it with jk=None or jk="last".',
         )
     for number, (conv, norm) in enumerate(zip(model.convs, model.norms, strict=True), 1):
@@ -220,7 +220,7 @@ def _adjacency(conv: Any) -> Adjacency:
 
 def _gcn(conv: Any, adjacency: Adjacency) -> MessageFunctions:
     if adjacency.scale != "none":
-        refuse(conv, "it normalises by degrees and then takes a mean as well", 'Use aggr="add", its default.')
+        refuse(conv, "it normalizes by degrees and then takes a mean as well", 'Use aggr="add", its default.')
     adjacency = replace(adjacency, weighted=True)
     if conv.normalize:
         loop = (2.0 if conv.improved else 1.0) if conv.add_self_loops else 0.0
@@ -376,7 +376,7 @@ def _batch_norm(module: Any) -> ChannelAffine:
     if module.running_mean is None or module.running_var is None:
         refuse(
             module,
-            "it takes its statistics from every batch, so graphs of one batch see each other",
+            "it takes its statistics from every batch, so graphs of one batch depend on each other",
             "Build it with track_running_stats=True.",
         )
     scale = torch.rsqrt(module.running_var + module.eps)
@@ -390,5 +390,5 @@ def _refuse_training(module: nn.Module) -> NoReturn:
     refuse(
         module,
         "in training mode its output depends on chance or on the other graphs of the batch",
-        "Call model.eval() first: dropout is then left out, and batch normalisation keeps its statistics.",
+        "Call model.eval() first: dropout is then left out, and batch normalization uses its running statistics.",
     )

@@ -38,14 +38,9 @@ class ExactProduct(nn.Module):
 
 
 class EdgeConditionedMessage(nn.Module):
-    """M(h_u, h_v, e_uv) = h_v W(e_uv), with a matrix W that depends on the edge features.
+    """M(h_u, h_v, e_uv) = h_v W(e_uv), where a module returns the entries of the matrix W(e_uv) row by row.
 
     Its products are computed exactly or by ReLU networks, like the product with the adjacency.
-
-    Args:
-        matrix: From e_uv to the entries of W(e_uv), row by row.
-        node_channels: The number of channels of h.
-        out_channels: The number of columns of W.
     """
 
     def __init__(self, matrix: nn.Module, node_channels: int, out_channels: int) -> None:

@@ -67,13 +67,7 @@ def is_closed_form(layer: EquivariantLinear, copies: Sequence[Copy]) -> bool:
 
 
 class AppendChannels(nn.Module):
-    """Concatenates the first channels with the output of a module on chosen channels.
-
-    Args:
-        n_copied: The number of channels that are copied.
-        inputs: The first and the last channel (exclusive) of each part of the input of the module.
-        module: A module on channels.
-    """
+    """Concatenates the first `n_copied` channels with the output of a module on some ranges of channels, its inputs."""
 
     def __init__(self, n_copied: int, inputs: Sequence[tuple[int, int]], module: nn.Module) -> None:
         super().__init__()
@@ -190,14 +184,7 @@ class MessagePassingLayer(nn.Module):
 
 
 class NodeLayer(nn.Module):
-    """A module on the node features alone: step 5 without messages.
-
-    Args:
-        module: A module on channels.
-        channels: The channels of the state.
-        width: The number of output channels of the module.
-        like: A tensor with the dtype and the device of the parameters.
-    """
+    """A module on the node features alone, with so many output channels: step 5 without messages."""
 
     def __init__(self, module: nn.Module, channels: Channels, width: int, *, like: Tensor) -> None:
         super().__init__()

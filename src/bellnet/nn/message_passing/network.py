@@ -91,7 +91,7 @@ class MessagePassingNet(nn.Module):
             return NodeLayer(step, channels, width, like=like), width
         if step.node_channels != channels.node:
             raise OptionError(
-                f"{where} takes node_channels={step.node_channels}, but {channels.node} channels arrive there."
+                f"{where} takes node_channels={step.node_channels}, but {channels.node} channels are its input."
             )
         message = _width(f"{where}, message", step.message, 2 * channels.node + step.edge_channels, like)
         update = _width(f"{where}, update", step.update, channels.node + message, like)
@@ -161,7 +161,7 @@ class MessagePassingNet(nn.Module):
         return self
 
     def compact_set(self, x: Tensor | Padded) -> CompactSet:
-        """The smallest compact set that contains these graphs, given as `prepare` returns them."""
+        """The smallest compact set that contains these graphs, as `prepare` returns them."""
         inputs = self._validator.validate((x,))
         state, nodes, fixed = inputs.values[0].detach(), inputs.layout.nodes, self.channels.fixed
         adjacency, edge = state[..., : self.channels.adjacency], state[..., self.channels.adjacency : fixed]
@@ -231,9 +231,9 @@ def _node_channels(steps: Sequence[MessageFunctions | nn.Module]) -> int:
 
 def _like_parameters(steps: Sequence[MessageFunctions | nn.Module]) -> Tensor:
     """A tensor with the dtype and the device of the parameters of the modules."""
-    modules = [[step.message, step.update] if isinstance(step, MessageFunctions) else [step] for step in steps]
-    parameters = (parameter for some in modules for module in some for parameter in module.parameters())
-    return next(parameters, torch.empty(()))
+    parts = [[step.message, step.update] if isinstance(step, MessageFunctions) else [step] for step in steps]
+    modules = nn.ModuleList(module for part in parts for module in part)
+    return next(modules.parameters(), torch.empty(()))
 
 
 def _width(where: str, module: nn.Module, channels: int, like: Tensor) -> int:

@@ -118,13 +118,9 @@ class Graphs(Protocol):
 
 
 def prepare(graphs: Graphs, adjacencies: Sequence[Adjacency], channels: Channels, like: Tensor) -> Padded:
-    """The state (batch, n, n, channels): its adjacency matrices, its edge features, node features on the diagonal.
+    """The state (batch, n, n, channels): adjacency matrices, edge features, and node features on the diagonal.
 
-    Args:
-        graphs: The graphs.
-        adjacencies: One for each adjacency channel.
-        channels: The numbers of channels of the state.
-        like: A tensor with the dtype and the device of the network.
+    There is one adjacency for each of its channels; `like` has the dtype and the device of the network.
     """
     x, edge_index = graphs.x, graphs.edge_index
     edge_attr, edge_weight = (getattr(graphs, name, None) for name in ("edge_attr", "edge_weight"))
@@ -174,20 +170,20 @@ def _mistake(
     if not torch.equal(graph[source], graph[target]):
         return "an edge joins nodes of two graphs.\nbatch must give both ends of every edge the same graph."
     if channels.edge and (edge_attr is None or edge_attr.shape[1:] != (channels.edge,)):
-        came = "there is none" if edge_attr is None else f"has {tuple(edge_attr.shape)}"
-        return f"edge_attr must have shape (edges, {channels.edge}), but {came}."
+        got = None if edge_attr is None else tuple(edge_attr.shape)
+        return f"edge_attr must have shape (edges, {channels.edge}), got {got}."
     return None
 
 
 def _refuse_parallel(
     counts: Tensor, weights: Tensor | None, adjacencies: Sequence[Adjacency], channels: Channels
 ) -> None:
-    """Parallel edges add up, but a pair of nodes has room for the features of one edge only."""
+    """Parallel edges add up, but a pair of nodes has the features of one edge only."""
     loops = counts.diagonal(0, -2, -1)
     takes_one_loop = weights is not None and any(known.self_loops and known.weighted for known in adjacencies)
     if (channels.edge and bool((counts > 1).any())) or (takes_one_loop and bool((loops > 1).any())):
-        what = "edge features" if channels.edge else "weighted self-loops of which a convolution keeps one"
+        what = "edge features" if channels.edge else "weighted self-loops of which a convolution uses one"
         raise DataError(
             f"prepare(graphs): there are parallel edges, and {what}.\n"
-            "A pair of nodes has room for one edge: merge them, for instance with torch_geometric.utils.coalesce."
+            "A pair of nodes takes one edge: merge them, for instance with torch_geometric.utils.coalesce."
         )
