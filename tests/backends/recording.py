@@ -1,4 +1,4 @@
-"""What torch is asked to do, written down call by call."""
+"""A dispatch mode that records matrix products and new tensors."""
 
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef

@@ -37,7 +37,7 @@ def test_every_layer_gives_on_it_what_it_gives_on_dense_tensors(spec, mean):
             assert_close(one, other)
 
 
-def test_it_can_be_differentiated_although_it_says_nothing_of_gradients():
+def test_it_can_be_differentiated_without_defining_gradients():
     made, lengths, inputs = _given("n n -> n", {"n": 2})
     executor = Executor(made, (2,), (3,), mean=True)
     assert gradcheck(lambda *given: executor(Explicit(lengths), *((one,) for one in given)), inputs)

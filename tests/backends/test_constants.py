@@ -13,7 +13,7 @@ def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
     monkeypatch.setattr(level_matrices, "_CONSTANTS", {})
     like = torch.zeros(1)
 
-    def ask(thread):
+    def request(thread):
         for number in range(3000):
             key = (number * 7 + thread) % 11
             assert level_matrices.constant(key, like, lambda key=key: torch.tensor(key)).item() == key
@@ -22,7 +22,7 @@ def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
     sys.setswitchinterval(1e-6)  # or else threads take turns so seldom that nothing would happen without a lock
     try:
         with ThreadPoolExecutor(8) as threads:
-            list(threads.map(ask, range(8)))
+            list(threads.map(request, range(8)))
     finally:
         sys.setswitchinterval(before)
     assert len(level_matrices._CONSTANTS) <= 2

@@ -1,4 +1,4 @@
-"""Memory that is used again, and never while somebody has it."""
+"""Buffers are reused, and never while a tensor still refers to them."""
 
 import copy
 import io

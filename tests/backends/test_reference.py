@@ -41,14 +41,14 @@ def test_orbits_cover_every_index_once(spec):
 @pytest.mark.parametrize("basis", ["orbit", "diagram"])
 @pytest.mark.parametrize("spec", SPECS)
 def test_basis_tensors_are_masks_of_equal_and_unequal_indices(spec, basis):
-    asked, sizes = parse_spec(spec), {"n": 3, "u": 2, "i": 4}
+    parsed, sizes = parse_spec(spec), {"n": 3, "u": 2, "i": 4}
     exact = basis == "orbit"
     tensors = reference.basis_tensors(plan(spec), sizes, basis=basis)
     for diagram, tensor in zip(plan(spec).diagrams, tensors, strict=True):
-        assert torch.equal(tensor.bool(), mask(diagram.partition, sizes, asked.slots, exact=exact))
+        assert torch.equal(tensor.bool(), mask(diagram.partition, sizes, parsed.slots, exact=exact))
     constants = reference.bias_tensors(plan(spec), sizes, basis=basis)
     for pattern, tensor in zip(plan(spec).biases, constants, strict=True):
-        assert torch.equal(tensor.bool(), mask(pattern, sizes, asked.target, exact=exact))
+        assert torch.equal(tensor.bool(), mask(pattern, sizes, parsed.target, exact=exact))
 
 
 @given(st.data(), st.sampled_from(["orbit", "sum", "mean"]))

@@ -1,6 +1,6 @@
-"""How much work and memory a layer takes: products and tensors, counted as torch is asked for them.
+"""Work and memory of a layer: matrix products and new tensors, counted by a dispatch mode.
 
-Kernels would show nothing of it, so they do not run where somebody looks at every operation.
+Kernels are invisible to a dispatch mode, so the layer falls back to plain torch operations while one is active.
 """
 
 from collections import Counter
@@ -133,7 +133,7 @@ def test_padding_adds_no_larger_tensor(spec):
     assert max(backwards.allocated) <= largest
 
 
-def test_no_more_memory_is_held_at_once_than_the_plan_says():
+def test_peak_memory_is_at_most_the_estimate_of_the_plan():
     beyond = {}
     for spec in SPECS:
         for name, channels in CHANNELS.items():

@@ -135,7 +135,7 @@ def test_second_derivatives_are_those_of_the_operations(monkeypatch):
     assert torch.autograd.gradgradcheck(run, given, atol=1e-4)
 
 
-def test_gradients_are_found_only_where_they_are_asked_for(monkeypatch):
+def test_gradients_are_computed_only_where_they_are_required(monkeypatch):
     x, block = graphs_of(3), block_of(3)
     block.norm.weight.requires_grad_(False)
     found = block(x).values
@@ -144,7 +144,7 @@ def test_gradients_are_found_only_where_they_are_asked_for(monkeypatch):
     assert block.norm.bias.grad is not None
 
 
-def test_whoever_looks_at_a_part_sees_it(monkeypatch):
+def test_hooks_of_a_part_see_it(monkeypatch):
     block, x, seen = block_of(3), graphs_of(3), []
     for part in (block.norm, block.activation, block.activation.module, block.dropout):
         handle = part.register_forward_hook(lambda module, *_: seen.append(module))
@@ -160,7 +160,7 @@ def test_whoever_looks_at_a_part_sees_it(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:For backward hooks to be called:UserWarning")
 @pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
-def test_whoever_looks_at_the_gradients_of_all_modules_sees_them(kind):
+def test_global_backward_hooks_see_the_gradients_of_all_modules(kind):
     block, x, seen = block_of(3), graphs_of(3), []
     register = getattr(torch.nn.modules.module, f"register_module_{kind}")
     handle = register(lambda module, *_: seen.append(module))
@@ -181,7 +181,7 @@ class Seen(TorchDispatchMode):
         return function(*arguments, **(options or {}))
 
 
-def test_whoever_looks_at_operations_sees_them():
+def test_dispatch_modes_see_the_torch_operations():
     block, x = block_of(3), graphs_of(3)
     with Seen() as seen:
         block(x)
@@ -338,7 +338,7 @@ def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
         gradient(lambda kept: torch.cat([kept, kept]) if kept.ndim == 2 else kept, without_kernels=True)
 
 
-def test_a_shift_may_change_before_the_gradient_is_asked_for(monkeypatch):
+def test_a_shift_may_change_before_the_backward_pass(monkeypatch):
     x = graphs_of(4)
 
     def run(block):
@@ -424,7 +424,7 @@ def test_other_devices_by_default_change_nothing(monkeypatch):
     assert_close(*both(monkeypatch, run))
 
 
-def test_running_statistics_may_change_before_the_gradient_is_asked_for():
+def test_running_statistics_may_change_before_the_backward_pass():
     x, block = graphs_of(4), block_of(4).eval()
     gradients = []
     for factor in (1, 4):
@@ -434,7 +434,7 @@ def test_running_statistics_may_change_before_the_gradient_is_asked_for():
     assert_close(*gradients)
 
 
-def test_gradients_have_a_graph_only_if_that_is_asked_for():
+def test_gradients_have_a_graph_only_with_create_graph():
     x, block = graphs_of(4), block_of(4)
     found = block(x).values
     several = torch.ones(2, *found.shape, dtype=found.dtype)

@@ -366,7 +366,7 @@ def test_the_level_of_the_processor_is_that_of_its_flags():
 
 
 @needs_kernels
-def test_whoever_counts_operations_sees_them():
+def test_dispatch_modes_see_the_torch_operations():
     layer, x = bn.EquivariantLinear("n n -> n n", 4, 8), torch.randn(2, 6, 6, 4)
     layer(x)
     with FlopCounterMode(display=False) as counter:
@@ -384,7 +384,7 @@ def test_they_can_be_turned_off(monkeypatch):
         kernels.cache_clear()
 
 
-def test_a_library_without_them_says_so_once(monkeypatch, tmp_path):
+def test_a_missing_library_warns_once(monkeypatch, tmp_path):
     monkeypatch.delenv(DISABLE_VARIABLE, raising=False)
     monkeypatch.setattr(package, "SOURCES", tmp_path)
     kernels.cache_clear()

@@ -240,7 +240,7 @@ class _Seen(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("backward_too", [False, True])
-def test_whoever_looks_at_operations_sees_them(backward_too):
+def test_dispatch_modes_see_the_torch_operations(backward_too):
     x = torch.randn(2, 4, 4, 3, requires_grad=True)
     pool = bn.InvariantPool("n n")
     wanted = _pooled(pool, x, torch.ones(2, 6))
