@@ -1,4 +1,4 @@
-"""What the executor tests are run on, and a second oracle to believe.
+"""Random specs and sizes, and a second reference from the definition.
 
 Everything here is written from the definitions: masks of equal and unequal indices, and one contraction. It shares no
 code with the library's own oracle except the order of the diagrams.
@@ -15,7 +15,7 @@ from bellnet import Spec, plan
 
 @st.composite
 def specs(draw, *, max_slots, names="n", min_source=0):
-    """Specs over these node sets, with at most so many slots."""
+    """Specs over these node sets, with at most `max_slots` slots."""
     n_slots = draw(st.integers(min_source, max_slots))
     k = draw(st.integers(min_source, n_slots))
     slots = draw(st.lists(st.sampled_from(names), min_size=n_slots, max_size=n_slots))
@@ -23,7 +23,7 @@ def specs(draw, *, max_slots, names="n", min_source=0):
 
 
 def sizes_for(spec, *, entries=800, least=0):
-    """A size for every node set, from `least` up, such that a basis tensor has at most so many entries."""
+    """A size for every node set, from `least` up, such that a basis tensor has at most `entries` entries."""
     slots = max(len(spec.slots), 1)
     most = max(size for size in range(1, 6) if size**slots <= entries)
     size = st.sampled_from(range(most, least - 1, -1))  # large ones first: a simpler example has more nodes, not none

@@ -8,7 +8,7 @@ import torch
 from bellnet.backends import level_matrices
 
 
-def test_threads_that_fill_the_cache_do_not_disturb_each_other(monkeypatch):
+def test_constants_are_correct_when_threads_fill_the_cache(monkeypatch):
     monkeypatch.setattr(level_matrices, "MOST_CONSTANTS", 2)
     monkeypatch.setattr(level_matrices, "_CONSTANTS", {})
     like = torch.zeros(1)

@@ -43,12 +43,12 @@ def _assert_same_layer(layer, x, sizes, oracle, **tolerance):
     target_only = {name: sizes[name] for name in layer.spec.target_only}
     wanted, came = oracle(layer, given, sizes), layer(given, sizes=target_only)
     assert_close(came, wanted, **tolerance)
-    pulled = torch.randn_like(wanted)
+    gradient = torch.randn_like(wanted)
     inputs = [x, *layer.parameters()]
     for name, one, other in zip(
         ["x", "weight", "bias"],
-        torch.autograd.grad(came, inputs, pulled, retain_graph=True, materialize_grads=True),
-        torch.autograd.grad(wanted, inputs, pulled, materialize_grads=True),
+        torch.autograd.grad(came, inputs, gradient, retain_graph=True, materialize_grads=True),
+        torch.autograd.grad(wanted, inputs, gradient, materialize_grads=True),
         strict=False,
     ):
         assert_close(one, other, msg=lambda text, name=name: f"gradient of {name}: {text}", **tolerance)
@@ -68,7 +68,7 @@ def _cases(draw, *, max_slots, names, entries=800):
 @pytest.mark.parametrize("kind", KINDS)
 @given(case=_cases(max_slots=6, names="n"), bias=st.booleans())
 @settings(max_examples=60)
-def test_one_node_set_gives_what_the_definition_gives(kind, case, bias):
+def test_one_node_set_equals_the_definition(kind, case, bias):
     spec, sizes, x, outside = case
     layer = EquivariantLinear(spec, x.shape[-1], outside, bias=bias, dtype=torch.float64, **KINDS[kind])
     _assert_same_layer(randomise(layer), x, sizes, by_definition)
@@ -76,7 +76,7 @@ def test_one_node_set_gives_what_the_definition_gives(kind, case, bias):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(case=_cases(max_slots=6, names="uiv"), bias=st.booleans())
-def test_several_node_sets_give_what_the_definition_gives(kind, case, bias):
+def test_several_node_sets_equal_the_definition(kind, case, bias):
     spec, sizes, x, outside = case
     layer = EquivariantLinear(spec, x.shape[-1], outside, bias=bias, dtype=torch.float64, **KINDS[kind])
     _assert_same_layer(randomise(layer), x, sizes, by_definition)
@@ -85,7 +85,7 @@ def test_several_node_sets_give_what_the_definition_gives(kind, case, bias):
 @pytest.mark.parametrize("kind", KINDS)
 @given(case=_cases(max_slots=4, names="nm", entries=81))
 @settings(max_examples=25)
-def test_the_dense_executor_agrees_with_the_oracle(kind, case):
+def test_dense_layers_equal_the_reference(kind, case):
     spec, sizes, x, outside = case
     layer = EquivariantLinear(spec, x.shape[-1], outside, dtype=torch.float64, **KINDS[kind])
     _assert_same_layer(randomise(layer), x, sizes, _oracle)
@@ -94,7 +94,7 @@ def test_the_dense_executor_agrees_with_the_oracle(kind, case):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spec", DOCUMENTED)
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
-def test_the_specs_of_the_documentation_agree_with_the_definition(spec, kind, channels):
+def test_specs_of_the_documentation_equal_the_definition(spec, kind, channels):
     layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **KINDS[kind]))
     sizes = {"n": 3, "u": 3, "i": 4}
     x = torch.randn(2, *(sizes[name] for name in layer.spec.source), channels[0], dtype=torch.float64)
@@ -106,7 +106,7 @@ def test_the_specs_of_the_documentation_agree_with_the_definition(spec, kind, ch
     case=_cases(max_slots=5, names="nm", entries=300),
     which=st.sampled_from([(True, False), (False, True), (True, True)]),
 )
-def test_declared_inputs_give_what_the_definition_gives(kind, case, which):
+def test_symmetric_and_hollow_inputs_equal_the_definition(kind, case, which):
     spec, sizes, x, outside = case
     symmetric, hollow = which
     layer = EquivariantLinear(
@@ -118,7 +118,7 @@ def test_declared_inputs_give_what_the_definition_gives(kind, case, which):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("hollow", [False, True])
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n", "u u i -> u i", "u u i i ->"])
-def test_the_maps_left_on_declared_inputs_are_independent_and_are_all(spec, symmetric, hollow):
+def test_maps_on_symmetric_and_hollow_inputs_are_independent_and_complete(spec, symmetric, hollow):
     sizes, full, left = {"n": 4, "u": 3, "i": 2}, plan(spec), plan(spec, symmetric=symmetric, hollow=hollow)
     shape = [sizes[name] for name in full.spec.source]
     n_inputs = torch.Size(shape).numel()
@@ -135,7 +135,7 @@ def test_the_maps_left_on_declared_inputs_are_independent_and_are_all(spec, symm
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n", "u i -> i u", "-> n n", "n n n -> n n n"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_single_precision_is_good_to_single_precision(spec, kind):
+def test_float32_is_accurate_to_float32(spec, kind):
     layer = randomise(EquivariantLinear(spec, 2, 3, dtype=torch.float32, **KINDS[kind]))
     sizes = {"n": 4, "u": 5, "i": 3}
     x = torch.randn(2, *(sizes[name] for name in layer.spec.source), 2)
@@ -143,7 +143,7 @@ def test_single_precision_is_good_to_single_precision(spec, kind):
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n n", "u u i -> i u"])
-def test_the_division_of_a_mean_belongs_to_the_map_that_sums(spec):
+def test_every_map_of_a_mean_layer_maps_ones_to_ones(spec):
     """One map at a time, on ones: a mean of ones is one, so every map gives ones where it writes."""
     sizes = {"n": 5, "u": 3, "i": 4}
     layer = EquivariantLinear(spec, 1, 1, bias=False, dtype=torch.float64)
@@ -158,7 +158,7 @@ def test_the_division_of_a_mean_belongs_to_the_map_that_sums(spec):
 
 
 @pytest.mark.parametrize("shape", [(4, 4, 2), (3, 4, 4, 2), (1, 3, 4, 4, 2), (0, 4, 4, 2), (2, 0, 0, 2), (2, 1, 1, 2)])
-def test_batch_axes_are_left_alone(shape):
+def test_batch_entries_are_independent(shape):
     layer = randomise(EquivariantLinear("n n -> n", 2, 3, dtype=torch.float64))
     x = torch.randn(shape, dtype=torch.float64)
     y = layer(x)
@@ -167,20 +167,20 @@ def test_batch_axes_are_left_alone(shape):
         assert_close(y[index], layer(x[index]))
 
 
-def test_an_input_that_is_not_contiguous_gives_the_same():
+def test_non_contiguous_input_gives_the_same_result():
     layer = randomise(EquivariantLinear("n n n -> n n", 2, 3, dtype=torch.float64))
     x = torch.randn(2, 4, 3, 4, 4, dtype=torch.float64).permute(2, 1, 4, 3, 0)
     assert_close(layer(x), layer(x.contiguous()))
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n n -> n n n", "n ->", "-> n n", "u i -> i u"])
-def test_the_input_and_the_parameters_are_not_written_to(spec):
+def test_input_and_parameters_are_not_modified(spec):
     layer = randomise(EquivariantLinear(spec, 2, 2, dtype=torch.float64))
     x = torch.randn(2, *[3] * len(layer.spec.source), 2, dtype=torch.float64, requires_grad=True)
     before = [tensor.clone() for tensor in (x, *layer.parameters())]
     y = layer(x, sizes=dict.fromkeys(layer.spec.target_only, 3))
-    pulled = torch.randn_like(y)
-    kept = pulled.clone()
-    y.backward(pulled)
-    assert torch.equal(pulled, kept)
+    gradient = torch.randn_like(y)
+    before_backward = gradient.clone()
+    y.backward(gradient)
+    assert torch.equal(gradient, before_backward)
     assert all(torch.equal(one, other) for one, other in zip(before, (x, *layer.parameters()), strict=True))

@@ -39,18 +39,18 @@ def _as_function(spec, options, *, padded):
 
 @pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
 @pytest.mark.parametrize("spec", CASES)
-def test_first_derivatives_are_those_of_finite_differences(spec, padded):
+def test_first_derivatives_equal_finite_differences(spec, padded):
     assert gradcheck(*_as_function(spec, CASES[spec], padded=padded))
 
 
 @pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
 @pytest.mark.parametrize("spec", CASES)
-def test_second_derivatives_are_those_of_finite_differences(spec, padded):
+def test_second_derivatives_equal_finite_differences(spec, padded):
     assert gradgradcheck(*_as_function(spec, CASES[spec], padded=padded))
 
 
 @pytest.mark.parametrize("hollow", [False, True])
-def test_derivatives_on_declared_inputs_are_those_of_finite_differences(hollow):
+def test_derivatives_on_symmetric_inputs_equal_finite_differences(hollow):
     layer = randomise(EquivariantLinear("n n -> n n", 1, 1, symmetric=True, hollow=hollow, dtype=torch.float64))
 
     def function(x):
@@ -62,7 +62,7 @@ def test_derivatives_on_declared_inputs_are_those_of_finite_differences(hollow):
 
 
 @pytest.mark.parametrize("frozen", ["x", "weight", "bias"])
-def test_what_needs_no_gradient_gets_none_and_the_others_theirs(frozen):
+def test_only_tensors_that_require_gradients_get_them(frozen):
     layer = randomise(EquivariantLinear("n n -> n n", 2, 3, dtype=torch.float64))
     tensors = {"x": torch.randn(3, 3, 2, dtype=torch.float64), "weight": layer.weight, "bias": layer.bias}
     wanted = torch.autograd.grad(layer(tensors["x"].requires_grad_()).square().sum(), list(tensors.values()))

@@ -1,4 +1,4 @@
-"""Adding up along an incidence, in every way in which it is done."""
+"""Sums and copies along an incidence."""
 
 import torch
 from hypothesis import given
@@ -6,34 +6,34 @@ from hypothesis import strategies as st
 
 from bellnet.backends.projections import Incidence
 
-WHOLES = 4
-WHOLE = st.lists(st.integers(-1, WHOLES - 1), min_size=1, max_size=12)
+N_SEGMENTS = 4
+SEGMENT = st.lists(st.integers(-1, N_SEGMENTS - 1), min_size=1, max_size=12)
 
 
-@given(whole=WHOLE, is_sorted=st.booleans())
-def test_parts_are_added_up_to_their_wholes_and_handed_out_again(whole, is_sorted):
-    whole = sorted(whole) if is_sorted else whole
-    incidence = Incidence(torch.tensor(whole), WHOLES)
-    parts, wholes = torch.randn(len(whole), 2, dtype=torch.float64), torch.randn(WHOLES, 2, dtype=torch.float64)
-    sums, handed = torch.zeros_like(wholes), torch.zeros_like(parts)
-    for part, place in enumerate(whole):
-        if place >= 0:
-            sums[place] += parts[part]
-            handed[part] = wholes[place]
-    torch.testing.assert_close(incidence.segment_sum(parts), sums)
-    torch.testing.assert_close(incidence.segment_sum_functional(parts), sums)
-    torch.testing.assert_close(incidence.gather(wholes), handed)
-    total = parts.clone()
-    incidence.add_gathered_(wholes, total)
-    torch.testing.assert_close(total, parts + handed)
+@given(segment=SEGMENT, is_sorted=st.booleans())
+def test_segment_sums_and_gathers_follow_the_index(segment, is_sorted):
+    segment = sorted(segment) if is_sorted else segment
+    incidence = Incidence(torch.tensor(segment), N_SEGMENTS)
+    rows, segments = torch.randn(len(segment), 2, dtype=torch.float64), torch.randn(N_SEGMENTS, 2, dtype=torch.float64)
+    sums, gathered = torch.zeros_like(segments), torch.zeros_like(rows)
+    for row, number in enumerate(segment):
+        if number >= 0:
+            sums[number] += rows[row]
+            gathered[row] = segments[number]
+    torch.testing.assert_close(incidence.segment_sum(rows), sums)
+    torch.testing.assert_close(incidence.segment_sum_functional(rows), sums)
+    torch.testing.assert_close(incidence.gather(segments), gathered)
+    total = rows.clone()
+    incidence.add_gathered_(segments, total)
+    torch.testing.assert_close(total, rows + gathered)
 
 
-@given(whole=WHOLE, is_sorted=st.booleans())
-def test_tables_for_kernels_say_the_same(whole, is_sorted):
-    whole = sorted(whole) if is_sorted else whole
-    incidence = Incidence(torch.tensor(whole), WHOLES)
-    assert incidence.table.tolist() == whole
+@given(segment=SEGMENT, is_sorted=st.booleans())
+def test_tables_for_kernels_follow_the_index(segment, is_sorted):
+    segment = sorted(segment) if is_sorted else segment
+    incidence = Incidence(torch.tensor(segment), N_SEGMENTS)
+    assert incidence.table.tolist() == segment
     order, bounds = incidence.grouped
-    order = list(range(len(whole))) if order is None else order.tolist()
-    for place in range(WHOLES):
-        assert order[bounds[place] : bounds[place + 1]] == [part for part, one in enumerate(whole) if one == place]
+    order = list(range(len(segment))) if order is None else order.tolist()
+    for number in range(N_SEGMENTS):
+        assert order[bounds[number] : bounds[number + 1]] == [row for row, one in enumerate(segment) if one == number]

@@ -22,7 +22,7 @@ def _pattern(indices, slots):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_an_orbit_is_one_exactly_at_the_indices_with_its_pattern(spec):
+def test_orbit_tensor_is_one_exactly_at_indices_with_its_pattern(spec):
     slots, sizes = parse_spec(spec).slots, {"n": 3, "u": 3, "i": 2}
     tensors = reference.basis_tensors(plan(spec), sizes, basis="orbit")
     for indices in product(*(range(sizes[name]) for name in slots)):
@@ -31,7 +31,7 @@ def test_an_orbit_is_one_exactly_at_the_indices_with_its_pattern(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_orbits_cover_every_index_once(spec):
+def test_orbits_partition_the_indices(spec):
     for base in range(4):
         sizes = {"n": base, "u": base, "i": base + 1}
         orbits = reference.basis_tensors(plan(spec), sizes, basis="orbit")
@@ -40,7 +40,7 @@ def test_orbits_cover_every_index_once(spec):
 
 @pytest.mark.parametrize("basis", ["orbit", "diagram"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_basis_tensors_are_masks_of_equal_and_unequal_indices(spec, basis):
+def test_basis_tensors_are_masks_of_equalities(spec, basis):
     parsed, sizes = parse_spec(spec), {"n": 3, "u": 2, "i": 4}
     exact = basis == "orbit"
     tensors = reference.basis_tensors(plan(spec), sizes, basis=basis)
@@ -52,7 +52,7 @@ def test_basis_tensors_are_masks_of_equal_and_unequal_indices(spec, basis):
 
 
 @given(st.data(), st.sampled_from(["orbit", "sum", "mean"]))
-def test_the_oracle_agrees_with_the_definition(data, kind):
+def test_reference_equals_the_definition(data, kind):
     spec = data.draw(specs(max_slots=4, names="ui"))
     sizes = data.draw(sizes_for(spec, entries=81))
     options = {"basis": "orbit", "normalize": "sum"} if kind == "orbit" else {"normalize": kind}

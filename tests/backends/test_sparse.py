@@ -1,4 +1,4 @@
-"""The sparse executor, compared with the definition on the dense tensor that has zeros where nothing is listed."""
+"""Layers on sparse tensors, compared with the definition on the dense tensor."""
 
 import gc
 import weakref
@@ -14,8 +14,8 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet import EquivariantLinear, Spec
 from bellnet.backends import buffers, projections
-from tests.backends.listed import KINDS, expected, listed_sizes, sparse
 from tests.backends.recording import Recording
+from tests.backends.sparse_cases import KINDS, expected, random_sizes, sparse
 from tests.backends.subjects import randomise
 
 pytestmark = pytest.mark.usefixtures("every_backend")
@@ -64,12 +64,12 @@ def _assert_as_defined(layer, kinds, sizes, seed=0, own_support=False):
     came = y.values if spec.target else y
     wanted = expected(layer, x, target, sizes)
     assert_close(came, wanted)
-    pulled = torch.randn(wanted.shape, generator=generator, dtype=torch.float64)
+    gradient = torch.randn(wanted.shape, generator=generator, dtype=torch.float64)
     inputs = [values, *layer.parameters()]
     for name, one, other in zip(
         ["values", "weight", "bias"],
-        torch.autograd.grad(came, inputs, pulled, materialize_grads=True),
-        torch.autograd.grad(wanted, inputs, pulled, materialize_grads=True, allow_unused=True),
+        torch.autograd.grad(came, inputs, gradient, materialize_grads=True),
+        torch.autograd.grad(wanted, inputs, gradient, materialize_grads=True, allow_unused=True),
         strict=False,
     ):
         assert_close(one, other, msg=lambda text, name=name: f"gradient of {name}: {text}")
@@ -78,25 +78,25 @@ def _assert_as_defined(layer, kinds, sizes, seed=0, own_support=False):
 @pytest.mark.parametrize("how", HOW)
 @given(data=st.data(), spec=_specs("n"), kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
 @settings(max_examples=30)
-def test_one_node_set_gives_what_the_definition_gives(how, data, spec, kinds):
+def test_one_node_set_equals_the_definition(how, data, spec, kinds):
     layer = randomise(EquivariantLinear(spec, 2, data.draw(st.integers(1, 3)), dtype=torch.float64, **HOW[how]))
-    sizes, seed = data.draw(listed_sizes(spec)), data.draw(st.integers(0, 99))
+    sizes, seed = data.draw(random_sizes(spec)), data.draw(st.integers(0, 99))
     _assert_as_defined(layer, kinds, sizes, seed, own_support=data.draw(st.booleans()))
 
 
 @pytest.mark.parametrize("how", HOW)
 @given(data=st.data(), spec=_specs("ui"), kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
 @settings(max_examples=25)
-def test_several_node_sets_give_what_the_definition_gives(how, data, spec, kinds):
+def test_several_node_sets_equal_the_definition(how, data, spec, kinds):
     layer = randomise(EquivariantLinear(spec, 2, data.draw(st.integers(1, 3)), dtype=torch.float64, **HOW[how]))
-    sizes, seed = data.draw(listed_sizes(spec)), data.draw(st.integers(0, 99))
+    sizes, seed = data.draw(random_sizes(spec)), data.draw(st.integers(0, 99))
     _assert_as_defined(layer, kinds, sizes, seed, own_support=data.draw(st.booleans()))
 
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
-def test_the_specs_of_the_documentation_agree_with_the_definition(spec, how, channels):
+def test_specs_of_the_documentation_equal_the_definition(spec, how, channels):
     layer = randomise(EquivariantLinear(spec, *channels, dtype=torch.float64, **HOW[how]))
     for sizes in ({"n": 4, "u": 3, "i": 4}, {"n": [4, 0, 1, 3], "u": [2, 3, 0, 1], "i": [3, 1, 2, 2]}):
         used = {name: sizes[name] for name in layer.spec.node_sets}
@@ -107,15 +107,15 @@ def test_the_specs_of_the_documentation_agree_with_the_definition(spec, how, cha
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("hollow", [False, True])
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n n", "n n ->"])
-def test_declared_inputs_give_what_all_maps_give_on_them(spec, symmetric, hollow):
+def test_symmetric_and_hollow_inputs_equal_the_layer_with_all_maps(spec, symmetric, hollow):
     """A layer for declared inputs is the full layer with some weights zero: their diagrams are among all diagrams."""
     layer = randomise(EquivariantLinear(spec, 2, 2, symmetric=symmetric, hollow=hollow, dtype=torch.float64))
     full = EquivariantLinear(spec, 2, 2, dtype=torch.float64)
-    place = {diagram.partition: number for number, diagram in enumerate(full.plan.diagrams)}
+    number_of = {diagram.partition: number for number, diagram in enumerate(full.plan.diagrams)}
     with torch.no_grad():
         full.weight.zero_()
         for number, diagram in enumerate(layer.plan.diagrams):
-            full.weight[place[diagram.partition]] = layer.weight[number]
+            full.weight[number_of[diagram.partition]] = layer.weight[number]
         full.bias.copy_(layer.bias)
     x = sparse("some", layer.spec.source, {"n": [4, 3]}, 2, torch.Generator().manual_seed(1))
     target = sparse("some", layer.spec.target, {"n": [4, 3]}, 1, torch.Generator()) if layer.spec.target else None
@@ -124,7 +124,7 @@ def test_declared_inputs_give_what_all_maps_give_on_them(spec, symmetric, hollow
 
 
 @pytest.mark.parametrize("n_graphs", [0, 1, 2])
-def test_graphs_without_nodes_and_batches_without_graphs_give_empty_results(n_graphs):
+def test_empty_graphs_and_batches_give_empty_results(n_graphs):
     sizes = torch.zeros(n_graphs, dtype=torch.int64)
     x = bn.Sparse(torch.zeros(3, 0, dtype=torch.int64), torch.zeros(0, 2), sizes)
     assert EquivariantLinear("n n -> n n", 2, 3)(x).values.shape == (0, 3)
@@ -133,7 +133,7 @@ def test_graphs_without_nodes_and_batches_without_graphs_give_empty_results(n_gr
 
 
 @pytest.mark.parametrize("long", [1, 2, 3])
-def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
+def test_sums_in_portions_equal_the_definition(long, monkeypatch):
     monkeypatch.setattr(projections, "LONG", max(long, 2))
     _assert_as_defined(
         randomise(EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)), ("some", "some"), {"n": 9}
@@ -143,7 +143,7 @@ def test_sums_of_many_terms_are_the_same_in_portions(long, monkeypatch):
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("channels", [(1, 3), (3, 1)], ids=["widening", "narrowing"])
-def test_results_in_memory_that_was_used_before_are_what_the_definition_gives(spec, how, channels, monkeypatch):
+def test_results_in_reused_memory_equal_the_definition(spec, how, channels, monkeypatch):
     monkeypatch.setattr(buffers, "LARGE", 1)
     empty = buffers.BufferPool.empty
     monkeypatch.setattr(buffers.BufferPool, "empty", lambda *args: empty(*args).fill_(float("nan")))
@@ -174,12 +174,12 @@ def _as_function(spec, options):
 
 @pytest.mark.parametrize("how", ["mean", "stored"])
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->", "u i -> i u", "n n n -> n"])
-def test_first_and_second_derivatives_are_those_of_finite_differences(spec, how):
+def test_first_and_second_derivatives_equal_finite_differences(spec, how):
     assert gradcheck(*_as_function(spec, HOW[how]))
     assert gradgradcheck(*_as_function(spec, HOW[how]))
 
 
-def test_the_joins_are_made_once_and_shared_by_all_layers(monkeypatch):
+def test_tables_are_cached_and_shared_by_all_layers(monkeypatch):
     made = []
     original = projections.Incidence.__init__
     monkeypatch.setattr(projections.Incidence, "__init__", lambda self, *args: made.append(1) or original(self, *args))
@@ -193,7 +193,7 @@ def test_the_joins_are_made_once_and_shared_by_all_layers(monkeypatch):
     assert len(made) == after_the_first
 
 
-def test_a_support_that_is_given_in_a_call_is_not_kept_alive():
+def test_support_of_a_call_is_freed():
     x = sparse("some", ("n", "n"), {"n": 6}, 2, torch.Generator().manual_seed(0))
     target = sparse("some", ("n", "n"), {"n": 6}, 2, torch.Generator().manual_seed(1))
     layer = EquivariantLinear("n n -> n n", 2, 2, dtype=torch.float64)
@@ -204,7 +204,7 @@ def test_a_support_that_is_given_in_a_call_is_not_kept_alive():
     assert gone() is None
 
 
-def test_nothing_of_the_size_of_all_pairs_is_made():
+def test_no_tensor_has_the_size_of_all_pairs():
     n = 3000
     index = torch.stack([torch.arange(n), torch.arange(n).roll(1)])
     x = bn.Sparse(index, torch.randn(n, 2, requires_grad=True), n)
@@ -214,7 +214,7 @@ def test_nothing_of_the_size_of_all_pairs_is_made():
     assert max(seen.allocated) <= 10 * n
 
 
-def test_results_are_the_same_bit_for_bit_in_every_run():
+def test_results_are_deterministic():
     x = sparse("some", ("n", "n"), {"n": 40}, 4, torch.Generator().manual_seed(0)).to(torch.float32)
     layer = EquivariantLinear("n n -> n n", 4, 4)
     outcomes = []
@@ -225,7 +225,7 @@ def test_results_are_the_same_bit_for_bit_in_every_run():
     assert all(torch.equal(one, other) for one, other in zip(*outcomes, strict=True))
 
 
-def test_what_was_kept_in_inference_mode_serves_training_as_well():
+def test_tables_cached_in_inference_mode_serve_training():
     x = sparse("some", ("n", "n"), {"n": 5}, 2, torch.Generator().manual_seed(0))
     layer = EquivariantLinear("n n -> n n", 2, 2, normalize="stored", dtype=torch.float64)
     with torch.inference_mode():
@@ -238,7 +238,7 @@ def test_what_was_kept_in_inference_mode_serves_training_as_well():
 
 
 @pytest.mark.usefixtures("without_kernels")
-def test_the_comparison_can_fail(monkeypatch):
+def test_planted_fault_is_found(monkeypatch):
     original = projections.Incidence.segment_sum
     monkeypatch.setattr(projections.Incidence, "segment_sum", lambda self, parts: original(self, parts) * 1.001)
     with pytest.raises(AssertionError):
@@ -248,7 +248,7 @@ def test_the_comparison_can_fail(monkeypatch):
 
 
 @pytest.mark.parametrize("empty", ["source", "target"])
-def test_the_gradient_of_the_gradient_is_there_where_nothing_is_listed(empty):
+def test_second_derivatives_exist_without_stored_entries(empty):
     nothing, pair = torch.zeros(2, 0, dtype=torch.int64), torch.tensor([[0], [1]])
     x = bn.Sparse(nothing if empty == "source" else pair, torch.randn(int(empty == "target"), 2), 4)
     target = bn.Sparse(nothing if empty == "target" else pair, torch.zeros(int(empty == "source"), 1), 4)

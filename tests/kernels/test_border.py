@@ -4,8 +4,6 @@ A fault here may end the process of the test run.
 """
 
 import ctypes
-import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -28,7 +26,7 @@ def sparse_of(index, sizes=4, channels=2):
 
 @pytest.mark.parametrize("shift", [1, -1, 3_000_000])
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->"])
-def test_a_sparse_does_not_share_its_index_with_the_caller(spec, shift):
+def test_sparse_copies_its_index(spec, shift):
     layer, index = bn.EquivariantLinear(spec, 2, 3), torch.tensor(EDGES)
     expected = layer(sparse_of(index.clone()))
     x = sparse_of(index)
@@ -38,7 +36,7 @@ def test_a_sparse_does_not_share_its_index_with_the_caller(spec, shift):
     assert x.index.tolist() == EDGES
 
 
-def test_a_sparse_does_not_share_the_memory_of_an_array():
+def test_sparse_copies_an_index_from_numpy():
     numpy = pytest.importorskip("numpy")
     array = numpy.array(EDGES)
     x = sparse_of(torch.from_numpy(array))
@@ -46,7 +44,7 @@ def test_a_sparse_does_not_share_the_memory_of_an_array():
     assert x.index.tolist() == EDGES
 
 
-def test_a_sparse_does_not_share_its_sizes_with_the_caller():
+def test_sparse_copies_its_sizes():
     layer, sizes = bn.EquivariantLinear("n n -> n", 2, 3), torch.tensor([4, 3])
     index = torch.tensor([[0, 0, 1], [0, 1, 1], [1, 3, 2]])
     expected = layer(sparse_of(index, sizes.clone())).values
@@ -57,7 +55,7 @@ def test_a_sparse_does_not_share_its_sizes_with_the_caller():
 
 
 @pytest.mark.parametrize("name", ["index", "sizes"])
-def test_what_a_sparse_returns_is_a_copy(name):
+def test_index_and_sizes_of_a_sparse_are_copies(name):
     x = sparse_of(torch.tensor([[0, 0, 1], [0, 1, 1], [1, 3, 2]]), torch.tensor([4, 3]))
     before = getattr(x, name).clone()
     getattr(x, name).add_(3_000_000)
@@ -65,14 +63,14 @@ def test_what_a_sparse_returns_is_a_copy(name):
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n ->"])
-def test_an_index_that_is_written_behind_the_support_is_refused(spec):
+def test_index_modified_in_place_is_refused(spec):
     x = sparse_of(torch.tensor(EDGES))
     x.support.index.add_(3_000_000)
     with pytest.raises(SupportError, match="changed in place"):
         bn.EquivariantLinear(spec, 2, 3)(x)
 
 
-def test_memory_for_each_node_is_estimated_before_it_is_allocated():
+def test_memory_of_nodes_is_estimated_before_allocation():
     x = sparse_of(torch.tensor([[0, 1], [1, 0]]), sizes=2**40)
     for spec in ("n n -> n n", "n n -> n"):
         with pytest.raises(SizesError, match=r"1,099,511,627,776 nodes"):
@@ -156,7 +154,7 @@ def test_saved_tensors_of_another_shape_or_device_are_refused(name, change):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_tensors_at_odd_addresses_are_read(name):
+def test_misaligned_tensors_are_read(name):
     values = [torch.randn(2, 5, 5, 3) for _ in range(2)]
     memory = [bytearray(b"\0" + one.numpy().tobytes()) for one in values]
     moved = [torch.frombuffer(one, dtype=torch.float32, offset=1).reshape(2, 5, 5, 3) for one in memory]
@@ -220,13 +218,13 @@ def changed(function, leaf):
 
 
 @pytest.mark.parametrize("change", [2, -9, 3_000_000])
-def test_an_index_that_a_tree_map_changed_is_refused_at_once(change):
+def test_index_changed_by_tree_map_is_refused(change):
     x = sparse_of(torch.tensor(EDGES))
     with pytest.raises(SupportError, match="is node"):
         torch.utils._pytree.tree_map(partial(changed, lambda index: index + change), x)
 
 
-def test_sizes_that_a_tree_map_changed_are_those_of_the_result():
+def test_sizes_changed_by_tree_map_are_those_of_the_result():
     x = sparse_of(torch.tensor(EDGES))
     larger = torch.utils._pytree.tree_map(lambda leaf: leaf + 3 if leaf.ndim == 1 else leaf, x)
     assert (larger.sizes, larger.index.tolist(), x.sizes) == (7, EDGES, 4)
@@ -234,7 +232,7 @@ def test_sizes_that_a_tree_map_changed_are_those_of_the_result():
     torch.testing.assert_close(layer(larger).values, layer(sparse_of(torch.tensor(EDGES), 7)).values)
 
 
-def test_duplicates_that_a_tree_map_made_are_refused():
+def test_duplicates_made_by_tree_map_are_refused():
     x = sparse_of(torch.tensor(EDGES))
     with pytest.raises(SupportError, match="occurs twice"):
         torch.utils._pytree.tree_map(partial(changed, torch.zeros_like), x)
@@ -242,7 +240,7 @@ def test_duplicates_that_a_tree_map_made_are_refused():
 
 @pytest.mark.parametrize("size", [2**31, 2**40, 2**62, 2**63, 2**70, torch.tensor([2**31, 2])])
 @pytest.mark.parametrize("padded", [False, True])
-def test_sizes_of_a_call_that_no_memory_has_are_refused(size, padded):
+def test_sizes_beyond_memory_are_refused(size, padded):
     x = torch.ones(2, 3, 2)
     with pytest.raises(SizesError, match="node set 'i' is"):
         bn.EquivariantLinear("u -> u i", 2, 3)(bn.Padded(x, torch.tensor([3, 2])) if padded else x, sizes={"i": size})
@@ -286,19 +284,3 @@ def test_kernels_are_disabled_forward_and_backward_in_all_threads(monkeypatch):
     assert len(calls) == 2
     layer(x)
     assert len(calls) == 3
-
-
-@pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
-def test_a_library_of_other_sources_is_reported_and_not_used(monkeypatch, tmp_path):
-    """As after an update of a clone that was not installed again: an older library lacks functions."""
-    source = tmp_path / "other.c"
-    source.write_text("long long bellnet_sources(void) { return 1; }\n")
-    library = tmp_path / "kernels-DEFAULT.so"
-    subprocess.run([shutil.which("cc"), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    monkeypatch.setenv("BELLNET_KERNELS", str(tmp_path))
-    kernels.cache_clear()
-    try:
-        with pytest.warns(UserWarning, match="built from other sources"):
-            assert kernels() is None
-    finally:
-        kernels.cache_clear()

@@ -6,7 +6,7 @@ import torch
 from hypothesis import strategies as st
 
 import bellnet as bn
-from tests.backends.listed import choose
+from tests.backends.sparse_cases import choose
 from tests.backends.subjects import by_definition
 
 CHANNELS = (2, 1, 3, 2)

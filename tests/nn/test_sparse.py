@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 import bellnet as bn
 from bellnet.nn.pointwise import ChannelDropout
-from tests.backends.listed import KINDS, sparse
+from tests.backends.sparse_cases import KINDS, sparse
 from tests.backends.subjects import randomise
 
 SIZES = {"n": [4, 1, 0, 3], "u": [2, 3, 1, 2], "i": [3, 1, 2, 4]}

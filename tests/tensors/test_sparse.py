@@ -12,7 +12,7 @@ from torch.testing import assert_close
 import bellnet as bn
 from bellnet.tensors import support
 from bellnet.testing import strategies
-from tests.backends.listed import KINDS, sparse
+from tests.backends.sparse_cases import KINDS, sparse
 
 SHAPES = ["n", "n n", "n n n", "u i", "u u i", "u i u"]
 

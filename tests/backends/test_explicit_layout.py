@@ -1,4 +1,4 @@
-"""A layout is one file: `tests/backends/explicit.py` is one, and a layer runs on it like on any other."""
+"""Layers run on a layout that is one file, `tests/backends/explicit_layout.py`."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from bellnet import plan
 from bellnet.backends import DenseLayout, Executor, Nodes
-from tests.backends.explicit import Explicit
+from tests.backends.explicit_layout import Explicit
 
 SPECS = ["n n -> n n", "n n n -> n n", "u i -> i u", "u u i -> u i", "n ->", "-> n n", "n n -> n n n", "i u -> u i u"]
 
@@ -23,21 +23,21 @@ def _given(spec, sizes):
 
 @pytest.mark.parametrize("mean", [True, False])
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_layer_gives_on_it_what_it_gives_on_dense_tensors(spec, mean):
+def test_layers_on_the_explicit_layout_equal_dense_ones(spec, mean):
     made, lengths, inputs = _given(spec, {"n": 3, "u": 2, "i": 4})
     executor = Executor(made, (2,), (3,), mean=mean)
     layouts = DenseLayout(Nodes(lengths)), Explicit(lengths)
     wanted, came = (executor(layout, *((one,) for one in inputs))[0] for layout in layouts)
     assert_close(came, wanted)
-    pulled = torch.randn_like(wanted)
-    pairs = [torch.autograd.grad(one, inputs, pulled, allow_unused=True) for one in (came, wanted)]
+    gradient = torch.randn_like(wanted)
+    pairs = [torch.autograd.grad(one, inputs, gradient, allow_unused=True) for one in (came, wanted)]
     for one, other in zip(*pairs, strict=True):
         assert (one is None) == (other is None)
         if one is not None:
             assert_close(one, other)
 
 
-def test_it_can_be_differentiated_without_defining_gradients():
+def test_gradients_follow_from_the_five_operations():
     made, lengths, inputs = _given("n n -> n", {"n": 2})
     executor = Executor(made, (2,), (3,), mean=True)
     assert gradcheck(lambda *given: executor(Explicit(lengths), *((one,) for one in given)), inputs)

@@ -16,26 +16,26 @@ def pairs(index, n=5, channels=2):
     return Sparse(index, torch.randn(index.shape[1], channels, dtype=torch.float64, generator=generator), n)
 
 
-def test_a_pattern_is_absent_if_no_tuple_has_its_equalities():
+def test_pattern_is_absent_if_no_stored_entry_has_its_equalities():
     triples = pairs([[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]])
     assert absent_patterns(triples.support, partitions("nnn")) == {(0, 0, 0), (0, 1, 1)}
     assert absent_patterns(pairs([[0, 1], [1, 0]]).support, partitions("nn")) == {(0, 0)}
     assert absent_patterns(pairs([[0, 1], [1, 1]]).support, partitions("nn")) == frozenset()
 
 
-def test_slots_of_different_node_sets_never_count_as_equal():
+def test_slots_of_different_node_sets_are_never_equal():
     ratings = Sparse(torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 1), {"u": 2, "i": 2})
     assert absent_patterns(ratings.support, partitions("ui")) == frozenset()
 
 
-def test_an_empty_support_leaves_the_plan_as_it_is():
+def test_empty_support_does_not_restrict_the_plan():
     nothing = Sparse(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, 2), 5)
     assert absent_patterns(nothing.support, partitions("nn")) == frozenset()
 
 
 @pytest.mark.parametrize("spec", ["n n -> n n", "n n -> n", "n n n -> n n n", "n n -> n n n"])
 @pytest.mark.parametrize("normalize", ["mean", "sum", "stored"])
-def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatch):
+def test_restricted_plan_gives_results_and_gradients_of_all_maps(spec, normalize, monkeypatch):
     source, target = (side.split() for side in spec.split("->"))
     tuples = {2: [[0, 1, 2, 4], [1, 0, 3, 2]], 3: [[0, 1, 2, 2], [0, 2, 1, 3], [3, 1, 0, 4]]}
     x = pairs(tuples[len(source)])
@@ -56,7 +56,7 @@ def test_results_and_gradients_are_those_of_all_maps(spec, normalize, monkeypatc
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
+def test_layer_runs_the_restricted_plan(monkeypatch):
     ran, kernels = [], sparse_layout.SparseLayout.kernels
     monkeypatch.setattr(
         sparse_layout.SparseLayout,
@@ -71,7 +71,7 @@ def test_a_layer_runs_the_maps_that_are_left(monkeypatch):
     assert ran == [7, 15, 10]
 
 
-def test_a_graph_without_loops_runs_seven_of_the_fifteen_maps():
+def test_graph_without_loops_runs_seven_of_fifteen_maps():
     support = pairs([[0, 1, 2, 4], [1, 0, 3, 2]]).support
     whole = plan("n n -> n n")
     left, maps, biases, _ = restrict_to_stored(whole, (support,), (support,))

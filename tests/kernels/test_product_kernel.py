@@ -8,19 +8,12 @@ from torch.testing import assert_close
 
 from bellnet.backends import products
 from bellnet.backends.products import kernel_product
-from bellnet.kernels import calling, kernels
+from bellnet.kernels import kernels
 from bellnet.kernels.calling import can_call
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="there are no kernels")
 CHANNELS = [1, 2, 3, 4, 7, 8, 12, 16, 20, 33]
 MATRICES = [("ab", "bc", "ac"), ("ac", "bc", "ab"), ("ab", "ac", "bc"), ("ba", "cb", "ca")]
-
-
-@pytest.fixture(params=[1, 2, 3])
-def threads(request, monkeypatch):
-    """So many of them run, however little there is to do."""
-    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
-    monkeypatch.setattr(calling, "MULTIPLICATIONS_PER_THREAD", 1)
 
 
 @st.composite
@@ -58,7 +51,7 @@ def assert_is_einsum(letters, x, y, factor=0.5):
 @pytest.mark.usefixtures("threads")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems(), st.sampled_from([torch.float32, torch.float64]))
-def test_every_contraction_is_that_of_einsum(problem, dtype):
+def test_products_equal_einsum(problem, dtype):
     letters, lengths, graphs, channels = problem
     assert_is_einsum(letters, *drawn(letters, lengths, graphs=graphs, channels=channels, dtype=dtype))
 
@@ -67,7 +60,7 @@ def test_every_contraction_is_that_of_einsum(problem, dtype):
 @pytest.mark.parametrize("letters", MATRICES)
 @pytest.mark.parametrize("channels", CHANNELS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_matrices_that_fill_no_tile_panel_or_block_are_multiplied(letters, channels, dtype):
+def test_incomplete_tiles_panels_and_blocks_are_multiplied(letters, channels, dtype):
     for lengths in ({"a": 5, "b": 131, "c": 103}, {"a": 67, "b": 3, "c": 9}, {"a": 1, "b": 70, "c": 6}):
         assert_is_einsum(letters, *drawn(letters, lengths, graphs=2, channels=channels, dtype=dtype))
 
@@ -82,7 +75,7 @@ def test_columns_of_few_channels_fill_more_than_one_panel():
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("channels", CHANNELS)
 @pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
-def test_what_is_no_number_stays_in_its_channel_row_and_column(channels, wrong):
+def test_nan_stays_in_its_channel_row_and_column(channels, wrong):
     letters, lengths = ("ab", "bc", "ac"), {"a": 7, "b": 5, "c": 9}
     x, y = drawn(letters, lengths, channels=channels)
     clean = kernel_product(letters, x, y, 1.0)
@@ -103,7 +96,7 @@ def test_what_is_no_number_stays_in_its_channel_row_and_column(channels, wrong):
 @pytest.mark.parametrize("channels", CHANNELS)
 def test_nothing_is_read_or_written_outside_the_tensors(channels):
     letters, n = ("ab", "bc", "ac"), 5
-    # A margin of what is no number around the factors; ones around the product are looked at afterwards.
+    # A margin of NaN around the factors, and of ones around the product.
     whole = [torch.full((n * n * channels + 64,), torch.nan) for _ in range(2)]
     x, y = (one[32:-32].view(1, n, n, channels).normal_() for one in whole)
     for one in (x, y):
@@ -120,7 +113,7 @@ def test_nothing_is_read_or_written_outside_the_tensors(channels):
     assert torch.equal(around[-32:], torch.ones(32))
 
 
-def test_threads_change_no_bit():
+def test_results_do_not_depend_on_the_number_of_threads():
     letters, lengths = ("ab", "bc", "ac"), {"a": 41, "b": 70, "c": 30}
     x, y = drawn(letters, lengths, graphs=3, channels=20, dtype=torch.float32)
     found = []
@@ -131,7 +124,7 @@ def test_threads_change_no_bit():
     assert all(torch.equal(one, found[0]) for one in found)
 
 
-def test_last_letters_of_all_three_are_taken_for_channels():
+def test_last_letters_of_all_tensors_are_treated_as_channels():
     prepared = products._prepare(("adc", "dbc", "abc"), (2, 3, 4), (3, 5, 4))
     assert prepared.n_folded == 4
     assert prepared.tables[:4].tolist() == [1, 2, 5, 3]  # none is shared any more
@@ -139,7 +132,7 @@ def test_last_letters_of_all_three_are_taken_for_channels():
     assert products._prepare(("ab", "ba", "ab"), (2, 3), (3, 2)).n_folded == 1
 
 
-def test_tables_are_made_once_for_letters_and_lengths():
+def test_tables_are_cached_by_letters_and_lengths():
     first = products._prepare(("ab", "bc", "ac"), (2, 3), (3, 5))
     assert products._prepare(("ab", "bc", "ac"), (2, 3), (3, 5)) is first
     with torch.inference_mode():
@@ -147,7 +140,7 @@ def test_tables_are_made_once_for_letters_and_lengths():
     assert not inside.is_inference()
 
 
-def test_half_precision_and_other_devices_are_left_to_torch():
+def test_kernels_do_not_run_in_half_precision_or_on_other_devices():
     assert can_call([torch.zeros(1)])
     assert can_call([torch.zeros(1, dtype=torch.float64)])
     assert not can_call([torch.zeros(1, dtype=torch.float16)])

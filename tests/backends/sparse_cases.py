@@ -58,7 +58,7 @@ def sparse(kind, slots, sizes, channels, generator):
 
 
 @st.composite
-def listed_sizes(draw, spec, *, entries=300):
+def random_sizes(draw, spec, *, entries=300):
     """Sizes for one graph or for a batch of graphs of different sizes, down to none."""
     slots = max(len(spec.slots), 1)
     most = max(size for size in range(1, 6) if size**slots <= entries)
@@ -80,9 +80,9 @@ def expected(layer, x, target, sizes):
             where = None if where is None else where[1:, where[0] == number]
         lengths = [graph[name] for name in layer.spec.source]
         dense = torch.zeros(*lengths, x.values.shape[1], dtype=torch.float64).index_put(tuple(here), values)
-        listed = torch.zeros(lengths, dtype=torch.float64).index_put(tuple(here), torch.ones(here.shape[1]).double())
+        stored = torch.zeros(lengths, dtype=torch.float64).index_put(tuple(here), torch.ones(here.shape[1]).double())
         y = (
-            _listed_definition(layer, dense, listed, graph)
+            _stored_definition(layer, dense, stored, graph)
             if layer.normalize == "stored"
             else by_definition(layer, dense, graph)
         )
@@ -91,16 +91,16 @@ def expected(layer, x, target, sizes):
     return result if target is not None or _is_batch(sizes) else result.squeeze(0)
 
 
-def _listed_definition(layer, x, listed, sizes):
-    """Every sum divided by how many of its terms are listed."""
+def _stored_definition(layer, x, stored, sizes):
+    """Every sum divided by how many of its terms are stored."""
     spec = layer.spec
     target = [sizes[name] for name in spec.target]
-    flat, ones = x.reshape(-1, x.shape[-1]), listed.reshape(-1)
+    flat, ones = x.reshape(-1, x.shape[-1]), stored.reshape(-1)
     y = torch.zeros(prod(target), layer.weight.shape[-1], dtype=torch.float64)
     for number, diagram in enumerate(layer.plan.diagrams):
         entries = mask(diagram.partition, sizes, spec.slots, exact=False).to(x).reshape(len(flat), prod(target))
-        n_listed = (entries.T @ ones).clamp(min=1).unsqueeze(-1)
-        y = y + (entries.T @ flat / n_listed) @ layer.weight[number]
+        n_stored = (entries.T @ ones).clamp(min=1).unsqueeze(-1)
+        y = y + (entries.T @ flat / n_stored) @ layer.weight[number]
     y = y.reshape(*target, layer.weight.shape[-1])
     if layer.bias is not None:
         for number, pattern in enumerate(layer.plan.biases):

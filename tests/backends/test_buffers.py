@@ -45,7 +45,7 @@ def _pool_of(graph):
     return Projections.on(bn.plan("n n -> n").source, [graph.support]).memory()[0]._pool
 
 
-def test_memory_is_used_again_when_the_last_view_is_gone():
+def test_memory_is_reused_after_the_last_view_is_freed():
     blocks = BufferPool()
     first = blocks.empty(6, 4, torch.float32)
     where, row = first.data_ptr(), first[2]
@@ -55,7 +55,7 @@ def test_memory_is_used_again_when_the_last_view_is_gone():
     assert blocks.empty(4, 6, torch.float32).data_ptr() == where
 
 
-def test_a_block_serves_any_type_that_it_is_not_much_too_large_for():
+def test_block_is_reused_for_any_dtype_of_similar_size():
     blocks = BufferPool()
     where = blocks.empty(6, 4, torch.float32).data_ptr()
     for n_rows, width, dtype in ((6, 2, torch.float64), (3, 4, torch.float32), (5, 4, torch.float32)):
@@ -67,7 +67,7 @@ def test_a_block_serves_any_type_that_it_is_not_much_too_large_for():
     assert blocks.empty(2, 4, torch.float32).data_ptr() != where
 
 
-def test_many_widths_in_turn_do_not_add_up():
+def test_tensors_of_many_widths_in_turn_use_bounded_memory():
     """None of them fits into a block of the one before, so every one takes a fresh block."""
     blocks = BufferPool()
     for width in range(10, 60):
@@ -76,15 +76,15 @@ def test_many_widths_in_turn_do_not_add_up():
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
-def test_memory_is_bounded_by_what_tensors_once_had_together(requests):
-    """Four hands take tensors of many sizes and drop what they had before."""
-    blocks, hands, most = BufferPool(), {}, 0
-    for n_rows, hand in requests:
-        hands.pop(hand, None)
-        hands[hand] = blocks.empty(n_rows, 4, torch.float32)
-        most = max(most, sum(tensor.numel() * 4 for tensor in hands.values()))
+def test_memory_is_bounded_by_the_peak_of_tensors_in_use(requests):
+    """Four owners of one tensor each replace it by one of another size."""
+    blocks, owners, most = BufferPool(), {}, 0
+    for n_rows, owner in requests:
+        owners.pop(owner, None)
+        owners[owner] = blocks.empty(n_rows, 4, torch.float32)
+        most = max(most, sum(tensor.numel() * 4 for tensor in owners.values()))
         assert blocks._n_bytes <= 1.5 * 2 * most  # a block may be twice as large as its tensor
-    held = [tensor.data_ptr() for tensor in hands.values()]
+    held = [tensor.data_ptr() for tensor in owners.values()]
     assert len({*held}) == len(held)
 
 
@@ -97,14 +97,14 @@ def test_only_large_tensors_use_a_buffer(graph, is_large, beyond, monkeypatch):
     assert (_pool_of(graph) is not None) == is_large
 
 
-def test_a_default_device_changes_nothing(graph):
+def test_default_device_has_no_effect(graph):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)
     expected = layer(graph).values
     with torch.device("meta"):
         assert torch.equal(layer(graph).values, expected)
 
 
-def test_all_supports_share_one_pool_which_goes_with_them():
+def test_all_supports_share_one_pool_that_is_freed_with_them():
     first, second = SharedBuffer(), SharedBuffer()
     where = first.empty(6, 4, torch.empty(0)).data_ptr()
     assert second.empty(6, 4, torch.empty(0)).data_ptr() == where
@@ -134,7 +134,7 @@ def _values(y):
     return y.values if isinstance(y, bn.Sparse) else y
 
 
-def test_a_result_is_not_overwritten_by_the_next_call(graph):
+def test_result_is_not_overwritten_by_the_next_call(graph):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)
     y = layer(graph).values
     before = y.clone()
@@ -144,7 +144,7 @@ def test_a_result_is_not_overwritten_by_the_next_call(graph):
     assert torch.equal(y, before)
 
 
-def test_what_autograd_has_saved_is_not_overwritten(graph, monkeypatch):
+def test_tensors_saved_for_backward_are_not_overwritten(graph, monkeypatch):
     net = bn.EquivariantNet("n n -> n", [4, 8, 8, 1])
 
     def gradients():
@@ -158,7 +158,7 @@ def test_what_autograd_has_saved_is_not_overwritten(graph, monkeypatch):
     assert_close(pooled, gradients())
 
 
-def test_a_gradient_is_not_overwritten_by_the_next_pass(graph):
+def test_gradient_is_not_overwritten_by_the_next_pass(graph):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)
     values = graph.values.clone().requires_grad_()
     layer(graph.with_values(values)).values.sum().backward()
@@ -209,8 +209,7 @@ def test_processes_do_not_share_a_result(graph):
 
     def work():
         after = [layer(x).values for x in inputs]
-        kept = all(map(torch.equal, before, expected[:2]))
-        return kept and all(map(torch.equal, after, expected))
+        return all(map(torch.equal, before, expected[:2])) and all(map(torch.equal, after, expected))
 
     assert forked(work) == 0
     assert work()
@@ -218,7 +217,7 @@ def test_processes_do_not_share_a_result(graph):
 
 @FORKS
 @pytest.mark.parametrize("lock", [buffers.LOCK, level_matrices.LOCK], ids=["memory", "constants"])
-def test_a_fork_waits_for_threads_that_are_at_what_all_share(graph, lock):
+def test_fork_waits_for_threads_that_hold_a_lock(graph, lock):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4).requires_grad_(False)
     taken = Event()
 
@@ -234,7 +233,7 @@ def test_a_fork_waits_for_threads_that_are_at_what_all_share(graph, lock):
     thread.join()
 
 
-def test_memory_goes_with_the_tuples_and_a_result_that_is_left_keeps_its_own_alone():
+def test_pool_is_freed_with_the_support_except_the_block_of_a_result():
     graph, layer = make_graph(), bn.EquivariantLinear("n n -> n n", 4, 4)
     y = layer(graph).values.detach()
     layer(graph), layer(graph)
@@ -258,7 +257,7 @@ def test_results_can_be_copied_saved_and_shared(graph):
     assert torch.equal(y.share_memory_(), before)
 
 
-def test_what_was_made_in_inference_mode_serves_training(graph):
+def test_buffers_made_in_inference_mode_serve_training(graph):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)
     with torch.inference_mode():
         expected = layer(graph).values.clone()
@@ -295,10 +294,10 @@ FAULTS = """if True:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
-def test_a_second_pass_over_a_large_graph_takes_few_fresh_pages():
+def test_second_pass_over_a_large_graph_takes_few_new_pages():
     """Result and gradient are 38 MB each, 9,375 pages."""
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     again, without = map(int, done.stdout.split())
     if without < 3 * 9_000:
-        pytest.skip("the C library here keeps large blocks by itself")
+        pytest.skip("the C library here reuses large blocks by itself")
     assert again < without / 4

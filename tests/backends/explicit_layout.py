@@ -1,6 +1,6 @@
 """A layout in one file: dense tensors again, every move of which is the oracle's matrix of zeros and ones.
 
-It shows what a layout is made of, and that plans, trees and the engine need nothing else. Slow: each move multiplies by
+It shows that plans, trees and the executor need nothing else. It is slow: each operation multiplies by
 a matrix with a row for every tuple.
 """
 
@@ -13,7 +13,7 @@ from bellnet.backends.torch_backend import Means
 
 
 class Explicit:
-    """Tensors (batch, *axes, channels) over so many nodes of every set, axes grouped by node set."""
+    """Tensors (batch, *axes, channels) over the nodes of every set, axes grouped by node set."""
 
     has_axes = True
 
@@ -76,7 +76,7 @@ class ExplicitPrimitives:
         )
 
     def permute(self, level, number, rows, *, back):
-        """Axis j of what is written is axis swap[j] of what was read."""
+        """Axis j of the result is axis permutation[j] of the rows."""
         axis_sets, permutation = self.plan.levels[level].axis_sets, self.plan.levels[level].permutations[number]
         if back:
             permutation = tuple(map(permutation.index, range(len(permutation))))

@@ -1,6 +1,7 @@
-"""What stands between two layers by compiled kernels, compared with torch's operations, forwards and backwards."""
+"""The fused steps between two sparse layers, compared with torch operations, forward and backward."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -10,25 +11,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import bellnet as bn
 from bellnet.backends import fused_norm
 from bellnet.errors import SupportError, TensorError
-from bellnet.kernels import kernels
-from bellnet.nn.networks import Block
+from bellnet.kernels import disabled, kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 
 
 @pytest.fixture(autouse=True)
-def few_numbers_are_worth_it(monkeypatch):
+def _kernels_for_few_values(monkeypatch):
     monkeypatch.setattr(fused_norm, "MANY_VALUES", 1)
-
-
-@pytest.fixture(params=[1, 2, 3])
-def threads(request, monkeypatch):
-    """So many threads, however little there is to do."""
-    monkeypatch.setattr(fused_norm, "VALUES_PER_THREAD", 1)
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 def graphs_of(channels, *, n_graphs=3, n=9, dtype=torch.float64, seed=0):
@@ -55,28 +45,15 @@ def block_of(channels, *, dropout=0.3, residual=True, dtype=torch.float64, **opt
     return block
 
 
-def ran(block, x, *, at_once, monkeypatch, pull=None):
-    """What comes of a block, all gradients, and running statistics afterwards."""
-    block = copy.deepcopy(block)
-    calls = []
-    with monkeypatch.context() as patch:
-        if at_once:
-            real = fused_norm._call
-
-            def counted(name, *given, **tensors):
-                calls.append(name)
-                real(name, *given, **tensors)
-
-            patch.setattr(fused_norm, "_call", counted)
-        else:
-            patch.setattr(Block, "_can_fuse", lambda self: False)
-        torch.manual_seed(7)
-        values = x.values.detach().clone().requires_grad_()
-        found = block(x.with_values(values))
-        pull = torch.randn_like(found.values) if pull is None else pull
-        gradients = torch.autograd.grad(found.values, [values, *block.parameters()], pull)
-    assert not at_once or calls
-    return [found.values, *gradients, block.norm.running_mean, block.norm.running_var]
+def ran(block, x, *, fused):
+    """The output of a block, all gradients, and the running statistics afterwards."""
+    block, values = copy.deepcopy(block), x.values.detach().clone().requires_grad_()
+    torch.manual_seed(7)
+    with nullcontext() if fused else disabled():
+        found = block(x.with_values(values)).values
+        assert (type(found.grad_fn).__name__ == "_FusedNormBackward") == fused
+        gradients = torch.autograd.grad(found, [values, *block.parameters()], torch.randn_like(found))
+    return [found, *gradients, block.norm.running_mean, block.norm.running_var]
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -84,20 +61,18 @@ def ran(block, x, *, at_once, monkeypatch, pull=None):
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("n_graphs", [1, 3])
 @pytest.mark.parametrize("channels", [1, 3, 16, 48, 70])
-def test_a_block_is_what_it_is_operation_by_operation(
-    channels, n_graphs, dropout, residual, training, threads, monkeypatch
-):
+def test_fused_block_equals_torch_operations(channels, n_graphs, dropout, residual, training, threads):
     block = block_of(channels, dropout=dropout, residual=residual).train(training)
     x = graphs_of(channels, n_graphs=n_graphs)
-    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
+    found, wanted = (ran(block, x, fused=fused) for fused in (True, False))
     assert_close(found, wanted)
 
 
-def test_single_precision_differs_by_rounding_alone(threads, monkeypatch):
+def test_float32_differs_by_rounding_only(threads):
     x = graphs_of(48, n=60, dtype=torch.float32)
     block = block_of(48, dtype=torch.float32)
-    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
-    exact = ran(block.double(), x.map(torch.Tensor.double), at_once=False, monkeypatch=monkeypatch)
+    found, wanted = (ran(block, x, fused=fused) for fused in (True, False))
+    exact = ran(block.double(), x.map(torch.Tensor.double), fused=False)
     for one, other, right in zip(found, wanted, exact, strict=True):
         scale = right.abs().max()
         assert (one - right).abs().max() / scale < 1e-5 + 2 * (other - right).abs().max() / scale
@@ -111,16 +86,21 @@ def test_moments_far_from_zero_are_exact(dtype, threads):
     assert_close(found.variance, rows.double().var(0, correction=0), rtol=1e-4, atol=1e-12)
 
 
-def test_what_is_no_number_stays_so(monkeypatch):
-    x = graphs_of(4)
-    x.values[5, 2] = torch.nan
-    block = block_of(4, dropout=0.0).eval()
-    found, wanted = (ran(block, x, at_once=at_once, monkeypatch=monkeypatch) for at_once in (True, False))
-    assert found[0].isnan().any()
+def test_nan_stays_nan():
+    rows, (weight, bias, mean) = torch.randn(20, 4), torch.randn(3, 4)
+    rows[5, 2] = torch.nan
+    rows.requires_grad_()
+    moments = fused_norm.Moments(mean.double(), torch.ones(4).double())
+    options = {"eps": 1e-5, "training": False, "dropout": None, "residual": None}
+    found = fused_norm.fused_norm_relu(rows, (weight, bias), moments, **options)
+    wanted = torch.relu((rows - mean) / (1 + 1e-5) ** 0.5 * weight + bias)
+    gradients = [torch.autograd.grad(one, rows, torch.ones_like(one))[0] for one in (found, wanted)]
+    assert found.isnan().nonzero().tolist() == [[5, 2]]
     assert_close(found, wanted, equal_nan=True)
+    assert_close(*gradients, equal_nan=True)
 
 
-def test_second_derivatives_are_those_of_the_operations(monkeypatch):
+def test_second_derivatives_equal_finite_differences(monkeypatch):
     x, block = graphs_of(2, n=4), block_of(2, dropout=0.0)
     weight = block.norm.weight
 
@@ -135,7 +115,7 @@ def test_second_derivatives_are_those_of_the_operations(monkeypatch):
     assert torch.autograd.gradgradcheck(run, given, atol=1e-4)
 
 
-def test_gradients_are_computed_only_where_they_are_required(monkeypatch):
+def test_frozen_parameters_get_no_gradient():
     x, block = graphs_of(3), block_of(3)
     block.norm.weight.requires_grad_(False)
     found = block(x).values
@@ -144,7 +124,7 @@ def test_gradients_are_computed_only_where_they_are_required(monkeypatch):
     assert block.norm.bias.grad is not None
 
 
-def test_hooks_of_a_part_see_it(monkeypatch):
+def test_forward_hooks_of_parts_are_called():
     block, x, seen = block_of(3), graphs_of(3), []
     for part in (block.norm, block.activation, block.activation.module, block.dropout):
         handle = part.register_forward_hook(lambda module, *_: seen.append(module))
@@ -160,7 +140,7 @@ def test_hooks_of_a_part_see_it(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:For backward hooks to be called:UserWarning")
 @pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
-def test_global_backward_hooks_see_the_gradients_of_all_modules(kind):
+def test_global_backward_hooks_are_called(kind):
     block, x, seen = block_of(3), graphs_of(3), []
     register = getattr(torch.nn.modules.module, f"register_module_{kind}")
     handle = register(lambda module, *_: seen.append(module))
@@ -181,14 +161,14 @@ class Seen(TorchDispatchMode):
         return function(*arguments, **(options or {}))
 
 
-def test_dispatch_modes_see_the_torch_operations():
+def test_dispatch_modes_run_torch_operations():
     block, x = block_of(3), graphs_of(3)
     with Seen() as seen:
         block(x)
     assert seen.count == 1
 
 
-def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
+def test_other_activations_and_norms_run_torch_operations(monkeypatch):
     monkeypatch.setattr(fused_norm, "_call", None)
     x = graphs_of(3)
     for options in ({"activation": "gelu"}, {"activation": torch.nn.PReLU}):
@@ -197,15 +177,15 @@ def test_other_activations_and_norms_are_left_to_their_operations(monkeypatch):
     net.blocks[0](x)
 
 
-def test_few_numbers_are_left_to_the_operations(monkeypatch):
+def test_few_values_run_torch_operations(monkeypatch):
     monkeypatch.setattr(fused_norm, "_call", None)
     monkeypatch.setattr(fused_norm, "MANY_VALUES", 10**6)
     block_of(3)(graphs_of(3))
 
 
 @pytest.mark.parametrize("wrong", [-1, 3, 10**6])
-def test_graphs_that_are_not_there_are_refused(wrong):
-    rows, kept = torch.randn(5, 4), torch.ones(3, 4)
+def test_missing_graphs_are_refused(wrong):
+    rows, factors = torch.randn(5, 4), torch.ones(3, 4)
     graphs = torch.tensor([0, 0, 1, wrong, 2])
     options = {"eps": 1e-5, "training": True, "residual": None}
     with pytest.raises(SupportError, match="was changed after it was made"):
@@ -213,18 +193,16 @@ def test_graphs_that_are_not_there_are_refused(wrong):
             rows,
             (torch.ones(4), torch.zeros(4)),
             fused_norm.moments_of(rows),
-            dropout=fused_norm.DropoutMask(kept, graphs),
+            dropout=fused_norm.DropoutMask(factors, graphs),
             **options,
         )
 
 
-def test_a_network_of_blocks_learns_the_same(monkeypatch):
+def test_fused_network_trains_like_torch_operations():
     x = graphs_of(3, n_graphs=4)
     losses = []
-    for at_once in (True, False):
-        with monkeypatch.context() as patch:
-            if not at_once:
-                patch.setattr(Block, "_can_fuse", lambda self: False)
+    for context in (nullcontext(), disabled()):
+        with context:
             torch.manual_seed(0)
             options = {"norm": "batch", "dropout": 0.2, "residual": True, "normalize": "stored"}
             net = bn.InvariantNet(
@@ -241,19 +219,17 @@ def test_a_network_of_blocks_learns_the_same(monkeypatch):
     assert_close(torch.tensor(losses[:11]), torch.tensor(losses[11:]))
 
 
-def both(monkeypatch, run):
-    """What a function of a block gives, by kernels and operation by operation; the same kernels must have run."""
+def both(run):
+    """The result of a function of a block by fused kernels, and by torch operations."""
     found = []
-    for at_once in (True, False):
-        with monkeypatch.context() as patch:
-            if not at_once:
-                patch.setattr(Block, "_can_fuse", lambda self: False)
+    for context in (nullcontext(), disabled()):
+        with context:
             torch.manual_seed(3)
             found.append(run(block_of(4)))
     return found
 
 
-def test_parts_in_different_modes_each_keep_theirs(monkeypatch):
+def test_parts_in_different_modes_equal_torch_operations():
     x = graphs_of(4)
 
     def run(block, norm, dropout):
@@ -265,11 +241,11 @@ def test_parts_in_different_modes_each_keep_theirs(monkeypatch):
         return found, values.grad, block.norm.running_mean
 
     for norm, dropout in ((True, False), (False, True)):
-        assert_close(*both(monkeypatch, lambda block, n=norm, d=dropout: run(block, n, d)))
+        assert_close(*both(lambda block, n=norm, d=dropout: run(block, n, d)))
 
 
 @pytest.mark.parametrize("eps", [0.0, 1e-3, 10.0])
-def test_any_number_may_be_added_to_the_variance(eps, monkeypatch):
+def test_any_eps_equals_torch_operations(eps):
     x = graphs_of(4)
 
     def run(block):
@@ -280,10 +256,10 @@ def test_any_number_may_be_added_to_the_variance(eps, monkeypatch):
         block(x.with_values(values)).values.square().sum().backward()
         return values.grad, block.norm.weight.grad, block.norm.bias.grad
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_gradients_may_lie_in_memory_as_they_like(monkeypatch):
+def test_gradients_may_have_any_strides():
     x = graphs_of(4)
     wide = torch.randn(4, len(x.values), dtype=torch.float64).T
 
@@ -294,10 +270,10 @@ def test_gradients_may_lie_in_memory_as_they_like(monkeypatch):
             torch.autograd.grad(found, values, pull, retain_graph=True) for pull in (wide, wide[:1].expand_as(wide))
         ]
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_several_gradients_at_a_time_and_transforms_are_those_of_the_operations(monkeypatch):
+def test_batched_gradients_and_transforms_equal_torch_operations():
     x = graphs_of(4)
     several = torch.randn(3, *x.values.shape, dtype=torch.float64)
 
@@ -311,15 +287,15 @@ def test_several_gradients_at_a_time_and_transforms_are_those_of_the_operations(
         _, tangent = torch.func.jvp(lambda given: block(x.with_values(given)).values, (x.values,), (several[0],))
         return *batched, slope, tangent
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
+def test_tensors_replaced_by_saved_tensor_hooks_are_checked(monkeypatch):
     x, block = graphs_of(4), block_of(4, dropout=0.0)
 
     def gradient(unpack, *, without_kernels=False):
         values = x.values.clone().requires_grad_()
-        with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, unpack):
+        with torch.autograd.graph.saved_tensors_hooks(lambda saved: saved, unpack):
             found = fused_norm.fused_norm_relu(
                 values,
                 (block.norm.weight, block.norm.bias),
@@ -335,10 +311,10 @@ def test_what_hooks_make_of_what_is_saved_is_looked_at(monkeypatch):
 
     assert_close(gradient(torch.Tensor.float), gradient(torch.clone), atol=1e-5, rtol=1e-4)
     with pytest.raises(TensorError, match="saved-tensor hook"):  # and not by a kernel
-        gradient(lambda kept: torch.cat([kept, kept]) if kept.ndim == 2 else kept, without_kernels=True)
+        gradient(lambda saved: torch.cat([saved, saved]) if saved.ndim == 2 else saved, without_kernels=True)
 
 
-def test_a_shift_may_change_before_the_backward_pass(monkeypatch):
+def test_bias_may_change_before_backward():
     x = graphs_of(4)
 
     def run(block):
@@ -349,10 +325,10 @@ def test_a_shift_may_change_before_the_backward_pass(monkeypatch):
         found.sum().backward()
         return block.norm.bias.grad
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_supports_made_in_inference_mode_can_be_learned_from(monkeypatch):
+def test_supports_made_in_inference_mode_serve_training():
     with torch.inference_mode():
         made = graphs_of(4)
 
@@ -361,10 +337,10 @@ def test_supports_made_in_inference_mode_can_be_learned_from(monkeypatch):
         found.sum().backward()
         return found, block.norm.weight.grad
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_running_statistics_do_not_depend_on_the_default_type(monkeypatch):
+def test_running_statistics_do_not_depend_on_the_default_dtype():
     x = graphs_of(4, n=200, n_graphs=2)  # more rows than half precision can count
 
     def run(block):
@@ -375,11 +351,11 @@ def test_running_statistics_do_not_depend_on_the_default_type(monkeypatch):
             torch.set_default_dtype(torch.float32)
         return block.norm.running_mean, block.norm.running_var
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning", "ignore::torch.jit.TracerWarning")
-def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
+def test_unsupported_blocks_run_torch_operations(monkeypatch):
     monkeypatch.setattr(fused_norm, "_call", None)
 
     class Other(bn.ChannelDropout):
@@ -397,7 +373,7 @@ def test_what_kernels_do_not_know_is_left_to_the_operations(monkeypatch):
     block(one)
 
 
-def test_nothing_is_passed_back_where_the_number_is_zero(monkeypatch):
+def test_gradient_of_relu_is_zero_at_zero():
     x = graphs_of(4)
 
     def run(block):
@@ -406,12 +382,12 @@ def test_nothing_is_passed_back_where_the_number_is_zero(monkeypatch):
         block(x).values.sum().backward()
         return block.norm.weight.grad, block.norm.bias.grad
 
-    found, wanted = both(monkeypatch, run)
+    found, wanted = both(run)
     assert not found[1].any()
     assert_close(found, wanted)
 
 
-def test_other_devices_by_default_change_nothing(monkeypatch):
+def test_default_device_has_no_effect():
     x = graphs_of(4)
 
     def run(block):
@@ -421,10 +397,10 @@ def test_other_devices_by_default_change_nothing(monkeypatch):
             gradient = torch.autograd.grad(found, values, torch.ones_like(found))[0]
         return found, gradient, block.norm.running_mean
 
-    assert_close(*both(monkeypatch, run))
+    assert_close(*both(run))
 
 
-def test_running_statistics_may_change_before_the_backward_pass():
+def test_running_statistics_may_change_before_backward():
     x, block = graphs_of(4), block_of(4).eval()
     gradients = []
     for factor in (1, 4):

@@ -32,14 +32,14 @@ def _record(layer, x):
         y = layer(x)
     if isinstance(y, Padded):
         y = y.values
-    pulled = torch.randn_like(y)
+    gradient = torch.randn_like(y)
     with Recording() as backwards:
-        y.backward(pulled)
+        y.backward(gradient)
     values = x.values if isinstance(x, Padded) else x
     return forwards, backwards, max(values.numel(), y.numel())
 
 
-def test_the_recording_sees_products_and_new_tensors_but_not_views():
+def test_recording_has_products_and_new_tensors_but_not_views():
     left, right = torch.ones(3, 2), torch.ones(2, 5)
     with Recording() as seen:
         product = left @ right
@@ -52,7 +52,7 @@ def test_the_recording_sees_products_and_new_tensors_but_not_views():
 
 @either_way
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_rank_takes_one_product_for_each_swap(spec, channels):
+def test_every_rank_takes_one_product_for_each_permutation(spec, channels):
     layer, x = _layer(spec, channels)
     forwards, backwards, _ = _record(layer, x)
     k, l = len(layer.spec.source), len(layer.spec.target)
@@ -62,33 +62,33 @@ def test_every_rank_takes_one_product_for_each_swap(spec, channels):
 
 
 @pytest.mark.usefixtures("without_kernels")
-@pytest.mark.parametrize(("needed", "few", "is_kept"), [(True, 2**16, True), (False, 2**16, False), (True, 0, False)])
-def test_matrices_are_kept_if_they_are_small_and_the_gradient_needs_them(needed, few, is_kept, monkeypatch):
+@pytest.mark.parametrize(("needed", "few", "is_saved"), [(True, 2**16, True), (False, 2**16, False), (True, 0, False)])
+def test_matrices_are_saved_if_small_and_needed_for_the_gradient(needed, few, is_saved, monkeypatch):
     monkeypatch.setattr(torch_backend, "FEW_VALUES", few)
     layer, x = _layer("n n -> n n", (30, 40))
-    kept = []
+    saved = []
 
     def pack(tensor):
-        kept.append(tensor)
+        saved.append(tensor)
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         layer(x.detach().requires_grad_(needed)).sum().backward()
-    assert sum(one.numel() == layer.weight.numel() for one in kept) == 1 + is_kept
+    assert sum(one.numel() == layer.weight.numel() for one in saved) == 1 + is_saved
 
 
-def test_axes_that_lie_in_another_order_are_copied_once_for_all_swaps():
+def test_permuted_axes_are_copied_once_for_all_permutations():
     def turned():
         return torch.randn(BATCH, N, N, 12, N).movedim(-1, 1)
 
     narrowing, widening = EquivariantLinear("n n n -> n n n", 12, 4), EquivariantLinear("n n n -> n n n", 4, 12)
-    x, pulled = turned(), turned()
+    x, gradient = turned(), turned()
     narrowing(x)  # constants are made in the first call
     with Recording() as forwards:
         narrowing(x)
     y = widening(torch.randn(BATCH, N, N, N, 4, requires_grad=True))
     with Recording() as backwards:
-        y.backward(pulled)
+        y.backward(gradient)
     for seen in (forwards, backwards):
         assert seen.allocated.count(x.numel()) == 1
 
@@ -112,7 +112,7 @@ def test_no_option_makes_a_larger_tensor(options):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_tensors_of_full_order_are_the_output_and_a_copy_for_each_swap(spec):
+def test_tensors_of_full_order_are_the_output_and_a_copy_for_each_permutation(spec):
     layer, x = _layer(spec, (2, 2))
     forwards, backwards, largest = _record(layer, x)
     k, l = len(layer.spec.source), len(layer.spec.target)
@@ -133,7 +133,7 @@ def test_padding_adds_no_larger_tensor(spec):
     assert max(backwards.allocated) <= largest
 
 
-def test_peak_memory_is_at_most_the_estimate_of_the_plan():
+def test_peak_memory_is_at_most_the_cost_of_the_plan():
     beyond = {}
     for spec in SPECS:
         for name, channels in CHANNELS.items():
