@@ -91,7 +91,7 @@ class InvariantPool(NotScripted, nn.Module):
         if more:
             refuse_more(self._call, (x, *more), len(self.shapes))
         pooled = [self._pool(number, one) for number, one in enumerate(check_separate(self._call, x, self.shapes))]
-        for number, one in enumerate(pooled):
+        for number, one in enumerate(pooled[1:], 1):
             if one.shape[:-1] != pooled[0].shape[:-1]:
                 raise ShapeError(
                     f"{self._call}: the batch axes of x[0] are {tuple(pooled[0].shape[:-1])}, but those of x[{number}] "
