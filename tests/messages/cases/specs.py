@@ -2,14 +2,7 @@
 
 import torch
 
-from bellnet import (
-    EquivariantLinear,
-    InvariantPool,
-    Padded,
-    Sparse,
-    Spec,
-    plan,
-)
+from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse, Spec, plan
 
 HUGE = 10**5000  # more digits than Python writes
 

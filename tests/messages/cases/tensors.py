@@ -4,13 +4,7 @@ from unittest.mock import patch
 
 import torch
 
-from bellnet import (
-    EquivariantLinear,
-    InvariantPool,
-    Padded,
-    Sparse,
-    cat,
-)
+from bellnet import EquivariantLinear, InvariantPool, Padded, Sparse, cat
 from bellnet.backends import DropoutMask, Moments, fused_norm_relu
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
