@@ -42,21 +42,11 @@ def checked_sites() -> list[Site]:
     return [site for site in found if site.file not in TESTED_ELSEWHERE]
 
 
-def names_raised(name: str | None = None) -> set[str]:
-    """The classes of errors that a file creates; by default of all files but those that raise errors of the system."""
-    found = set()
-    apart = [
-        LIBRARY / "_utils" / "files.py",
-        LIBRARY / "kernels" / "__init__.py",
-        LIBRARY / "kernels" / "calling.py",
-        LIBRARY / "__init__.py",
-    ]
-    files = [file for file in LIBRARY.rglob("*.py") if file not in apart] if name is None else [LIBRARY / name]
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error"):
-                found.add(node.func.id)
-    return found
+def names_raised(*files: Path) -> set[str]:
+    """The classes of errors that are created in files."""
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    names = {node.func.id for node in nodes if isinstance(node.func, ast.Name)}
+    return {name for name in names if name.endswith("Error")}
 
 
 def site_of(traceback: TracebackType | None, sites: Sequence[Site]) -> Site | None:

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from bellnet import errors
-from tests.messages.sites import checked_sites, names_raised, raise_sites
+from tests.messages.sites import LIBRARY, checked_sites, names_raised, raise_sites
 from tests.messages.snapshot import AREAS, SNAPSHOTS, Outcome, differences, outcome_of, read, write
 
 
@@ -57,36 +57,32 @@ def test_every_raise_statement_is_reached_by_a_case(outcomes):
     assert [site for site in sites if site not in reached] == []
 
 
+CLASSES = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if not issubclass(kind, Warning)}
+
+
 def test_every_class_of_error_is_raised_by_a_case(outcomes):
-    found = inspect.getmembers(errors, inspect.isclass)
-    classes = {name for name, thing in found if not issubclass(thing, Warning)} - {"BellnetError"}
     raised = {outcome.error.__name__ for area in AREAS for outcome in outcomes(area).values()}
-    assert classes == raised & classes
+    assert CLASSES.keys() - raised == {"BellnetError"}
 
 
 def test_every_error_is_a_value_error_and_a_bellnet_error():
-    for name, error in inspect.getmembers(errors, inspect.isclass):
-        if issubclass(error, Warning):
-            assert issubclass(error, UserWarning), name
-        else:
-            assert issubclass(error, ValueError), name
-            assert issubclass(error, errors.BellnetError), name
+    assert all(issubclass(kind, errors.BellnetError) for kind in CLASSES.values())
+    assert issubclass(errors.BellnetError, ValueError)
+    assert issubclass(errors.SpecWarning, UserWarning)
 
 
-def test_only_errors_of_the_library_are_raised():
-    assert names_raised() <= {*vars(errors), "AssertionError", "NotImplementedError"}
+SYSTEM_ERRORS = {
+    "__init__.py": {"AttributeError"},
+    "kernels/calling.py": {"MemoryError", "OSError", "SupportError", "TensorError"},
+    "_utils/files.py": {"OSError", "FileNotFoundError", "PermissionError"},
+}
+"""The files that raise other errors than those of the library, and which."""
 
 
-def test_the_package_raises_attribute_errors_only():
-    assert names_raised("__init__.py") == {"AttributeError"}
-
-
-def test_the_modules_of_kernels_raise_errors_of_the_system():
-    assert names_raised("kernels/calling.py") == {"MemoryError", "OSError", "SupportError", "TensorError"}
-
-
-def test_the_module_of_files_raises_errors_of_the_system_only():
-    assert names_raised("_utils/files.py") == {"OSError", "FileNotFoundError", "PermissionError"}
+def test_other_errors_than_those_of_the_library_are_raised_in_few_files():
+    assert {file: names_raised(LIBRARY / file) for file in SYSTEM_ERRORS} == SYSTEM_ERRORS
+    others = set(LIBRARY.rglob("*.py")) - {LIBRARY / file for file in SYSTEM_ERRORS}
+    assert names_raised(*others) <= {*vars(errors), "AssertionError", "NotImplementedError"}
 
 
 def test_a_raise_statement_is_found_at_any_depth(tmp_path):
