@@ -1,4 +1,4 @@
-"""What the tests of the paper look at: the matrices of the layer's own maps, and spaces spanned by matrices.
+"""The matrices of the maps of layers, and spaces spanned by matrices.
 
 The matrices come from `EquivariantLinear` applied to the standard basis of its inputs, never from the oracle.
 """

@@ -10,7 +10,7 @@ BASES = [("diagram", "mean"), ("orbit", "sum")]
 
 
 def biases(spec, n, basis, normalize):
-    """(n_biases, target entries): what comes out if nothing goes in, for one bias after the other."""
+    """(n_biases, target entries): the output for an input of zeros, for one bias after the other."""
     layer = EquivariantLinear(spec, 1, 1, basis=basis, normalize=normalize, dtype=torch.float64)
     source = spec.split("->")[0].count("n")
     found = []

@@ -1,6 +1,6 @@
 """Appendix A: "We normalize each operation to have unit max operator norm."
 
-The max operator norm is the largest entry that can come out if no entry that goes in is larger than one, and that is
+The max operator norm is the largest entry of an output for inputs whose entries are at most one, and that is
 the largest sum of absolute values in a row of the matrix.
 """
 
@@ -41,7 +41,7 @@ def test_each_of_203_maps_from_triples_to_triples_has_norm_one(n):
     torch.testing.assert_close(found, torch.ones_like(found), rtol=0, atol=1e-12)
 
 
-def test_no_input_bounded_by_one_gives_more_than_one_and_some_input_gives_one():
+def test_outputs_for_inputs_bounded_by_one_are_bounded_by_one():
     layer = EquivariantLinear("n n -> n n", 1, 15, bias=False, dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(torch.eye(15).unsqueeze(1))

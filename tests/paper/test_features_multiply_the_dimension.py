@@ -21,7 +21,7 @@ def test_the_number_of_parameters_is_the_dimension_of_the_theorem(k, l, d, d_out
 
 @pytest.mark.parametrize("options", [{}, {"basis": "orbit", "normalize": "sum"}])
 @pytest.mark.parametrize(("k", "l", "d", "d_out"), CASES)
-def test_every_parameter_changes_the_layer_in_a_way_of_its_own(k, l, d, d_out, options):
+def test_all_parameters_are_independent(k, l, d, d_out, options):
     spec, n = of_orders(k, l), k + l
     layer = EquivariantLinear(spec, d, d_out, dtype=torch.float64, **options)
     nothing = torch.zeros(*[n] * k, d, dtype=torch.float64)

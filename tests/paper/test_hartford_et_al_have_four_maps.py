@@ -34,7 +34,7 @@ def test_on_a_square_matrix_their_maps_are_four_of_the_fifteen():
     assert rank(theirs) == 4
 
 
-def test_on_symmetric_hollow_inputs_ours_are_still_more_than_theirs():
+def test_symmetric_hollow_inputs_have_6_of_our_maps_and_4_of_theirs():
     upper = torch.triu_indices(5, 5, 1)
     inputs = torch.zeros(5, 5, upper.shape[1], dtype=torch.float64)
     inputs[upper[0], upper[1], torch.arange(10)] = inputs[upper[1], upper[0], torch.arange(10)] = 1

@@ -30,16 +30,16 @@ def test_a_random_layer_is_fixed_by_every_kronecker_power(spec, sizes, options):
         torch.testing.assert_close(acting_on_layers(spec, permutations) @ layer, layer, rtol=0, atol=1e-12)
 
 
-def test_a_matrix_that_is_not_a_layer_is_moved():
+def test_a_matrix_that_is_not_a_layer_is_not_fixed():
     layer = vec(matrix_of(lambda x: x.cumsum(-2), "n -> n", 4))
     moved = acting_on_layers("n -> n", {"n": [1, 2, 3, 0]}) @ layer
     assert (moved - layer).abs().max() == 1
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_the_kronecker_power_is_the_renumbering_of_a_tensor(order):
+def test_the_kronecker_power_permutes_the_nodes_of_a_tensor(order):
     permutation = [2, 0, 3, 1]
     x = torch.randn(*[4] * order, dtype=torch.float64)
-    renumbered = permute_nodes(x.unsqueeze(-1), ("n",) * order, permutation).reshape(-1)
+    permuted = permute_nodes(x.unsqueeze(-1), ("n",) * order, permutation).reshape(-1)
     power = kronecker_product([permutation_matrix(permutation)] * order)
-    torch.testing.assert_close(power @ x.reshape(-1), renumbered, rtol=0, atol=0)
+    torch.testing.assert_close(power @ x.reshape(-1), permuted, rtol=0, atol=0)

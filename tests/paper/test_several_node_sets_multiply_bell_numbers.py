@@ -33,6 +33,6 @@ def test_with_enough_nodes_the_dimensions_multiply(spec, expected, options):
 
 
 @pytest.mark.parametrize("sizes", [{"u": 1, "i": 1}, {"u": 2, "i": 1}, {"u": 1, "i": 3}, {"u": 2, "i": 2}])
-def test_few_nodes_in_one_set_take_away_maps_of_that_set_only(sizes):
+def test_few_nodes_of_one_set_leave_the_maps_of_other_sets(sizes):
     expected = sum(STIRLING[3][: sizes["u"] + 1]) * sum(STIRLING[2][: sizes["i"] + 1])
     assert rank(maps("u u i -> u i", sizes)) == expected

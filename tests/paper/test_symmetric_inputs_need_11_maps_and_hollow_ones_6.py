@@ -43,14 +43,14 @@ def test_symmetric_matrices_with_zero_diagonal_need_6_maps():
 
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize(("spec", "sizes"), CASES)
-def test_the_plan_keeps_as_many_maps_as_such_inputs_can_tell_apart(spec, sizes, declared):
+def test_the_plan_has_as_many_maps_as_are_independent_on_such_inputs(spec, sizes, declared):
     inputs = declared_inputs(spec, sizes, **declared)
     assert plan(spec, **declared).n_maps == rank(maps_side_by_side(spec, sizes) @ inputs)
 
 
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize(("spec", "sizes"), CASES)
-def test_on_such_inputs_the_declared_layer_does_all_that_the_full_layer_does(spec, sizes, declared):
+def test_the_declared_layer_spans_the_maps_on_such_inputs(spec, sizes, declared):
     inputs = declared_inputs(spec, sizes, **declared)
     every = maps_side_by_side(spec, sizes) @ inputs
     assert_same_space(maps_side_by_side(spec, sizes, **declared) @ inputs, every)

@@ -1,4 +1,4 @@
-"""Proposition 2: the basis spans *all* solutions of the fixed-point equations, here found with no idea of a basis."""
+"""Proposition 2: the basis spans *all* solutions of the fixed-point equations, found here without a basis."""
 
 import pytest
 import torch
@@ -24,13 +24,13 @@ CASES = [
 
 
 def solutions(spec, sizes):
-    """An orthonormal basis, as columns, of everything that the generators of the group leave where it is."""
+    """An orthonormal basis, as columns, of everything that the generators of the group fix."""
     equations = [acting_on_layers(spec, permutations) for permutations in generators(sizes)]
     equations = torch.cat([equation - torch.eye(len(equation), dtype=torch.float64) for equation in equations])
     _, values, vectors = torch.linalg.svd(equations)
-    kept = torch.ones(len(vectors), dtype=torch.bool)
-    kept[: len(values)] = values < 1e-9
-    return vectors[kept].T
+    is_solution = torch.ones(len(vectors), dtype=torch.bool)
+    is_solution[: len(values)] = values < 1e-9
+    return vectors[is_solution].T
 
 
 @pytest.mark.parametrize("options", EVERY_BASIS)
@@ -39,7 +39,7 @@ def test_the_null_space_of_the_equations_is_the_span_of_the_maps(spec, sizes, op
     theirs = solutions(spec, sizes)
     ours = torch.stack([vec(matrix) for matrix in maps(spec, sizes, **options)], 1)
     assert torch.linalg.matrix_rank(ours) == theirs.shape[1]
-    # No part of ours sticks out, and the principal angles between the two spaces are all zero.
+    # Ours are in the space of the solutions, and the principal angles between the two spaces are all zero.
     torch.testing.assert_close(theirs @ (theirs.T @ ours), ours, rtol=0, atol=1e-9)
     left, values, _ = torch.linalg.svd(ours, full_matrices=False)
     cosines = torch.linalg.svdvals(left[:, values > 1e-9].T @ theirs)

@@ -8,7 +8,7 @@ from tests.paper.layers import BELL, EVERY_BASIS, ORDERS_UP_TO_4, STIRLING, maps
 
 @pytest.mark.parametrize("options", EVERY_BASIS)
 @pytest.mark.parametrize(("k", "l"), ORDERS_UP_TO_4)
-def test_with_enough_nodes_the_maps_are_independent_and_bell_many(k, l, options):
+def test_enough_nodes_have_a_bell_number_of_independent_maps(k, l, options):
     found = maps(of_orders(k, l), max(k + l, 1), **options)
     assert len(found) == BELL[k + l]
     assert rank(found) == BELL[k + l]
@@ -27,7 +27,7 @@ def test_maps_side_by_side_in_channels_are_the_maps_one_by_one(k, l):
 
 @pytest.mark.parametrize("options", EVERY_BASIS)
 @pytest.mark.parametrize("k", range(6))
-def test_five_slots_have_52_independent_maps_however_they_are_shared_out(k, options):
+def test_five_slots_have_52_independent_maps(k, options):
     found = maps_side_by_side(of_orders(k, 5 - k), 5, **options)
     assert (len(found), rank(found)) == (52, 52)
 
@@ -38,7 +38,7 @@ def test_order_three_to_order_three_has_203_independent_maps():
 
 @pytest.mark.parametrize("options", EVERY_BASIS)
 @pytest.mark.parametrize(("k", "l"), [orders for orders in ORDERS_UP_TO_4 if sum(orders) > 1])
-def test_with_few_nodes_only_patterns_with_so_many_values_are_left(k, l, options):
+def test_few_nodes_have_the_patterns_with_so_many_values(k, l, options):
     for n in range(k + l):
         assert rank(maps(of_orders(k, l), n, **options)) == sum(STIRLING[k + l][: n + 1])
 
