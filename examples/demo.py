@@ -25,21 +25,12 @@ from bellnet.draw import draw_basis, draw_diagrams, new_figure, save_figures
 from bellnet.estimator import GraphClassifier
 from bellnet.testing import matrix_of, permute_nodes
 from experiments.matrix_cell import LAYERS, METHODS, TASKS, MatrixCell, cells_of_table1
-from experiments.method_panels import MethodPanels
+from experiments.page import MISSING, Page, Table, print_table
+from experiments.plots import MethodPanels
 from experiments.records import Records
-from experiments.report import Page, pictures_of, print_table, tables_of
-from experiments.results import results_of
+from experiments.report import pictures_of, tables_of
 from experiments.run import run_cells
-from experiments.tables import (
-    MISSING,
-    PAPER1,
-    PAPER_SETUP,
-    Table,
-    choose,
-    figure,
-    mean_error,
-    verdict,
-)
+from experiments.tables import PAPER1, PAPER_SETUP, choose, figure, mean_error, results_of, verdict
 
 RECORDED = ROOT / "results" / "table1"
 ABOUT = (

@@ -20,10 +20,11 @@ from experiments.machine import require
 from experiments.matrix_cell import cells_of_table1, cells_of_table2
 from experiments.methods.base import PROTOCOLS
 from experiments.methods.ign import LAYOUTS
+from experiments.page import print_table
 from experiments.parallel import this_worker
 from experiments.records import Records
-from experiments.report import check_report, print_table, print_tables, write_report
-from experiments.run import check_extra, make_usable, merge_records, run_cells
+from experiments.report import check_report, print_tables, write_report
+from experiments.run import check_extra, exclusive, make_usable, merge_records, run_cells
 
 OK, CHECK_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "python -m experiments"
@@ -223,7 +224,7 @@ def _run_search(arguments: argparse.Namespace) -> int:
         data=arguments.data,
     )
     search.run_search(arguments.out, plan, jobs=arguments.jobs, ray=arguments.ray, show=not arguments.silent)
-    print_table(search.search_table(list(Records(arguments.out).finished().values())))
+    print_table(search.search_table(list(Records(arguments.out).read().values())))
     return OK
 
 
@@ -232,7 +233,8 @@ def _run_counting(arguments: argparse.Namespace) -> int:
     make_usable(arguments.out)
     plan = counting.QUICK if arguments.quick else counting.Counting()
     progress: Callable[[str], None] = (lambda line: None) if arguments.silent else complain
-    records = counting.run_counting(arguments.out, plan, patterns=arguments.pattern, progress=progress)
+    with exclusive(arguments.out):
+        records = counting.run_counting(arguments.out, plan, patterns=arguments.pattern, progress=progress)
     print_table(counting.counting_table(records))
     return OK
 

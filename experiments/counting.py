@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from bellnet import PPGN, EquivariantLinear, EquivariantNet, Padded, Pointwise, data
 from experiments.data.patterns import PATTERNS, count_pattern
 from experiments.machine import circumstances
-from experiments.records import FINISHED, Records
-from experiments.tables import Table
+from experiments.page import Table
+from experiments.records import Records
 
 NETWORKS = ("order 2", "products")
 PUBLISHED = {"3-cycle": 0.0003, "4-cycle": 0.0009, "5-cycle": 0.0036, "6-cycle": 0.0071}
@@ -78,13 +78,12 @@ def run_counting(
 ) -> list[dict[str, Any]]:
     """Train both networks on every pattern for which there is no record yet; the records."""
     records = Records(out)
-    records.repair()
     keys = {plan.key(network, pattern): (network, pattern) for pattern in patterns for network in NETWORKS}
     for key, (network, pattern) in keys.items():
-        if key not in records.finished():
+        if key not in records.read():
             found = {"network": network, "pattern": pattern, **asdict(plan), **_train(network, pattern, plan, progress)}
-            records.append({"kind": FINISHED, "key": key, **found, **circumstances()})
-    finished = records.finished()
+            records.add({"key": key, **found, **circumstances()})
+    finished = records.read()
     return [finished[key] for key in keys]
 
 

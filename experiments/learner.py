@@ -1,6 +1,6 @@
 """Training by Lightning: a network with its data and its measurements, trained from the last checkpoint on.
 
-A checkpoint holds all that is needed to resume: besides Lightning's own state the records of all epochs so far, the
+A checkpoint holds all that is needed to resume: besides Lightning's own state the figures of all epochs so far, the
 weights of the best one, and the state of the random number generator. It is replaced after every epoch, atomically.
 
 This module imports lightning and torchmetrics, which takes seconds; cells import it when they run.
@@ -12,7 +12,7 @@ import time
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,9 +45,9 @@ class Learner(LightningModule, ABC):
         figures: The names of what is recorded of an epoch: means over examples.
         sums_loss: Whether `loss` is the sum over a batch instead of the mean.
         is_distributed: Whether several processes can train it together. The first one trains it otherwise.
-        epochs: The records of all epochs so far.
+        epochs: The figures of all epochs so far.
         best: The number and the weights of the epoch with the highest score; None if the last one counts.
-        report: Receives the record of every epoch.
+        report: Receives the figures of every epoch.
         checkpoint: The file that is replaced after every epoch; None if there is none.
     """
 
@@ -144,7 +144,7 @@ class Learner(LightningModule, ABC):
         self._means = {name: MeanMetric(**options).to(self.device) for name in self.figures}
 
     def on_train_epoch_end(self) -> None:
-        """Records the epoch, and its weights if it is the best so far."""
+        """Reports the epoch, and saves its weights if it is the best so far."""
         epoch = {
             "epoch": len(self.epochs),
             **{name: float(mean.compute()) for name, mean in self._means.items()},
@@ -189,8 +189,7 @@ def train(
     checkpoint: Path,
     max_epochs: int,
     *,
-    record: Record,
-    restore: Callable[[Sequence[dict[str, Any]]], None],
+    report: Record,
     note: Callable[[str], None],
 ) -> dict[str, Any]:
     """Train a network from its last checkpoint on, and measure it. The result is empty for all processes but the first.
@@ -199,8 +198,7 @@ def train(
         learner: The network, new.
         checkpoint: The file of its checkpoint.
         max_epochs: Passes over the examples.
-        record: Receives the record of every epoch.
-        restore: Receives the records of the epochs in the checkpoint.
+        report: Receives the figures of every epoch.
         note: Receives a warning if the checkpoint is damaged.
     """
     worker = learner.worker
@@ -209,8 +207,7 @@ def train(
         note(damage)
     state = worker.broadcast(state)
     if worker.is_leader:
-        learner.report = record
-        restore([] if state is None else state[STATE]["epochs"])
+        learner.report = report
     learner.checkpoint = checkpoint
     with _quiet():
         trainer = Trainer(

@@ -16,7 +16,7 @@ from torch import nn
 from bellnet import Padded, plan
 from bellnet.nn.message_passing import CompactSet, MessagePassingNet, ReluProduct, from_message_passing
 from experiments.machine import require
-from experiments.method_panels import MethodPanels
+from experiments.plots import MethodPanels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -36,8 +36,8 @@ BEGIN, EPOCH, CHECKPOINT, NOTE, END, FAILED = "begin", "epoch", "checkpoint", "n
 Message = tuple[str, Any]
 MAX_DEATHS = 3
 """So many workers may die of a cell, one after the other, before an epoch is over."""
-SECONDS_BETWEEN_CHECKPOINTS = 20.0
-"""A worker that dies costs at most what was done since it sent the last one."""
+SECONDS = 20.0
+"""Between the checkpoints that a worker sends; if it dies, at most what was done since the last one is lost."""
 # Ray gives 127.0.0.1 the address of the machine, except where it is told that there is no cluster beyond it.
 ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
 LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -51,11 +51,13 @@ class Payload:
         cell: The cell, without the folder of its data set.
         checkpoint: The content of its checkpoint, if there is one.
         parcel: The name and the digest of its data set, and a function that fetches it, if it has one.
+        seconds: The time between the checkpoints that it sends.
     """
 
     cell: Cell
     checkpoint: bytes | None = None
     parcel: tuple[str, str, Callable[[], data.tu.Parcel]] | None = None
+    seconds: float = SECONDS
 
 
 @contextmanager
@@ -157,11 +159,12 @@ def _packed(cell: Cell, records: Records, parcels: dict[str, Any]) -> Payload:
     checkpoint = path.read_bytes() if path.exists() else None
     parcel = cell.parcel()
     if parcel is None:
-        return Payload(cell, checkpoint)
+        return Payload(cell, checkpoint, None, SECONDS)
     if parcel.digest not in parcels:
         parcels[parcel.digest] = ray.put(parcel)
     get: Callable[..., Any] = ray.get
-    return Payload(cell.sent(None), checkpoint, (parcel.name, parcel.digest, partial(get, parcels[parcel.digest])))
+    fetch = partial(get, parcels[parcel.digest])
+    return Payload(cell.sent(None), checkpoint, (parcel.name, parcel.digest, fetch), SECONDS)
 
 
 def _receive(message: Message, cell: Cell, records: Records, display: Display) -> None:
@@ -170,7 +173,6 @@ def _receive(message: Message, cell: Cell, records: Records, display: Display) -
     if what == BEGIN:
         display.begin(cell)
     elif what == EPOCH:
-        records.append(value)
         display.epoch(cell, value)
     elif what == CHECKPOINT:
         _write(records.checkpoint(cell.key), value)
@@ -183,7 +185,7 @@ def _receive(message: Message, cell: Cell, records: Records, display: Display) -
         ours = circumstances()
         versions = {**value["versions"], "bellnet": ours["versions"]["bellnet"]}
         value = {**value, "commit": ours["commit"], "versions": versions}
-        records.append(value)
+        records.add(value)
         display.end(cell, value)
 
 
@@ -224,7 +226,7 @@ def _run(payload: Payload, send: Callable[[Message], None]) -> None:
             def report(epoch: dict[str, Any]) -> None:
                 nonlocal sent
                 send((EPOCH, epoch))
-                if time.monotonic() - sent >= SECONDS_BETWEEN_CHECKPOINTS and path.exists():
+                if time.monotonic() - sent >= payload.seconds and path.exists():
                     sent = time.monotonic()
                     send((CHECKPOINT, path.read_bytes()))
 

@@ -25,6 +25,7 @@ import torch
 from bellnet.errors import DataError
 from experiments.cell import Cell
 from experiments.display import Display
+from experiments.records import Records
 
 T = TypeVar("T")
 MARK = "TORCHELASTIC_RUN_ID"
@@ -135,12 +136,12 @@ GRACE = 5
 FAILED = "failed"
 
 
-def run_parallel(cells: Sequence[Cell], directory: Path, display: Display, *, jobs: int, devices: int) -> None:
+def run_parallel(cells: Sequence[Cell], records: Records, display: Display, *, jobs: int, devices: int) -> None:
     """Run cells, so many at a time, each in so many processes that train together."""
     waiting = list(reversed(cells))
     with TemporaryDirectory(prefix="bellnet-", ignore_cleanup_errors=True) as folder:
         store = Path(folder) / "store"
-        teams = [[_start(rank, devices, directory, store) for rank in range(devices)] for _ in range(jobs)]
+        teams = [[_start(rank, devices, records.directory, store) for rank in range(devices)] for _ in range(jobs)]
         running: dict[Connection, tuple[int, Cell]] = {}
 
         def send_cell(team: int) -> None:
@@ -161,7 +162,11 @@ def run_parallel(cells: Sequence[Cell], directory: Path, display: Display, *, jo
                 for line in wait(list(running)):
                     if line in running:
                         team, cell = running[line]
-                        if _receive(line, cell, teams[team], display):
+                        what, value = _receive(line, cell, teams[team])
+                        if what == "end":
+                            records.add(value)
+                        getattr(display, what)(cell, value)
+                        if what == "end":
                             send_cell(team)
             for line, process in (each for team in teams for each in team):
                 line.close()
@@ -170,25 +175,24 @@ def run_parallel(cells: Sequence[Cell], directory: Path, display: Display, *, jo
             _end([process for team in teams for _, process in team])
 
 
-def _receive(line: Connection, cell: Cell, team: Sequence[tuple[Connection, BaseProcess]], display: Display) -> bool:
-    """Show what a process reports, and return whether its cell has ended; raise its error."""
+def _receive(line: Connection, cell: Cell, team: Sequence[tuple[Connection, BaseProcess]]) -> tuple[str, Any]:
+    """What a process reports: the name of a method of the display, and its argument. Raises the error of a process."""
     try:
         what, value = line.recv()
     except (EOFError, OSError):
-        what, value = FAILED, RuntimeError("lost")
+        what, value = FAILED, RuntimeError("the process is gone")
     if what != FAILED:
-        getattr(display, what)(cell, value)
-        return bool(what == "end")
+        return what, value
     if isinstance(value, RuntimeError):  # torch raises one where another process of the team is gone
-        dead = wait([process.sentinel for _, process in team], GRACE if str(value) == "lost" or len(team) > 1 else 0)
-        gone = [process for _, process in team if process.sentinel in dead]
+        ending = wait([process.sentinel for _, process in team], GRACE)
+        gone = [process for _, process in team if process.sentinel in ending]
         for process in gone:
             process.join()
         if gone:
             code = min(process.exitcode or 0 for process in gone)
             raise DataError(
                 f"The process that ran {cell.title} ended with code {code} before it was done.\n"
-                "What it had recorded is kept. Run the same command again to go on from there."
+                "What was done before is kept. Run the same command again to go on from there."
             )
     raise value
 

@@ -18,12 +18,12 @@ import torch
 from bellnet import keep_freed_memory
 from bellnet._utils.files import check_directory, locked
 from bellnet.errors import DataError, OptionError
-from experiments.cell import Cell, Record
+from experiments.cell import Cell
 from experiments.display import Display
 from experiments.machine import circumstances, require
 from experiments.on_ray import connected, run_on_ray
 from experiments.parallel import process_group, run_parallel, this_worker
-from experiments.records import EPOCH, FINISHED, Records
+from experiments.records import Records
 
 LOCK = ".lock"
 
@@ -62,8 +62,7 @@ def run_cells(
         if ray is not None:
             opened.enter_context(connected(ray))
         is_locked = opened.enter_context(exclusive(records.directory))
-        records.repair()
-        finished = records.finished()
+        finished = records.read()
         waiting = [cell for cell in dict.fromkeys(cells) if cell.key not in finished]
         if any(cell.is_learned for cell in waiting):
             make_usable(records.checkpoint("").parent)
@@ -74,17 +73,11 @@ def run_cells(
         if ray is not None:
             run_on_ray(waiting, records, display, jobs=jobs)
         elif worker.size == 1 and waiting and (devices > 1 or min(jobs or 1, len(waiting)) > 1):
-            run_parallel(waiting, records.directory, display, jobs=min(jobs or 1, len(waiting)), devices=devices)
+            run_parallel(waiting, records, display, jobs=min(jobs or 1, len(waiting)), devices=devices)
         else:
-            _run_in_turn(waiting, records.directory, display)
-        finished = records.finished()
-    lost = [cell.title for cell in cells if cell.key not in finished]
-    if lost:
-        raise DataError(
-            f"{records.path} has lost records while this ran: {'; '.join(lost)}.\n"
-            "Do not change that file, and run the same command again: what is lost is run again."
-        )
-    return [finished[cell.key] for cell in cells]
+            _run_in_turn(waiting, records, display)
+        finished = records.read()
+        return [finished[cell.key] for cell in cells]
 
 
 def check_extra(call: str) -> None:
@@ -147,15 +140,17 @@ def _unusable(path: Path, reason: OSError) -> OptionError:
     )
 
 
-def _run_in_turn(cells: Sequence[Cell], directory: Path, display: Display) -> None:
+def _run_in_turn(cells: Sequence[Cell], records: Records, display: Display) -> None:
     threads = torch.get_num_threads()
     interrupt = signal.getsignal(signal.SIGINT)
     torch.set_num_threads(1)
     try:
         for cell in cells:
             display.begin(cell)
-            note = partial(display.note_of, cell)
-            display.end(cell, run_cell(cell, directory, partial(display.epoch, cell), note=note))
+            report, note = (partial(method, cell) for method in (display.epoch, display.note_of))
+            done = run_cell(cell, records.directory, report, note=note)
+            records.add(done)
+            display.end(cell, done)
     except SystemExit as stop:  # Lightning turns Ctrl-C into an exit of the program
         raise KeyboardInterrupt from stop
     finally:
@@ -168,64 +163,58 @@ def _run_in_turn(cells: Sequence[Cell], directory: Path, display: Display) -> No
 def run_cell(
     cell: Cell,
     directory: Path,
-    report: Record | None = None,
+    report: Callable[[dict[str, Any]], None] = lambda epoch: None,
     *,
     note: Callable[[str], None] = lambda words: None,
 ) -> dict[str, Any]:
-    """Run a cell and return its final record; under torchrun nothing, if this is not the first process.
+    """Run a cell and return its record; an empty one if this process trains with another one, which leads.
 
     Args:
-        cell: The cell, which is not finished.
-        directory: The directory of records and checkpoints.
-        report: Receives the record of every epoch.
+        cell: The cell.
+        directory: The directory of the checkpoints.
+        report: Receives the figures of every epoch.
         note: Receives warnings.
     """
-    records = Records(directory)
+    keep_freed_memory()
+    epochs: list[dict[str, Any]] = []
 
     def record(epoch: dict[str, Any]) -> None:
-        line = {"kind": EPOCH, "key": cell.key, **epoch}
-        records.append(line)
-        if report is not None:
-            report(line)
+        epochs.append(epoch)
+        report(epoch)
 
-    def restore(epochs: Sequence[dict[str, Any]]) -> None:
-        recorded = {line["epoch"]: line for line in records.epochs().get(cell.key, ())}
-        for line in ({"kind": EPOCH, "key": cell.key, **epoch} for epoch in epochs):
-            if recorded.get(line["epoch"]) != line:
-                records.append(line)
-
-    keep_freed_memory()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(cell.seed)
         if cell.is_learned:
             from experiments.learner import train
 
-            path = records.checkpoint(cell.key)
             learner = cell.learner()
             if not (this_worker().is_leader or learner.is_distributed):
                 return {}
-            result = train(learner, path, cell.epochs, record=record, restore=restore, note=note)
-        else:
-            result = cell.compute(record) if this_worker().is_leader else {}
+            path = Records(directory).checkpoint(cell.key)
+            result = train(learner, path, cell.epochs, report=report, note=note)
+            epochs = learner.epochs
+        elif this_worker().is_leader:
+            result = cell.compute(record)
     if not this_worker().is_leader:
         return {}
-    final = {"kind": FINISHED, "key": cell.key, "config": cell.to_json(), **result, **circumstances()}
-    records.append(final)
-    return final
+    curves = {name: [epoch[name] for epoch in epochs] for name in (epochs[0] if epochs else ()) if name != "epoch"}
+    return {"key": cell.key, "config": cell.to_json(), **result, "curves": curves, **circumstances()}
 
 
 def merge_records(sources: Sequence[Path], directory: Path) -> dict[Path, int]:
-    """Append the finished cells of other directories, with their epochs; returns how many of each.
-
-    Cells that are finished here stay as they are, and merging again changes nothing.
-    """
+    """Append the records of other directories whose cells are not finished here; returns how many of each."""
     missing = [source for source in sources if not Records(source).path.is_file()]
     if missing:
         raise DataError(
             f"{', '.join(map(str, missing))}: there is no {Records(missing[0]).path.name}.\nName directories that "
             "table1, table2 or table3 has written with --out."
         )
+    taken, records = {}, Records(directory)
     with exclusive(directory):
-        records = Records(directory)
-        records.repair()
-        return {source: records.take(Records(source)) for source in sources}
+        for source in sources:
+            here = records.read()
+            new = [record for key, record in Records(source).read().items() if key not in here]
+            taken[source] = len(new)
+            if new:
+                records.add(*new)
+    return taken

@@ -20,8 +20,8 @@ from bellnet.errors import DataError
 from experiments.cell import FromDataSet, Record
 from experiments.machine import require
 from experiments.on_ray import connected
+from experiments.page import Table
 from experiments.run import run_cells
-from experiments.tables import Table
 
 if TYPE_CHECKING:
     from optuna import Study

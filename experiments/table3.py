@@ -1,25 +1,24 @@
-"""The paper's Table 3, from records: what was run here among the paper's rows, and which accuracy is which.
+"""The paper's Table 3, from records: the results beside the paper's rows, and which accuracy is which.
 
-Three accuracies are in use for these data sets, and they cannot be compared. *Last epoch*: their number is chosen
-beforehand; this is the paper's. *Best averaged epoch*: the one in which the mean over the test sets of all splits is
-largest, which looks at the test sets. *Nested*: graphs kept aside from each training set choose the epoch, or whatever
-else a method lets one choose. A figure says which it is by its row or by its column.
+Three accuracies are in use for these data sets, and they cannot be compared. *Last epoch*: the number of epochs is
+fixed in advance; this is the paper's. *Nested*: a validation set within the training graphs selects the epoch, or
+whatever a method selects. *Best averaged epoch*: the one with the best mean over the test sets of all splits, which
+uses the test sets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
-from typing import Any
 
 from experiments.graph_cell import SEED, SETS, SPLITS, GraphCell
 from experiments.methods import NAMES, method
 from experiments.methods.base import AUTHORS, PROTOCOLS
 from experiments.methods.ign import LAYOUTS, ign
-from experiments.results import cell_of
-from experiments.tables import MISSING, Finished, Table
+from experiments.page import MISSING, Table
+from experiments.records import Record
 
 TITLES = ("MUTAG", "PTC", "PROTEINS", "NCI1", "NCI109", "COLLAB", "IMDB-B", "IMDB-M")
-"""What the paper calls the data sets, in the order of `SETS`."""
+"""The paper's names of the data sets, in the order of `SETS`."""
 PAPER3 = ("84.61 ± 10", "59.47 ± 7.3", "75.19 ± 4.3", "73.71 ± 2.6", "72.48 ± 2.5", "77.92 ± 1.7", "71.27 ± 4.5",
           "48.55 ± 3.9")  # fmt: skip
 OTHERS3 = {
@@ -44,12 +43,11 @@ OTHERS3 = {
 """The other methods of the paper's Table 3, with its figures."""
 
 PUBLISHED = {"PPGN": ("90.5", "66.2", "77.2", "83.2", "81.8", "-", "72.6", "50")}
-"""What the authors of later methods have published, by the title of the method; shown once it was run here."""
+"""Figures of the authors of later methods, by the title of the method; shown once it was run here."""
 
 IGN = tuple(ign.row({"layout": layout}) for layout in LAYOUTS)
 """The rows of the paper's network."""
 
-Epochs = Mapping[str, Sequence[Mapping[str, Any]]]
 Place = tuple[str, str, str]
 """Data set, row, protocol."""
 
@@ -61,45 +59,41 @@ def rows_here() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a set-up gave: its cell, whatever the split, and the final records of its splits in order.
+    """The results of a set-up.
 
-    `reseeded` are the final records of the same set-up with other seeds, by seed, in the same order. `left_out` are the
-    other set-ups for the same data set, row and protocol, and how many records each has.
+    Attributes:
+        cell: Its cell, whatever the split.
+        records: The records of its splits, in order.
+        reseeded: The same for other seeds, by seed.
+        left_out: Other set-ups for the same data set, row and protocol, and the number of records of each.
     """
 
     cell: GraphCell
-    records: tuple[Mapping[str, Any], ...]
-    reseeded: Mapping[int, tuple[Mapping[str, Any], ...]]
+    records: tuple[Record, ...]
+    reseeded: Mapping[int, tuple[Record, ...]]
     left_out: Mapping[GraphCell, int]
-
-    def of_splits(self) -> str:
-        """How many splits there are, where some are missing."""
-        return _of_splits(self.records)
 
     def accuracy(self) -> str:
         """Mean and standard deviation over the splits, in percent."""
         return over_splits(self.records)
 
-    def best_averaged(self, epochs: Epochs) -> str:
-        """The same for the epoch whose mean is largest, the first if there are several. This looks at the test sets."""
-        curves = [
-            {epoch["epoch"]: epoch["test"] for epoch in epochs.get(record["key"], ()) if "test" in epoch}
-            for record in self.records
-        ]
-        common = sorted(set.intersection(*map(set, curves)))
-        if not common:
+    def best_averaged(self) -> str:
+        """The same for the epoch with the largest mean, the first one if there are several. This uses the test sets."""
+        curves = [record["curves"].get("test", []) for record in self.records]
+        n_epochs = min(map(len, curves))
+        if not n_epochs:
             return MISSING
-        best = max(common, key=lambda epoch: fmean(curve[epoch] for curve in curves))
-        return f"{percent([curve[best] for curve in curves])}, epoch {best + 1}{self.of_splits()}"
+        best = max(range(n_epochs), key=lambda epoch: fmean(curve[epoch] for curve in curves))
+        return f"{percent([curve[best] for curve in curves])}, epoch {best + 1}{_of_splits(self.records)}"
 
     def seconds(self) -> str:
         """The mean time of a split."""
-        return f"{fmean(record['seconds'] for record in self.records):.3g}{self.of_splits()}"
+        return f"{fmean(record['seconds'] for record in self.records):.3g}{_of_splits(self.records)}"
 
     def notes(self) -> list[str]:
-        """What to know: that this is not the usual set-up, and what else was run and is not shown."""
+        """How it differs from the usual set-up, and what is not shown."""
         what = f"{self.cell.name}, {self.cell.row.replace(AUTHORS, '')}, {self.cell.protocol}"
-        changes = _changes(self.cell)
+        changes = _differences(self.cell, self.cell.usual())
         whose = "authors'" if self.cell.method == "ign" else "usual"
         return [f"{what}: {', '.join(changes)}. Not the {whose} set-up."] * bool(changes) + [
             f"{what}: {count} record{'s' * (count > 1)} with {', '.join(_differences(cell, self.cell))} "
@@ -108,36 +102,45 @@ class Chosen:
         ]
 
 
-def choose_setups(finished: Finished) -> dict[Place, Chosen]:
+def choose_setups(finished: Sequence[Record]) -> dict[Place, Chosen]:
     """For each data set, row and protocol one set-up; records of different set-ups are never mixed.
 
     It is the usual one (for the paper's network the authors') if there is a record of it, otherwise the one with the
-    most epochs, then the usual seed, then the fewest other differences from the usual one, then the most splits. No
-    figure has a say in this, nor has the order of records.
+    most epochs, then the usual seed, then the fewest other differences from the usual one, then the most splits.
+    Neither figures nor the order of the records matter.
     """
-    found: dict[GraphCell, dict[int, Mapping[str, Any]]] = {}
+    splits: dict[GraphCell, dict[int, Record]] = {}
     for record in finished:
         if record["config"]["table"] == "table3":
-            cell = cell_of(record["config"])
-            assert isinstance(cell, GraphCell)
-            found.setdefault(replace(cell, split=0), {})[cell.split] = record
+            cell = GraphCell.from_json(record["config"])
+            splits.setdefault(replace(cell, split=0), {})[cell.split] = record
+    records = {cell: tuple(some[split] for split in sorted(some)) for cell, some in splits.items()}
+
+    def weight(cell: GraphCell) -> tuple[bool, int, bool, int, int, str]:
+        usual = cell.usual()
+        n_changes = len(_differences(cell, usual))
+        return not n_changes, cell.epochs, cell.seed == usual.seed, -n_changes, len(records[cell]), cell.key
+
     by_place: dict[Place, list[GraphCell]] = {}
-    for cell in sorted(found, key=lambda cell: (*_weight(cell, found[cell]), cell.key), reverse=True):
+    for cell in sorted(records, key=weight, reverse=True):
         by_place.setdefault((cell.name, cell.row, cell.protocol), []).append(cell)
-    in_order = {cell: tuple(splits[split] for split in sorted(splits)) for cell, splits in found.items()}
-    return {
-        place: Chosen(
-            best,
-            in_order[best],
-            {cell.seed: in_order[cell] for cell in others if _is_reseeded(cell, best)},
-            {cell: len(found[cell]) for cell in others if not _is_reseeded(cell, best)},
-        )
-        for place, (best, *others) in by_place.items()
-    }
+    found = {}
+    for place, (best, *others) in by_place.items():
+        reseeded = [cell for cell in others if replace(cell, seed=best.seed) == best]
+        left_out = {cell: len(records[cell]) for cell in others if cell not in reseeded}
+        found[place] = Chosen(best, records[best], {cell.seed: records[cell] for cell in reseeded}, left_out)
+    return found
 
 
-def table3(finished: Finished) -> Table:
-    """Table 3 in the paper's shape, with what was run here before the paper's own rows."""
+def _differences(cell: GraphCell, other: GraphCell) -> list[str]:
+    """The settings in which a set-up differs from another."""
+    here, there = cell.settings(), other.settings()
+    names = [name for name in {**there, **here} if here.get(name) != there.get(name)]
+    return [f"{name}={here.get(name)} instead of {there.get(name)}" for name in names]
+
+
+def table3(finished: Sequence[Record]) -> Table:
+    """Table 3 in the paper's shape, with the results from here before the paper's own rows."""
     chosen = choose_setups(finished)
 
     def accuracies(row: str, protocol: str) -> list[str]:
@@ -146,16 +149,14 @@ def table3(finished: Finished) -> Table:
     rows = [(row, *accuracies(row, "fixed")) for row in IGN]
     nested = [row for row in rows_here() if any(place[1:] == (row, "nested") for place in chosen)]
     rows += [(f"{row}, nested", *accuracies(row, "nested")) for row in nested]
-    beside = [row for row in nested if row in PUBLISHED]
-    rows += [(f"{row}, published", *PUBLISHED[row]) for row in beside]
-    rows += [("the paper", *PAPER3), *((name, *figures) for name, figures in OTHERS3.items())]
+    published = [(f"{row}, published", *PUBLISHED[row]) for row in nested if row in PUBLISHED]
+    rows += [*published, ("the paper", *PAPER3), *((name, *figures) for name, figures in OTHERS3.items())]
     notes = [
-        "IGN: accuracy on the test graphs after a number of epochs chosen beforehand, mean and population standard "
+        "IGN: accuracy on the test graphs after a number of epochs fixed in advance, mean and population standard "
         "deviation over the splits.",
-        *["Nested: run here, on the same splits; whatever is chosen is chosen within the training graphs."]
-        * bool(nested),
-        *["Published: figures of its authors, of the best averaged epoch, which looks at the test sets."]
-        * bool(beside),
+        *["Nested: run here, on the same splits, with all selection within the training graphs."] * bool(nested),
+        *["Published: figures of the authors, for the best averaged epoch, which uses the test sets."]
+        * bool(published),
         "The other rows are the paper's figures.",
         "Sparse networks are other functions than dense ones: they have values on edges and nodes only.",
         *(note for found in chosen.values() for note in found.notes()),
@@ -163,39 +164,31 @@ def table3(finished: Finished) -> Table:
     return Table("Table 3: accuracy in percent", ("method", *TITLES), tuple(rows), tuple(notes))
 
 
-def protocols_table(finished: Finished, epochs: Epochs) -> Table:
-    """What has been run, a column for each way to measure."""
+def protocols_table(finished: Sequence[Record]) -> Table:
+    """All results, a column for each protocol."""
     chosen = choose_setups(finished)
     rows = []
     for name, title, paper in zip(SETS, TITLES, PAPER3, strict=True):
         for row in rows_here():
             fixed, nested = (chosen.get((name, row, protocol)) for protocol in PROTOCOLS)
             if fixed or nested:
-                # The paper's network looks at test graphs in its fixed runs alone, other methods have no such runs.
-                seen = fixed if row in IGN else nested
-                best = MISSING if seen is None else seen.best_averaged(epochs)
+                tested = fixed if row in IGN else nested  # other methods have no fixed runs
+                best = MISSING if tested is None else tested.best_averaged()
                 beside = paper if row in IGN else MISSING
                 rows.append((title, row, _accuracy(fixed), beside, _accuracy(nested), best))
-    head = (
-        "data set",
-        "method",
-        "last epoch",
-        "last epoch, the paper",
-        "nested",
-        "best averaged epoch (looks at the test sets)",
-    )
+    last = ("last epoch", "last epoch, the paper")
+    head = ("data set", "method", *last, "nested", "best averaged epoch (uses the test sets)")
     notes = (
-        "Three ways to measure, which cannot be compared: the last epoch, their number being chosen beforehand (the "
-        "paper's way); nested, where a ninth of the training graphs is kept aside and chooses the epoch "
-        "(GraphClassifier keeps a tenth by itself; for kernels, cross-validation within the training graphs "
-        "chooses their options); the best "
-        "averaged epoch, which is chosen by the test graphs themselves and therefore too good.",
+        "Three protocols, whose figures cannot be compared: the last epoch, with a number of epochs that is fixed in "
+        "advance (the paper's); nested, where the validation set, a ninth of the training graphs, selects the epoch "
+        "(a tenth for GraphClassifier; for kernels, cross-validation within the training graphs selects their "
+        "options); the best averaged epoch, which is selected on the test sets and therefore biased upwards.",
     )
-    return Table("Table 3: which accuracy is which", head, tuple(rows), notes)
+    return Table("Table 3: protocols", head, tuple(rows), notes)
 
 
-def times_table(finished: Finished) -> Table:
-    """How long a split takes, a row for each method and protocol that was run."""
+def times_table(finished: Sequence[Record]) -> Table:
+    """The time of a split, a row for each method and protocol."""
     chosen = choose_setups(finished)
     rows = []
     for row in rows_here():
@@ -204,59 +197,15 @@ def times_table(finished: Finished) -> Table:
             if any(found):
                 rows.append((f"{row}, {protocol}", *(MISSING if one is None else one.seconds() for one in found)))
     notes = (
-        "Training and testing of one split on one thread, mean over the splits. IGN: by the clock, "
-        "and since runs share a machine with others an upper bound. The other methods: time of the processor; for "
-        "kernels that of all matrices, which the splits share, is counted in each.",
+        "Training and testing of one split on one thread, mean over the splits. IGN: wall-clock time, an upper bound "
+        "since runs share a machine with others. The other methods: processor time; for kernels that of all matrices, "
+        "which the splits share, is counted in each.",
     )
     return Table("Table 3: seconds for a split", ("method", *TITLES), tuple(rows), notes)
 
 
-def _is_reseeded(cell: GraphCell, other: GraphCell) -> bool:
-    """Whether two set-ups differ in nothing but their seeds."""
-    return replace(cell, seed=other.seed) == other
-
-
-def _weight(cell: GraphCell, splits: Mapping[int, Any]) -> tuple[bool, int, bool, int, int]:
-    changes = _changes(cell)
-    return not changes, cell.epochs, cell.seed == cell.usual().seed, -len(changes), len(splits)
-
-
-def _accuracy(found: Chosen | None) -> str:
-    return MISSING if found is None else found.accuracy()
-
-
-def over_splits(records: Sequence[Mapping[str, Any]]) -> str:
-    """Mean and standard deviation of the accuracy in percent, and how many splits there are where some are missing."""
-    return percent([record["accuracy"] for record in records]) + _of_splits(records)
-
-
-def _of_splits(records: Sequence[Mapping[str, Any]]) -> str:
-    return "" if len(records) == len(SPLITS) else f" ({len(records)} of {len(SPLITS)} splits)"
-
-
-def percent(parts: Sequence[float]) -> str:
-    """Mean and, of several, population standard deviation."""
-    mean = f"{100 * fmean(parts):.1f}"
-    return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"
-
-
-def _changes(cell: GraphCell) -> list[str]:
-    """What differs from the usual set-up, in words."""
-    return _differences(cell, cell.usual())
-
-
-def _differences(cell: GraphCell, other: GraphCell) -> list[str]:
-    """In what a set-up differs from another, in words."""
-    here, there = cell.settings(), other.settings()
-    return [
-        f"{name}={here.get(name)} instead of {there.get(name)}"
-        for name in {**there, **here}
-        if here.get(name) != there.get(name)
-    ]
-
-
-def seeds_table(finished: Finished) -> Table:
-    """For every data set, method and protocol that was run with several seeds: each of them, and the mean of all."""
+def seeds_table(finished: Sequence[Record]) -> Table:
+    """For every data set, method and protocol with several seeds: each of them, and the mean of all."""
     chosen = choose_setups(finished)
     rows = [
         (title, f"{row}, {protocol}", *figures)
@@ -266,18 +215,15 @@ def seeds_table(finished: Finished) -> Table:
         for figures in _by_seed(chosen.get((name, row, protocol)))
     ]
     notes = (
-        f"The other tables show seed {SEED} where it was run. A seed decides whatever a method draws: initial weights, "
-        "batches, graphs that are kept aside, parts of a cross-validation. Mean and population standard deviation, "
-        "beside a seed over its splits, beside several over their means; a seed without all splits has no part "
-        "in these.",
+        f"The other tables show seed {SEED} where it was run. The seed determines everything random: initial weights, "
+        "batches, the validation set, the parts of a cross-validation. Mean and population standard deviation, beside "
+        "a seed over its splits, beside several over their means; a seed without all splits is not included in these.",
     )
-    return Table(
-        "Table 3: what the seed changes", ("data set", "method", "seed", "accuracy"), tuple(rows), notes, left=3
-    )
+    return Table("Table 3: seeds", ("data set", "method", "seed", "accuracy"), tuple(rows), notes, left=3)
 
 
 def _by_seed(found: Chosen | None) -> Iterator[tuple[str, str]]:
-    """Seeds and what they gave, if there is more than one."""
+    """Seeds and their accuracies, if there are several."""
     if found is None or not found.reseeded:
         return
     by_seed = {found.cell.seed: found.records, **found.reseeded}
@@ -286,3 +232,22 @@ def _by_seed(found: Chosen | None) -> Iterator[tuple[str, str]]:
     whole = [records for records in by_seed.values() if len(records) == len(SPLITS)]
     if len(whole) > 1:
         yield f"mean of {len(whole)}", percent([fmean(record["accuracy"] for record in records) for records in whole])
+
+
+def _accuracy(found: Chosen | None) -> str:
+    return MISSING if found is None else found.accuracy()
+
+
+def over_splits(records: Sequence[Record]) -> str:
+    """Mean and standard deviation of the accuracy in percent, and the number of splits if some are missing."""
+    return percent([record["accuracy"] for record in records]) + _of_splits(records)
+
+
+def _of_splits(records: Sequence[Record]) -> str:
+    return "" if len(records) == len(SPLITS) else f" ({len(records)} of {len(SPLITS)} splits)"
+
+
+def percent(parts: Sequence[float]) -> str:
+    """Mean and, of several, population standard deviation."""
+    mean = f"{100 * fmean(parts):.1f}"
+    return mean if len(parts) == 1 else f"{mean} ± {100 * pstdev(parts):.1f}"

@@ -1,14 +1,14 @@
-"""The paper's Tables 1 and 2, from records: our figures beside the paper's."""
+"""Results of a directory, and the paper's Tables 1 and 2 with them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from experiments.matrix_cell import LAYERS, TASKS, MatrixCell
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+from bellnet.errors import BellnetError, DataError
+from experiments.graph_cell import GraphCell
+from experiments.matrix_cell import LAYERS, TABLES, TASKS, MatrixCell
+from experiments.page import MISSING, Table
+from experiments.records import Record, Records
 
 PAPER1: dict[str, dict[str, tuple[float, ...]]] = {
     "bellnet": {
@@ -31,59 +31,130 @@ PAPER2: dict[str, dict[int, float]] = {
     "diagonal": {30: 0.0150, 40: 1.5e-5, 50: 0.0055},
 }
 SUBJECTS2 = (*PAPER2, "trace", "trace per node")
-"""The rows of Table 2; the paper has no figures for the trace and says that it did not generalise."""
+"""The rows of Table 2; the paper has no figures for the trace and states that it did not generalise."""
 PAPER_SETUP = (40, 10_000, 1_000)
-"""The paper's number of nodes, of examples to learn from and to test on."""
-MISSING = "-"
+"""The paper's number of nodes, of training examples and of test examples."""
 BETTER, EQUAL, WORSE = "better", "equal", "worse"
 TOLERANCE = 0.05
-"""Figures that differ by less than this fraction count as equal: the paper rounds, and other examples were drawn."""
+"""Figures that differ by less than this fraction count as equal: the paper rounds, and examples are random."""
 
-Finished = Sequence[Mapping[str, Any]]
+Place = tuple[str, int, str]
+"""Subject, number of layers, method."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of words: its title, its head, its rows, and what to know about it; `left` columns are no figures."""
+def results_of(records: Records) -> list[Record]:
+    """The records of a directory, all of which are results of cells of tables."""
+    found = records.read()
+    wrong = "".join(f'  - "{key}" has no {lack}\n' for key, record in found.items() if (lack := _lack(record)))
+    if wrong:
+        raise DataError(
+            f"{records.path}: lines are not results of a table:\n{wrong}"
+            "Delete the lines with these keys. A command that needs such a cell runs it again."
+        )
+    return list(found.values())
 
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    left: int = 1
 
-    def markdown(self) -> str:
-        """As Markdown."""
-        lines = [self.head, tuple("---" for _ in self.head), *self.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return "\n\n".join([f"## {self.title}", table, *self.notes])
+def cell_of(record: Mapping[str, Any]) -> MatrixCell | GraphCell:
+    """The cell of a record."""
+    config = record["config"]
+    return MatrixCell.from_json(config) if config.get("table") in TABLES else GraphCell.from_json(config)
 
-    def html(self, *, level: int = 2) -> str:
-        """As HTML, with its title as a heading of that level."""
-        from html import escape
 
-        def row(cells: tuple[str, ...], tag: str) -> str:
-            kinds = ["word" if place < self.left else cell for place, cell in enumerate(cells)]
-            both = zip(kinds, cells, strict=True)
-            return "<tr>" + "".join(f'<{tag} class="{escape(k)}">{escape(c)}</{tag}>' for k, c in both) + "</tr>"
+def _lack(record: Mapping[str, Any]) -> str:
+    """What a record lacks of a result; nothing if it is one."""
+    for name in ("config", "curves", "versions", "machine"):
+        if not isinstance(record.get(name), dict):
+            return name
+    try:
+        cell = cell_of(record)
+    except (BellnetError, TypeError):
+        return "config of a cell of a table"
+    figures = {"seconds": record.get("seconds")}
+    if isinstance(cell, MatrixCell):
+        errors = record.get("errors")
+        figures |= errors if isinstance(errors, dict) and errors else {"errors": None}
+    else:
+        figures["accuracy"] = record.get("accuracy")
+    for name, curve in record["curves"].items():
+        figures |= {f"{name} of epoch {epoch}": value for epoch, value in enumerate(curve, 1)}
+    return next((name for name, value in figures.items() if type(value) not in (int, float)), "")
 
-        lines = [row(self.head, "th"), *(row(cells, "td") for cells in self.rows)]
-        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self.notes)
-        rows = "\n".join(lines)
-        title = f"<h{level}>{escape(self.title)}</h{level}>"
-        return f'{title}\n<div class="wide"><table>\n{rows}\n</table></div>\n{notes}'
 
-    def rich(self) -> "RichTable":
-        """As rich prints it."""
-        from rich.table import Table as RichTable
+def table1(finished: Sequence[Record]) -> Table:
+    """Table 1: the error of each method on each task, with the paper's figure beside it."""
+    chosen = choose(finished, "table1")
+    comparable = _is_comparable(chosen)
+    rows = []
+    for task in TASKS:
+        for index, layers in enumerate(LAYERS[task]):
+            row = [task, str(layers)]
+            for method, paper in PAPER1.items():
+                found = mean_error(chosen.get((task, layers, method), ()))
+                row += [figure(found), figure(paper[task][index])]
+                if method == "bellnet":
+                    row.append(_verdict(found, paper[task][index], comparable))
+            rows.append(tuple(row))
+    head = ("task", "layers", "bellnet", "paper", "bellnet is", "Hartford", "paper", "trivial", "paper")
+    return Table("Table 1: mean square error on the test set", head, tuple(rows), _notes(chosen, len(rows) * 3))
 
-        colours = {BETTER: "green", WORSE: "red", "✓": "green", "✗": "red"}
-        table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
-        for number, name in enumerate(self.head):
-            table.add_column(name, justify="left" if number < self.left else "right")
-        for row in self.rows:
-            table.add_row(*(f"[{colours[cell]}]{cell}[/]" if cell in colours else cell for cell in row))
-        return table
+
+def table2(finished: Sequence[Record]) -> Table:
+    """Table 2: networks that were trained on matrices of one size, tested on other sizes."""
+    chosen = choose(finished, "table2")
+    comparable = _is_comparable(chosen)
+    rows = []
+    for subject in SUBJECTS2:
+        for layers in sorted({key[1] for key in chosen if key[0] == subject}) or [2]:
+            row = [subject, str(layers)]
+            for n in (30, 40, 50):
+                paper = PAPER2.get(subject, {}).get(n)
+                found = mean_error(chosen.get((subject, layers, "bellnet"), ()), n)
+                row += [figure(found), figure(paper), _verdict(found, paper, comparable)]
+            rows.append(tuple(row))
+    head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "bellnet is")))
+    title = "Table 2: mean square error on matrices of other sizes than trained on"
+    return Table(title, head, tuple(rows), _notes(chosen, len(rows)))
+
+
+def sizes_table(finished: Sequence[Record]) -> Table:
+    """The error of the networks of Table 2 for every number of nodes of the test."""
+    chosen = choose(finished, "table2")
+    columns = sorted(chosen, key=lambda place: (SUBJECTS2.index(place[0]), place[1]))
+    sizes = sorted({int(n) for records in chosen.values() for record in records for n in record["errors"]})
+    rows = tuple((str(n), *(figure(mean_error(chosen[column], n)) for column in columns)) for n in sizes)
+    head = ("n", *(f"{subject}, {layers} layers" for subject, layers, _ in columns))
+    return Table("Error against the number of nodes", head, rows)
+
+
+def choose(finished: Sequence[Record], table: str) -> dict[Place, list[Record]]:
+    """For each subject, number of layers and method, for each seed the record with the smallest validation error.
+
+    Only the set-up with the most training examples counts, so that a quick run does not mix with a whole one.
+    """
+    records = [record for record in finished if record["config"]["table"] == table]
+    most = max((record["config"]["train"] for record in records), default=0)
+    best: dict[Place, dict[int, Record]] = {}
+    for record in records:
+        cell = MatrixCell.from_json(record["config"])
+        if cell.train == most:
+            seeds = best.setdefault((cell.subject, cell.layers, cell.method), {})
+            if cell.seed not in seeds or _validation(record) < _validation(seeds[cell.seed]):
+                seeds[cell.seed] = record
+    return {place: [seeds[seed] for seed in sorted(seeds)] for place, seeds in best.items()}
+
+
+def _validation(record: Record) -> float:
+    error = record["validation"]
+    return float("inf") if error is None or error != error else float(error)  # NaN if the run has diverged
+
+
+def _setups(chosen: Mapping[Place, Sequence[Record]]) -> list[tuple[int, ...]]:
+    configs = [record["config"] for records in chosen.values() for record in records]
+    return sorted({tuple(config[name] for name in ("n", "train", "test")) for config in configs})
+
+
+def _is_comparable(chosen: Mapping[Place, Sequence[Record]]) -> bool:
+    return all(setup[0] == PAPER_SETUP[0] for setup in _setups(chosen))
 
 
 def verdict(found: float, paper: float) -> str:
@@ -93,101 +164,15 @@ def verdict(found: float, paper: float) -> str:
     return BETTER if found < paper else WORSE
 
 
-def table1(finished: Finished) -> Table:
-    """Table 1: the error of each method on each task, with the paper's figure beside it."""
-    chosen = choose(finished, "table1")
-    comparable = _is_comparable(chosen)
-    rows = []
-    for task in TASKS:
-        for place, layers in enumerate(LAYERS[task]):
-            row = [task, str(layers)]
-            for method, paper in PAPER1.items():
-                found = mean_error(chosen.get((task, layers, method), ()), None)
-                row += [figure(found), figure(paper[task][place])]
-                if method == "bellnet":
-                    row.append(_verdict(found, paper[task][place], comparable))
-            rows.append(tuple(row))
-    head = ("task", "layers", "bellnet", "paper", "bellnet is", "Hartford", "paper", "trivial", "paper")
-    return Table("Table 1: mean square error on the test set", head, tuple(rows), _notes(chosen, len(rows) * 3))
-
-
-def table2(finished: Finished) -> Table:
-    """Table 2: networks that learned from matrices of one size, tested on other sizes."""
-    chosen = choose(finished, "table2")
-    comparable = _is_comparable(chosen)
-    rows = []
-    for subject in SUBJECTS2:
-        for layers in sorted({key[1] for key in chosen if key[0] == subject}) or [2]:
-            row = [subject, str(layers)]
-            for n in (30, 40, 50):
-                found, paper = (
-                    mean_error(chosen.get((subject, layers, "bellnet"), ()), n),
-                    PAPER2.get(subject, {}).get(n),
-                )
-                row += [figure(found), figure(paper), _verdict(found, paper, comparable)]
-            rows.append(tuple(row))
-    head = ("task", "layers", *(word for n in (30, 40, 50) for word in (f"n={n}", "paper", "bellnet is")))
-    title = "Table 2: mean square error on matrices of other sizes than learned from"
-    return Table(title, head, tuple(rows), _notes(chosen, len(rows)))
-
-
-def sizes_table(finished: Finished) -> Table:
-    """The error of the networks of Table 2 for every number of nodes that they were tested with."""
-    chosen = choose(finished, "table2")
-    columns = sorted(chosen, key=lambda place: (SUBJECTS2.index(place[0]), place[1]))
-    sizes = sorted({int(n) for records in chosen.values() for record in records for n in record["errors"]})
-    rows = tuple((str(n), *(figure(mean_error(chosen[column], n)) for column in columns)) for n in sizes)
-    head = ("n", *(f"{subject}, {layers} layers" for subject, layers, _ in columns))
-    return Table("Error against the number of nodes", head, rows)
-
-
-Place = tuple[str, int, str]
-
-
-def choose(finished: Finished, table: str) -> dict[Place, list[Mapping[str, Any]]]:
-    """For each subject, number of layers and method, one record for each seed: the one that validates best.
-
-    Only the set-up with the most training examples counts, so a quick run does not mix with a whole one. The test
-    set has no say in this.
-    """
-    found = [
-        (MatrixCell.from_json(record["config"]), record) for record in finished if record["config"]["table"] == table
-    ]
-    most = max((cell.train for cell, _ in found), default=0)
-    best: dict[Place, dict[int, Mapping[str, Any]]] = {}
-    for cell, record in found:
-        if cell.train == most:
-            seeds = best.setdefault((cell.subject, cell.layers, cell.method), {})
-            held = seeds.get(cell.seed)
-            if held is None or _validation(record) < _validation(held):
-                seeds[cell.seed] = record
-    return {place: [seeds[seed] for seed in sorted(seeds)] for place, seeds in best.items()}
-
-
-def _setups(chosen: Mapping[Place, Sequence[Mapping[str, Any]]]) -> list[tuple[int, int, int]]:
-    cells = [MatrixCell.from_json(record["config"]) for records in chosen.values() for record in records]
-    return sorted({(cell.n, cell.train, cell.test) for cell in cells})
-
-
-def _is_comparable(chosen: Mapping[Place, Sequence[Mapping[str, Any]]]) -> bool:
-    return all(n == PAPER_SETUP[0] for n, _, _ in _setups(chosen))
-
-
 def _verdict(found: float | None, paper: float | None, comparable: bool) -> str:
     return verdict(found, paper) if found is not None and paper is not None and comparable else MISSING
 
 
-def _validation(record: Mapping[str, Any]) -> float:
-    error = record["validation"]
-    # A run that has diverged validates as not-a-number, which is smaller than nothing.
-    return float("inf") if error is None or error != error else float(error)
-
-
-def mean_error(records: Sequence[Mapping[str, Any]], n: int | None) -> float | None:
-    """The mean over seeds of the error with n nodes, or with as many as were learned from."""
+def mean_error(records: Sequence[Record], n: int | None = None) -> float | None:
+    """The mean over seeds of the error with n nodes, or with as many as in training."""
     found = [record["errors"].get(str(record["config"]["n"] if n is None else n)) for record in records]
-    figures = [error for error in found if error is not None]
-    return fmean(figures) if figures else None
+    errors = [error for error in found if error is not None]
+    return fmean(errors) if errors else None
 
 
 def figure(error: float | None) -> str:
@@ -197,17 +182,15 @@ def figure(error: float | None) -> str:
     return f"{error:.1e}" if 0 < abs(error) < 1e-3 else f"{error:.4g}"
 
 
-def _notes(chosen: Mapping[Place, Sequence[Mapping[str, Any]]], wanted: int) -> tuple[str, ...]:
+def _notes(chosen: Mapping[Place, Sequence[Record]], wanted: int) -> tuple[str, ...]:
     notes = ["k layers are k equivariant layers of 8 channels with ReLU; the output layer is not counted."]
     if len(chosen) < wanted:
         notes.append(f"{len(chosen)} of {wanted} cells have been run.")
     for n, train, test in _setups(chosen):
-        notes.append(f"Learned with n={n} from {train} examples, tested on {test}.")
+        notes.append(f"Trained with n={n} on {train} examples, tested on {test}.")
     if not _is_comparable(chosen):
         notes.append("The paper has n=40, 10000 and 1000: these figures cannot be compared with its own.")
     elif any(setup != PAPER_SETUP for setup in _setups(chosen)):
-        notes.append("The paper learned from 10000 examples and tested on 1000; leave out --quick to do the same.")
-    seeds = max((len(records) for records in chosen.values()), default=0)
-    if seeds > 1:
-        notes.append(f"Means over up to {seeds} seeds.")
-    return tuple(notes)
+        notes.append("The paper trained on 10000 examples and tested on 1000; leave out --quick to do the same.")
+    seeds = max(map(len, chosen.values()), default=0)
+    return (*notes, *[f"Means over up to {seeds} seeds."] * (seeds > 1))

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from examples.demo import beside_table
 from experiments.matrix_cell import cells_of_table1
+from experiments.page import Page, Table
 from experiments.records import Records
-from experiments.report import Page
-from experiments.tables import Table
 from tests.experiments.small import finished
 
 CELLS = cells_of_table1(tasks=["symmetric", "trace"], layers=[1], readouts=["mean"])
@@ -15,7 +14,7 @@ CELLS = cells_of_table1(tasks=["symmetric", "trace"], layers=[1], readouts=["mea
 def recorded(place, cells, error, **changes):
     records = Records(place)
     for cell in cells:
-        records.append(finished(replace(cell, **changes) if cell.is_learned else cell, error))
+        records.add(finished(replace(cell, **changes) if cell.is_learned else cell, error))
     return place
 
 

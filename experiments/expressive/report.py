@@ -17,8 +17,8 @@ from experiments.expressive.networks import Cube, Model, matrices, models, prime
 from experiments.expressive.skip_links import NETWORKS, SPLITS, Learned, cross_validate
 from experiments.expressive.suite import DRAWS, Row, Score, compare, from_brec, from_graph6, generated
 from experiments.machine import circumstances
-from experiments.report import png, print_table, write_pages
-from experiments.tables import MISSING, Table
+from experiments.page import MISSING, Page, Table, print_table
+from experiments.report import circumstances_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,18 +143,18 @@ def write(
     """Write the report; the files written."""
     where = circumstances()
     record = {**setup, "rows": [asdict(row) for row in rows], "learned": [asdict(one) for one in learned], **where}
-    about = [f"{key}: {value}" for key, value in setup.items()]
-    about += [f"{name}: {', '.join(f'{k} {v}' for k, v in where[name].items())}" for name in ("versions", "machine")]
-    about += [f"commit: {where['commit']}"] if where["commit"] else []
-    return write_pages(
-        directory,
-        "Expressive power",
-        [pairs_table(rows, models), *([learned_table(learned)] if learned else [])],
-        {"pair.png": (CAPTION, png(draw_pair(seed=setup["seed"])))},
-        about=about,
-        text={"The criterion": CRITERION},
-        more={"record.json": (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()},
-    )
+    page = Page("Expressive power")
+    page.table(pairs_table(rows, models))
+    if learned:
+        page.table(learned_table(learned))
+    page.heading(CAPTION)
+    page.picture(draw_pair(seed=setup["seed"]), CAPTION, file="pair.png")
+    page.heading("The criterion")
+    for paragraph in CRITERION:
+        page.words(paragraph)
+    page.heading("Circumstances")
+    page.items([*(f"{key}: {value}" for key, value in setup.items()), *circumstances_of([where])])
+    return page.write(directory, {"record.json": (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()})
 
 
 QUICK = ("order 2", "order 2 with products")

@@ -55,10 +55,9 @@ def tiny(**changes):
     return replace(TINY, options=options, **changes)
 
 
-def classified(cell, accuracy, *, validation=None):
+def classified(cell, accuracy, *, validation=None, curves=None):
     """A final record of a cell of graphs, as if it had been run."""
     return {
-        "kind": "cell",
         "key": cell.key,
         "config": cell.to_json(),
         "accuracy": accuracy,
@@ -66,6 +65,7 @@ def classified(cell, accuracy, *, validation=None):
         "best_epoch": None,
         "parameters": 1,
         "seconds": 1.0,
+        "curves": curves or {},
         "versions": {"torch": "2"},
         "commit": None,
         "machine": {"cores": 1},

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import torch
+
 from experiments.matrix_cell import MatrixCell
 
 SMALL = MatrixCell(
@@ -25,10 +27,9 @@ def small(**changes):
     return replace(SMALL, **changes)
 
 
-def finished(cell, error, *, validation=1.0, errors=None):
+def finished(cell, error, *, validation=1.0, errors=None, curves=None):
     """A final record of a cell, as if it had been run."""
     return {
-        "kind": "cell",
         "key": cell.key,
         "config": cell.to_json(),
         "errors": errors or {str(cell.n): error},
@@ -36,7 +37,20 @@ def finished(cell, error, *, validation=1.0, errors=None):
         "best_epoch": 0,
         "parameters": 1,
         "seconds": 1.0,
+        "curves": curves or {},
         "versions": {"torch": "2"},
         "commit": None,
         "machine": {"cores": 1},
     }
+
+
+def epochs_done(directory, cell):
+    """The number of epochs in the checkpoint of a cell."""
+    path = directory / "checkpoints" / f"{cell.key}.ckpt"
+    return len(torch.load(path, weights_only=True)["experiments"]["epochs"]) if path.exists() else 0
+
+
+def timeless(record):
+    """A record without the times in it."""
+    curves = {name: values for name, values in record["curves"].items() if name != "seconds"}
+    return {name: value for name, value in {**record, "curves": curves}.items() if not name.endswith("seconds")}

@@ -23,11 +23,12 @@ from bellnet.errors import DataError, MissingExtraError, OptionError
 from experiments import on_ray
 from experiments.__main__ import main
 from experiments.display import Display
+from experiments.graph_cell import cells_of_table3
 from experiments.on_ray import BEGIN, CHECKPOINT, END, EPOCH, FAILED, NOTE, Payload
 from experiments.records import Records
 from experiments.run import run_cells
 from tests.experiments.graphs import tiny, write_set
-from tests.experiments.small import small
+from tests.experiments.small import epochs_done, small, timeless
 
 EPOCHS = 4
 
@@ -37,8 +38,9 @@ def data(tmp_path_factory):
     return write_set(tmp_path_factory.mktemp("data"))
 
 
-def _timeless(record):
-    return {name: value for name, value in record.items() if name not in ("seconds", "commit", "versions")}
+def _same(record):
+    """A record without times and places."""
+    return {name: value for name, value in timeless(record).items() if name not in ("commit", "versions")}
 
 
 def _sent(payload):
@@ -55,25 +57,23 @@ def test_a_worker_sends_every_epoch_its_checkpoints_and_the_result(tmp_path):
     (whole,) = run_cells([cell], tmp_path, show=False)
     messages = _sent(Payload(cell))
     assert [what for what, _ in messages] == [BEGIN, *[EPOCH] * EPOCHS, CHECKPOINT, END]
-    epochs = Records(tmp_path).epochs()[cell.key]
-    assert [_timeless(epoch) for epoch in _of_kind(messages, EPOCH)] == [_timeless(epoch) for epoch in epochs]
-    assert _timeless(messages[-1][1]) == _timeless(whole)
+    assert [epoch["loss"] for epoch in _of_kind(messages, EPOCH)] == whole["curves"]["loss"]
+    assert _same(messages[-1][1]) == _same(whole)
 
 
 @pytest.mark.parametrize("kind", ["matrices", "nested"])
-def test_another_worker_goes_on_where_the_first_has_died(tmp_path, monkeypatch, data, kind):
+def test_another_worker_goes_on_where_the_first_has_died(tmp_path, data, kind):
     """The driver has the checkpoint of the second epoch."""
-    monkeypatch.setattr(on_ray, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     cell = (
         small(epochs=EPOCHS)
         if kind == "matrices"
         else tiny(data=data, protocol="nested", validation_part=4, epochs=EPOCHS)
     )
-    first = _sent(Payload(cell))
+    first = _sent(Payload(cell, seconds=0.0))
     second = _sent(Payload(cell, _of_kind(first, CHECKPOINT)[1]))
     assert [epoch["epoch"] for epoch in _of_kind(second, EPOCH)] == [2, 3]
     assert not _of_kind(second, NOTE)
-    assert _timeless(second[-1][1]) == _timeless(first[-1][1])
+    assert _same(second[-1][1]) == _same(first[-1][1])
 
 
 def test_a_cell_that_fails_on_a_worker_says_why(tmp_path):
@@ -102,7 +102,7 @@ def test_cells_carry_a_digest_and_no_path_and_workers_keep_the_data_set_by_it(da
     assert _sent(packed[0])[-1][0] == END
     put.clear()
     assert _sent(packed[1])[-1][0] == END, "it was fetched again"
-    assert [path.name for path in (tmp_path / "cache" / "sent").rglob("*.zip")] == ["MUTAG.zip"]
+    assert [path.name for path in (tmp_path / "cache").rglob("*.zip")] == ["MUTAG.zip"]
 
 
 def test_a_client_of_ray_is_refused_with_the_way_out(tmp_path):
@@ -176,7 +176,7 @@ def test_a_cell_that_kills_its_workers_is_given_up_when_the_others_are_done(no_c
     )
     said = f"{deadly.title}: its worker has died; it is sent to another one.\n"
     assert capsys.readouterr().err == said * 2
-    assert list(records.finished()) == [other.key]
+    assert list(records.read()) == [other.key]
     assert records.checkpoint(other.key).is_file()
 
 
@@ -206,8 +206,18 @@ def _raise(reason):
 COMMAND = ("table3", "--set", "MUTAG", "--split", "0", "1", "2", "--epochs", "20", "--silent", "--data")
 
 
+CELLS = [cell.changed(max_epochs=20) for cell in cells_of_table3(names=["MUTAG"], splits=[0, 1, 2])]
+# Every checkpoint is sent.
+SCRIPT = """
+import sys
+from experiments import __main__, on_ray
+on_ray.SECONDS = 0.0
+sys.exit(__main__.main(sys.argv[1:]))
+"""
+
+
 def _command(data, out, *way):
-    return [sys.executable, "-m", "experiments", *COMMAND, str(data), "--out", str(out), *way]
+    return [sys.executable, "-c", SCRIPT, *COMMAND, str(data), "--out", str(out), *way]
 
 
 def _environment(**changes):
@@ -234,17 +244,13 @@ def undisturbed(data, tmp_path_factory):
 
 
 def _figures(out):
-    """Everything that was measured, without times and machines."""
-    records = Records(out)
-    final = {key: (found["accuracy"], found["graphs"]) for key, found in records.finished().items()}
-    curves = {key: [_timeless(epoch) for epoch in epochs] for key, epochs in records.epochs().items()}
-    return final, curves
+    """All records, without times and places."""
+    return {key: _same(record) for key, record in Records(out).read().items()}
 
 
 def _wait_for_epochs(process, out, *, cells, epochs):
-    """Wait until so many cells at a time have had so many epochs, and are not finished."""
-    records = Records(out)
-    while sum(len(found) >= epochs for found in records.epochs().values()) - len(records.finished()) < cells:
+    """Wait until the checkpoints of so many cells have so many epochs."""
+    while sum(epochs_done(out, cell) >= epochs for cell in CELLS) < cells:
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
 
@@ -257,7 +263,7 @@ def test_a_command_with_ray_that_was_killed_gives_the_same_table_when_it_is_run_
     killed.kill()
     killed.wait()
     killed.stderr.close()
-    assert len(Records(tmp_path).finished()) < 3
+    assert len(Records(tmp_path).read()) < 3
     again = subprocess.run(command, capture_output=True, text=True, env=_environment())
     assert again.returncode == 0, again.stderr
     assert (_table(again.stdout), _figures(tmp_path)) == undisturbed
@@ -331,9 +337,7 @@ def test_a_worker_that_dies_costs_its_own_cell_alone(data, undisturbed, tmp_path
     assert (_table(printed), _figures(out)) == undisturbed
     died = re.findall(r"MUTAG, split (\d), IGN, dense, fixed: its worker has died", said)
     assert len(died) == 1
-    repeated = {record["key"] for record in _repeated(out)}
-    assert all(f"MUTAG-{died[0]}-" in key for key in repeated)
-    assert [path.name for path in (tmp_path / "cache" / "sent").rglob("*.zip")] == ["MUTAG.zip"]
+    assert [path.name for path in (tmp_path / "cache").rglob("*.zip")] == ["MUTAG.zip"]
 
 
 def _below(pid):
@@ -342,16 +346,6 @@ def _below(pid):
         int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
     ]
     return [*children, *(below for child in children for below in _below(child))]
-
-
-def _repeated(out):
-    """The epochs that were recorded more than once."""
-    seen = set()
-    for record in Records(out).read():
-        if record["kind"] == "epoch":
-            if (record["key"], record["epoch"]) in seen:
-                yield record
-            seen.add((record["key"], record["epoch"]))
 
 
 def test_a_search_connects_once_and_hands_all_its_trainings_to_the_cluster(tmp_path, monkeypatch):

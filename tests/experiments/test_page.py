@@ -52,7 +52,7 @@ def test_nothing_complains(browser):
 def test_the_figures_are_those_of_the_records(browser, page):
     (record,) = [
         record
-        for record in Records(page.parent).finished().values()
+        for record in Records(page.parent).read().values()
         if (record["config"]["task"], record["config"]["table"]) == ("symmetric", "table1")
     ]
     row = browser.execute_script("return document.querySelectorAll('table')[0].rows[1].innerText").split("\t")

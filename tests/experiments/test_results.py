@@ -29,6 +29,7 @@ FOREIGN = {
         _changed(MATRICES, config={**CELL.to_json(), "layers": -1}),
         "has no config of a cell of a table",
     ),
+    "no curves": (_changed(MATRICES, curves=...), "has no curves"),
     "no versions": (_changed(MATRICES, versions=...), "has no versions"),
     "a machine that is a name": (_changed(MATRICES, machine="mine"), "has no machine"),
     "no time": (_changed(MATRICES, seconds=...), "has no seconds"),
@@ -42,19 +43,19 @@ FOREIGN = {
 def test_a_result_that_is_none_of_a_table_is_named(tmp_path, foreign, capsys):
     record, words = FOREIGN[foreign]
     records = Records(tmp_path)
-    records.append(record)
+    records.add(record)
     assert main(["report", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f'python -m experiments report: {records.path}: lines of the kind "cell" are not results of a table:\n'
+        f"python -m experiments report: {records.path}: lines are not results of a table:\n"
         f'  - "{record["key"]}" {words}\n'
-        "Delete the lines with these keys and that kind. A command that wants such a cell runs what it lacks.\n"
+        "Delete the lines with these keys. A command that needs such a cell runs it again.\n"
     )
 
 
 def test_all_such_results_are_named_at_once_and_without_them_there_is_a_report(tmp_path):
     records = Records(tmp_path)
-    for record in (_changed(MATRICES, errors=...), GRAPHS, {"kind": "cell", "key": "another"}):
-        records.append(record)
+    for record in (_changed(MATRICES, errors=...), GRAPHS, {"key": "another"}):
+        records.add(record)
     with pytest.raises(DataError) as caught:
         write_report(tmp_path)
     assert f'  - "{CELL.key}" has no errors\n  - "another" has no config\n' in str(caught.value)
@@ -64,44 +65,21 @@ def test_all_such_results_are_named_at_once_and_without_them_there_is_a_report(t
     assert write_report(tmp_path)
 
 
-@pytest.mark.parametrize(("result", "shown"), [(finished(small(), 1.0), "validation"), (GRAPHS, "test")])
-def test_an_epoch_without_the_figure_of_its_curve_is_named(tmp_path, result, shown):
+def test_a_curve_with_anything_but_numbers_is_named(tmp_path):
     records = Records(tmp_path)
-    for number in range(3):
-        figures = {} if number == 1 else {shown: 0.5}
-        records.append({"kind": "epoch", "key": result["key"], "epoch": number, **figures})
-    records.append(result)
-    with pytest.raises(DataError) as caught:
+    records.add(_changed(GRAPHS, curves={"loss": [1.0, 0.5], "test": [0.5, None]}))
+    with pytest.raises(DataError, match="has no test of epoch 2"):
         write_report(tmp_path)
-    assert str(caught.value) == (
-        f'{records.path}: lines of the kind "epoch" are not whole:\n  - "{result["key"]}", epoch 1, has no {shown}\n'
-        "Delete these lines. Their cells keep their results; curves and the best averaged epoch do without them."
-    )
-    lines = records.path.read_text().splitlines(keepends=True)
-    records.path.write_text("".join(lines[:1] + lines[2:]))
-    assert write_report(tmp_path)
 
 
-def test_a_report_takes_results_of_unfinished_company(tmp_path):
-    records = Records(tmp_path)
-    records.append({"kind": "epoch", "key": "not finished", "epoch": 0})
-    records.append(GRAPHS)
-    assert write_report(tmp_path)
-
-
-@pytest.mark.parametrize("error", [0.0, 1e100], ids=["nothing", "the most"])
-def test_errors_at_either_end_are_drawn(tmp_path, error):
-    cell = small()
-    for number in range(2):
-        Records(tmp_path).append({"kind": "epoch", "key": cell.key, "epoch": number, "validation": error})
-    Records(tmp_path).append(finished(cell, error, validation=error, errors={"4": error, "5": error}))
+@pytest.mark.parametrize("error", [0.0, 1e100], ids=["zero", "large"])
+def test_extreme_errors_are_drawn(tmp_path, error):
+    curves = {"validation": [error, error]}
+    Records(tmp_path).add(finished(small(), error, validation=error, errors={"4": error, "5": error}, curves=curves))
     assert write_report(tmp_path)
 
 
 def test_a_run_that_has_diverged_is_reported(tmp_path):
-    cell = small()
-    records = Records(tmp_path)
-    for number, error in enumerate((1.0, math.inf, math.nan)):
-        records.append({"kind": "epoch", "key": cell.key, "epoch": number, "validation": error})
-    records.append(finished(cell, math.nan, validation=math.nan, errors={"4": math.nan, "5": math.inf}))
+    curves, errors = {"validation": [1.0, math.inf, math.nan]}, {"4": math.nan, "5": math.inf}
+    Records(tmp_path).add(finished(small(), math.nan, validation=math.nan, errors=errors, curves=curves))
     assert write_report(tmp_path)

@@ -71,7 +71,7 @@ def test_the_study_has_the_mean_over_sets_and_draws(computed, tmp_path):
     assert first.params == BASELINE
     assert first.value == pytest.approx(0.5 + 48 / 200 + 0.005)
     assert len(computed) == PLAN.trials * PLAN.repeats * len(PLAN.names)
-    assert len(search_table(list(Records(tmp_path).finished().values())).rows) == PLAN.trials
+    assert len(search_table(list(Records(tmp_path).read().values())).rows) == PLAN.trials
 
 
 @pytest.mark.parametrize("stop_after", [0, 1, 5, 15])
@@ -137,7 +137,7 @@ def test_the_command_varies_the_named_parameters(monkeypatch, tmp_path):
 def test_different_criteria_are_never_averaged(computed, tmp_path):
     cells = PLAN.cells(BASELINE)
     run_cells([*cells, *(replace(cell, criterion="loss") for cell in cells)], tmp_path, show=False)
-    rows = search_table(list(Records(tmp_path).finished().values())).rows
+    rows = search_table(list(Records(tmp_path).read().values())).rows
     assert {row[:2] for row in rows} == {
         (f"baseline, selected by {criterion}", "74.5 (2)") for criterion in ("loss", "error")
     }
@@ -151,5 +151,5 @@ def test_table_3_knows_how_many_epochs_the_classifier_may_take():
 @pytest.mark.parametrize("study", ["search", "search-degrees", "search-networks"])
 def test_the_page_shows_the_studies_of_the_repository(study):
     place = Path(__file__).parents[2]
-    found = search_table(list(Records(place / "results" / study).finished().values()))
+    found = search_table(list(Records(place / "results" / study).read().values()))
     assert found.markdown().partition("\n\n")[2] in (place / "docs" / "classifier.md").read_text()

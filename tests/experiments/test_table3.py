@@ -27,6 +27,7 @@ from tests.experiments.small import finished, small
 MUTAG = cells_of_table3(names=["MUTAG"])
 NESTED = cells_of_table3(names=["MUTAG"], protocols=["nested"])
 GIN = cells_of_table3(["gin"], names=["MUTAG"])
+CURVES = {"test": [0.0, 0.1, 0.2, 0.3]}
 
 
 def with_options(cell, **options):
@@ -37,11 +38,6 @@ def with_options(cell, **options):
 def _row(table, *begin):
     (row,) = [row for row in table.rows if row[: len(begin)] == begin]
     return row
-
-
-def _epoch(cell, number, accuracy):
-    what = "test" if cell.method != "ign" or cell.protocol == "fixed" else "validation"
-    return {"kind": "epoch", "key": cell.key, "epoch": number, "loss": 1.0, "train": 1.0, what: accuracy, "seconds": 1}
 
 
 def test_the_papers_figures_are_all_there():
@@ -70,12 +66,12 @@ def test_what_is_missing_is_shown_as_missing():
 
 
 def test_protocols_have_columns_of_their_own():
-    records = [classified(cell, 0.8) for cell in MUTAG] + [classified(cell, 0.7, validation=0.9) for cell in NESTED]
-    epochs = {cell.key: [_epoch(cell, 0, 0.95), _epoch(cell, 1, 0.8)] for cell in [*MUTAG, *NESTED]}
-    table = protocols_table(records, epochs)
+    records = [classified(cell, 0.8, curves={"test": [0.95, 0.8]}) for cell in MUTAG]
+    records += [classified(cell, 0.7, validation=0.9, curves={"validation": [0.95, 0.8]}) for cell in NESTED]
+    table = protocols_table(records)
     assert table.head == (
         *("data set", "method", "last epoch", "last epoch, the paper", "nested"),
-        "best averaged epoch (looks at the test sets)",
+        "best averaged epoch (uses the test sets)",
     )
     assert table.rows == (
         ("MUTAG", "IGN (authors' set-up), dense", "80.0 ± 0.0", "84.61 ± 10", "70.0 ± 0.0", "95.0 ± 0.0, epoch 1"),
@@ -86,19 +82,15 @@ def test_protocols_have_columns_of_their_own():
 
 def test_nested_runs_alone_leave_the_other_columns_empty():
     records = [classified(cell, 0.7, validation=0.9) for cell in NESTED[:2]]
-    (row,) = protocols_table(records, {}).rows
+    (row,) = protocols_table(records).rows
     assert row == ("MUTAG", "IGN (authors' set-up), dense", "-", "84.61 ± 10", "70.0 ± 0.0 (2 of 10 splits)", "-")
     assert _row(table3(records), "IGN (authors' set-up), dense")[1] == "-"
 
 
 def test_the_best_averaged_epoch_is_one_for_all_splits_and_the_first_of_several():
-    records = [classified(cell, 0.5) for cell in MUTAG[:2]]
     curves = ([0.5, 1.0, 0.7, 0.9, 0.5], [0.5, 0.2, 0.9, 0.7, 0.5])
-    epochs = {
-        cell.key: [_epoch(cell, number, accuracy) for number, accuracy in enumerate(curve)]
-        for cell, curve in zip(MUTAG, curves, strict=False)
-    }
-    (row,) = protocols_table(records, epochs).rows
+    records = [classified(cell, 0.5, curves={"test": curve}) for cell, curve in zip(MUTAG, curves, strict=False)]
+    (row,) = protocols_table(records).rows
     assert row[-1] == "80.0 ± 10.0, epoch 3 (2 of 10 splits)"
 
 
@@ -154,12 +146,10 @@ def test_of_two_unusual_set_ups_the_one_closer_to_the_usual_is_shown_but_never_a
 
 @pytest.mark.parametrize("names", [["MUTAG"], ["MUTAG", "PTC_MR", "NCI1", "COLLAB", "IMDB-MULTI"]])
 def test_a_report_is_drawn_from_partial_records(tmp_path, names):
-    records = Records(tmp_path)
     for cell in cells_of_table3(names=names, splits=[0, 4], protocols=["fixed", "nested"]):
-        for number in range(3):
-            records.append(_epoch(cell, number, 0.5 + number / 10))
         if cell.split == 0 or cell.protocol == "fixed":
-            records.append(classified(cell, 0.7))
+            curve = "test" if cell.protocol == "fixed" else "validation"
+            Records(tmp_path).add(classified(cell, 0.7, curves={"loss": [1.0] * 3, curve: [0.5, 0.6, 0.7]}))
     files = write_report(tmp_path)
     assert [file.name for file in files] == ["accuracy.png", "report.md", "report.html"]
     assert files[0].read_bytes().startswith(b"\x89PNG")
@@ -172,7 +162,7 @@ def test_a_report_is_drawn_from_partial_records(tmp_path, names):
 def test_records_of_all_tables_may_stand_in_one_directory(tmp_path):
     records = Records(tmp_path)
     for record in (finished(small(), 0.5), finished(small(table="table2"), 0.5), classified(MUTAG[0], 0.5)):
-        records.append(record)
+        records.add(record)
     assert [table.title.partition(":")[0] for table in tables_of(tmp_path)] == [
         *("Table 1", "Table 2", "Error against the number of nodes"),
         *["Table 3"] * 3,
@@ -181,13 +171,12 @@ def test_records_of_all_tables_may_stand_in_one_directory(tmp_path):
     assert "graph networks: the experiments\n" in (tmp_path / "report.md").read_text()
 
 
-def test_a_curve_averages_equal_epochs_where_a_split_lacks_one():
-    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in MUTAG[:2]}
-    del epochs[MUTAG[1].key][1]
-    figure = accuracy_curves([classified(cell, 0.3) for cell in MUTAG[:2]], epochs)
-    line = figure.axes[0].lines[0]
-    assert list(line.get_xdata()) == [1, 3, 4]
-    assert list(line.get_ydata()) == pytest.approx([0, 20, 30])
+def test_a_curve_is_the_mean_over_the_epochs_that_all_splits_have():
+    curves = ([0.0, 0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+    records = [classified(cell, 0.3, curves={"test": curve}) for cell, curve in zip(MUTAG, curves, strict=False)]
+    line = accuracy_curves(records).axes[0].lines[0]
+    assert list(line.get_xdata()) == [1, 2, 3]
+    assert list(line.get_ydata()) == pytest.approx([5, 15, 25])
 
 
 def test_other_methods_have_rows_between_ours_and_the_papers_that_say_nested():
@@ -202,7 +191,7 @@ def test_other_methods_have_rows_between_ours_and_the_papers_that_say_nested():
     ]
     assert _row(table3(records), "GIN, nested")[1:] == ("80.0 ± 0.0", *["-"] * 4, "80.0 ± 0.0", "-", "-")
     assert _row(table3(records), "WL")[1] == "84.11 ± 1.9", "the paper's own row is another one"
-    assert any(note.startswith("Nested: run here, on the same splits;") for note in table3(records).notes)
+    assert any(note.startswith("Nested: run here, on the same splits,") for note in table3(records).notes)
     assert not any("Nested" in note for note in table3([classified(MUTAG[0], 0.8)]).notes)
 
 
@@ -230,7 +219,7 @@ def test_seeds_of_the_paper_s_network_are_compared_on_every_data_set():
     cells = [*MUTAG, *cells_of_table3(names=["COLLAB"], splits=[2])]
     table = seeds_table([classified(replace(cell, seed=seed), seed / 200) for cell in cells for seed in (100, 102)])
     assert (table.title, table.head, table.left) == (
-        *("Table 3: what the seed changes", ("data set", "method", "seed", "accuracy")),
+        *("Table 3: seeds", ("data set", "method", "seed", "accuracy")),
         3,
     )
     assert table.rows == (
@@ -283,10 +272,10 @@ def test_what_is_not_shown_is_compared_with_what_is():
 def test_a_report_tells_of_seeds_only_where_there_are_several(tmp_path):
     records = Records(tmp_path)
     for record in _seeded(100, [0.8] * 2):
-        records.append(record)
+        records.add(record)
     assert [table.title for table in tables_of(tmp_path)][-1] == "Table 3: seconds for a split"
-    records.append(_seeded(101, [0.5])[0])
-    assert [table.title for table in tables_of(tmp_path)][-1] == "Table 3: what the seed changes"
+    records.add(_seeded(101, [0.5])[0])
+    assert [table.title for table in tables_of(tmp_path)][-1] == "Table 3: seeds"
 
 
 def test_every_method_has_a_row_of_its_own():
@@ -294,11 +283,10 @@ def test_every_method_has_a_row_of_its_own():
 
 
 def test_the_best_averaged_epoch_of_a_method_is_that_of_its_test_graphs():
-    records = [classified(cell, 0.6, validation=0.9) for cell in GIN]
-    epochs = {cell.key: [_epoch(cell, 0, 0.5), _epoch(cell, 1, 0.7)] for cell in GIN}
-    (row,) = protocols_table(records, epochs).rows
+    records = [classified(cell, 0.6, validation=0.9, curves={"test": [0.5, 0.7]}) for cell in GIN]
+    (row,) = protocols_table(records).rows
     assert row == ("MUTAG", "GIN", "-", "-", "60.0 ± 0.0", "70.0 ± 0.0, epoch 2")
-    (row,) = protocols_table(records, {}).rows
+    (row,) = protocols_table([{**record, "curves": {}} for record in records]).rows
     assert row[-1] == "-", "kernels have no epochs"
 
 
@@ -330,9 +318,8 @@ def test_a_method_with_other_options_is_named_and_never_mixed_with_the_usual_one
 
 def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none():
     wl = cells_of_table3(["wl"], names=["MUTAG"], splits=[0])
-    cells = [*MUTAG[:2], *GIN[:2], *wl]
-    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in [*MUTAG[:2], *GIN[:2]]}
-    figure = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs)
+    records = [classified(cell, 0.3, curves=CURVES) for cell in [*MUTAG[:2], *GIN[:2]]]
+    figure = accuracy_curves([*records, classified(*wl, 0.3)])
     assert [words.get_text() for words in figure.legends[0].get_texts()] == [
         "IGN (authors' set-up), dense",
         "GIN",
@@ -346,19 +333,15 @@ def test_methods_have_curves_of_test_accuracy_beside_ours_and_kernels_have_none(
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_bands_are_drawn_where_few_methods_share_a_panel(most, monkeypatch):
-    monkeypatch.setattr(plots, "MOST_BANDS", most)
-    cells = [*MUTAG[:2], *GIN[:2]]
-    epochs = {cell.key: [_epoch(cell, number, number / 10) for number in range(4)] for cell in cells}
-    (axes,) = accuracy_curves([classified(cell, 0.3) for cell in cells], epochs).axes
+    monkeypatch.setattr(plots, "MAX_BANDS", most)
+    (axes,) = accuracy_curves([classified(cell, 0.3, curves=CURVES) for cell in [*MUTAG[:2], *GIN[:2]]]).axes
     assert len(axes.collections) == (2 if most == 2 else 0)
 
 
 def test_a_report_has_all_methods_of_a_directory(tmp_path):
     records = Records(tmp_path)
     for cell in cells_of_table3(NAMES, names=["MUTAG", "NCI1"], splits=[0]):
-        if cell.epochs > 1:
-            records.append(_epoch(cell, 0, 0.5))
-        records.append(classified(cell, 0.7))
+        records.add(classified(cell, 0.7, curves={"test": [0.5]} if cell.epochs > 1 else None))
     write_report(tmp_path)
     page = (tmp_path / "report.md").read_text()
     assert "![Accuracy after each epoch" in page

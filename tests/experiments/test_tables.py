@@ -48,7 +48,7 @@ def test_a_figure_is_called_better_or_worse_than_the_papers(found, word):
 def test_a_quick_run_is_judged_and_says_that_it_learned_from_less():
     table = table1([finished(CELL.quick(), 1e-9)])
     assert _row(table, "trace", "2")[2:5] == ("1.0e-09", "0.001", BETTER)
-    assert "Learned with n=40 from 2000 examples, tested on 200." in table.notes
+    assert "Trained with n=40 on 2000 examples, tested on 200." in table.notes
     assert any("leave out --quick" in note for note in table.notes)
 
 

@@ -161,9 +161,9 @@ def test_the_loss_is_summed_and_weights_do_not_decay(data):
 def test_a_fixed_run_counts_the_last_epoch(data, tmp_path):
     cell = tiny(data=data, epochs=4)
     (final,) = run_cells([cell], tmp_path, show=False)
-    epochs = Records(tmp_path).epochs()[cell.key]
-    assert [epoch["learning_rate"] for epoch in epochs] == [0.003, 0.003, 0.0015, 0.0015]
-    assert final["accuracy"] == pytest.approx(epochs[-1]["test"], abs=1e-5)
+    curves = final["curves"]
+    assert curves["learning_rate"] == [0.003, 0.003, 0.0015, 0.0015]
+    assert final["accuracy"] == pytest.approx(curves["test"][-1], abs=1e-5)
     assert (final["validation"], final["best_epoch"]) == (None, None)
     assert final["graphs"] == {"train": 24, "validation": 0, "test": 6}
     assert str(data) not in Records(tmp_path).path.read_text()
@@ -172,18 +172,17 @@ def test_a_fixed_run_counts_the_last_epoch(data, tmp_path):
 def test_a_nested_run_counts_the_first_epoch_of_the_highest_validation_accuracy(data, tmp_path):
     cell = tiny(data=data, protocol="nested", epochs=8, validation_part=4, learning_rate=0.01)
     (final,) = run_cells([cell], tmp_path, show=False)
-    epochs = Records(tmp_path).epochs()[cell.key]
-    validated = [epoch["validation"] for epoch in epochs]
-    assert final["validation"] == max(validated)
-    assert final["best_epoch"] == validated.index(max(validated)) < 7
-    assert final["accuracy"] == pytest.approx(epochs[final["best_epoch"]]["test"], abs=1e-5)
+    accuracies, best = final["curves"]["validation"], final["best_epoch"]
+    assert final["validation"] == max(accuracies)
+    assert best == accuracies.index(max(accuracies)) < 7
+    assert final["accuracy"] == pytest.approx(final["curves"]["test"][best], abs=1e-5)
     assert final["graphs"] == {"train": 18, "validation": 6, "test": 6}
 
 
 def test_the_loss_falls_and_cycles_are_distinguished_from_paths(data, tmp_path):
     cells = [tiny(data=data, layout=layout, epochs=15, decay=1.0) for layout in ("dense", "sparse")]
-    for final, epochs in zip(run_cells(cells, tmp_path, show=False), Records(tmp_path).epochs().values(), strict=True):
-        assert epochs[-1]["loss"] < epochs[0]["loss"] / 2
+    for final in run_cells(cells, tmp_path, show=False):
+        assert final["curves"]["loss"][-1] < final["curves"]["loss"][0] / 2
         assert final["accuracy"] == 1.0
 
 

@@ -12,7 +12,6 @@ from experiments.graph_data import load_graphs
 from experiments.methods import ign
 from experiments.methods.ign import encode, encoding_of, ign_net
 from experiments.methods.twin_reduction import ReducedBatch, ReducedGraph, equivalent_nodes
-from experiments.records import Records
 from experiments.run import run_cells
 from tests.experiments.graphs import OPTIONS, tiny, write_set
 
@@ -144,9 +143,8 @@ def test_a_cell_trains_the_same_network_on_reduced_graphs(tmp_path, monkeypatch,
     for min_saved in (0, 1000):
         monkeypatch.setattr(ign, "MIN_PAIRS_SAVED", min_saved)
         graph_data._load.cache_clear()
-        run_cells([cell], tmp_path / str(min_saved), show=False)
-        epochs = [record for record in Records(tmp_path / str(min_saved)).read() if record["kind"] == "epoch"]
-        found.append(torch.tensor([[epoch["loss"], epoch["test_loss"]] for epoch in epochs]))
-    assert len(found[0]) == cell.epochs
+        (record,) = run_cells([cell], tmp_path / str(min_saved), show=False)
+        found.append(torch.tensor([record["curves"][name] for name in ("loss", "test_loss")]))
+    assert found[0].shape == (2, cell.epochs)
     torch.testing.assert_close(*found)
     assert not torch.equal(*found)  # one is not the other, run twice

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.method_panels import MethodPanels, colour_of
+from experiments.plots import MethodPanels, colour_of
 from tests.draw.layouts import boxes, outside
 
 LINE = ([1, 2, 3], [1.0, 0.1, 0.01])
