@@ -94,7 +94,23 @@ class Diagram:
 
     def describe(self) -> str:
         """The steps of the map, in words that no other map of the spec has."""
-        return steps_in_words(*self._sides)
+        source, target = self._sides
+        words = []
+        if shared := _diagonals(source):
+            words.append(f"take the {shared}")
+        if summed := [block for block in dict.fromkeys(source) if block not in target]:
+            words.append("sum over " + letters(summed))
+        crossing = [block for block in dict.fromkeys(source) if block in target]
+        in_target = [block for block in dict.fromkeys(target) if block in source]
+        if crossing != in_target:
+            words.append("permute the axes")
+        if repeated := [block for block in dict.fromkeys(target) if block not in source]:
+            words.append("repeat along " + letters(repeated))
+        if shared := _diagonals(target):
+            words.append(f"place on the {shared}")
+        elif (crossing and repeated) or (crossing != in_target and len(crossing) > 2):
+            words[-1] += f" as {letters(target)}"  # which axis is which
+        return ", ".join(words) or "copy"
 
     def words(self, *, means: bool = True) -> str:
         """The result of the map, in words that no other map of the spec has; `means` if sums are divided, as in layers.
@@ -103,7 +119,13 @@ class Diagram:
         >>> row_means.words(), row_means.describe()
         ('row means, on the diagonal', 'sum over b, place on the diagonal a')
         """
-        return outcome(*self._sides, means=means)
+        source, target = self._sides
+        if source == target and len(set(source)) == len(source):
+            return "the input, unchanged"
+        if (source, target) == ((0, 1), (1, 0)):
+            return "the transpose"
+        where = _where(source, target)
+        return _contracted(source, target, "mean" if means else "sum") + (where and f", {where}")
 
     def _contraction(self, labels: Partition, sets: tuple[int, ...], tensor: int) -> Contraction:
         blocks = canonical(labels)
@@ -111,49 +133,11 @@ class Diagram:
         return Contraction.keeping(blocks, sets, kept, tensor=tensor)
 
 
-def steps_in_words(source: Partition, target: Partition) -> str:
-    """The steps of the map between slots of these blocks, in words that no other map of the spec has.
-
-    >>> steps_in_words((0, 1), (0, 0))
-    'sum over b, place on the diagonal a'
-    """
-    words = []
-    if shared := _diagonals(source):
-        words.append(f"take the {shared}")
-    if summed := [block for block in dict.fromkeys(source) if block not in target]:
-        words.append("sum over " + letters(summed))
-    crossing = [block for block in dict.fromkeys(source) if block in target]
-    in_target = [block for block in dict.fromkeys(target) if block in source]
-    if crossing != in_target:
-        words.append("permute the axes")
-    if repeated := [block for block in dict.fromkeys(target) if block not in source]:
-        words.append("repeat along " + letters(repeated))
-    if shared := _diagonals(target):
-        words.append(f"place on the {shared}")
-    elif (crossing and repeated) or (crossing != in_target and len(crossing) > 2):
-        words[-1] += f" as {letters(target)}"  # which axis is which
-    return ", ".join(words) or "copy"
-
-
 def _diagonals(side: Partition) -> str:
     """The letters that several slots of a side share; with more than two slots, also which slots those are."""
     shared = [block for block in dict.fromkeys(side) if side.count(block) > 1]
     of = f" of {letters(side)}" if len(side) > 2 else ""
     return f"diagonal{'s' * (len(shared) > 1)} {', '.join(letters([block]) for block in shared)}{of}" if shared else ""
-
-
-def outcome(source: Partition, target: Partition, *, means: bool) -> str:
-    """The result of the map between slots of these blocks, in words that no other map of the spec has.
-
-    >>> outcome((0, 1), (0, 0), means=True)
-    'row means, on the diagonal'
-    """
-    if source == target and len(set(source)) == len(source):
-        return "the input, unchanged"
-    if (source, target) == ((0, 1), (1, 0)):
-        return "the transpose"
-    where = _where(source, target)
-    return _contracted(source, target, "mean" if means else "sum") + (where and f", {where}")
 
 
 def _contracted(source: Partition, target: Partition, mean: str) -> str:

@@ -107,8 +107,10 @@ class _Check:
         spec = self.subject.spec
         inputs, values = self._draw(nan=nan)
         padded = [self._padded(one, shape) for one, shape in zip(values, spec.sources, strict=True)]
-        apart = [self._alone(x, graph) for graph, x in enumerate(inputs)]
-        found = self.subject.outputs(padded, self._counts(spec.target_only))
+        graphs = [{name: counts[graph] for name, counts in self.sizes.items()} for graph in range(self.n_graphs)]
+        apart = [self.subject.outputs(x, (1,), lengths) for x, lengths in zip(inputs, graphs, strict=True)]
+        longest = {name: max(counts) for name, counts in self.sizes.items()}
+        found = self.subject.outputs(padded, (self.n_graphs,), longest, sizes=self._counts(spec.target_only))
         together = [self._values(one, shape) for one, shape in zip(found, spec.targets, strict=True)]
         zero = [zero_outside and isinstance(one, Padded) for one in found]
         for number, shape in enumerate(spec.targets):
@@ -134,27 +136,18 @@ class _Check:
             padded.append(torch.where(self._outside(shape, values), garbage, values).requires_grad_())
         return inputs, padded
 
-    def _alone(self, x: list[Tensor], graph: int) -> list[Tensor]:
-        """The outputs for one graph."""
-        spec = self.subject.spec
-        found = self.subject.outputs(x, {name: self.sizes[name][graph] for name in spec.target_only})
-        for one, shape in zip(found, spec.targets, strict=True):
-            self.subject.check_shape(one, (1,), [self.sizes[name][graph] for name in shape], or_more=False)
-        return found
-
     def _values(self, found: Tensor | Padded, shape: Shape) -> Tensor:
         """The values of an output for all graphs."""
-        if isinstance(found, Padded):
-            for name in dict.fromkeys(shape):
-                sizes = found.sizes_of(name)
-                if sizes is None or sizes.tolist() != self.sizes[name]:
-                    raise SizesError(
-                        f"The Padded that the module returned has sizes {None if sizes is None else sizes.tolist()} of "
-                        f"node set {name!r}, but the graphs have {self.sizes[name]}."
-                    )
-            found = found.values
-        self.subject.check_shape(found, (self.n_graphs,), [max(self.sizes[name]) for name in shape], or_more=True)
-        return found
+        if not isinstance(found, Padded):
+            return found
+        for name in dict.fromkeys(shape):
+            sizes = found.sizes_of(name)
+            if sizes is None or sizes.tolist() != self.sizes[name]:
+                raise SizesError(
+                    f"The Padded that the module returned has sizes {None if sizes is None else sizes.tolist()} of "
+                    f"node set {name!r}, but the graphs have {self.sizes[name]}."
+                )
+        return found.values
 
     def _compare_gradients(
         self,

@@ -75,13 +75,27 @@ class Subject:
         tolerance = default_rtol if rtol is None else rtol, default_atol if atol is None else atol
         return cls(module, spec, channels, dtype, device, seed, tolerance)
 
-    def outputs(self, inputs: Sequence[Tensor | Padded], sizes: Mapping[str, int | Tensor]) -> list[Any]:
-        """Call the module; `sizes` are those of the node sets that no input has.
+    def outputs(
+        self,
+        inputs: Sequence[Tensor | Padded],
+        batch: tuple[int, ...],
+        lengths: Mapping[str, int],
+        *,
+        sizes: Mapping[str, int | Tensor] | None = None,
+    ) -> list[Any]:
+        """Call the module, and check the shapes of its outputs.
 
         Random numbers start from the same seed every time and continue afterwards as if nothing was drawn; buffers,
         such as the running statistics of a batch norm, are passed as copies.
+
+        Args:
+            inputs: One for each source.
+            batch: The batch axes.
+            lengths: For every node set the length of its axes in the outputs.
+            sizes: The sizes of node sets that no input has, if they are not the lengths; outputs may then be longer.
         """
-        options = {"sizes": sizes} if sizes else {}
+        given = {name: (lengths if sizes is None else sizes)[name] for name in self.spec.target_only}
+        options = {"sizes": given} if given else {}
         args = tuple(inputs) if _takes_one_by_one(self.module, len(inputs)) else (_one_or_tuple(inputs),)
         on_cuda = self.device.type == "cuda"
         with torch.random.fork_rng([self.device] if on_cuda else []):
@@ -96,8 +110,7 @@ class Subject:
                 found = self.module(*args, **options)
         n_targets = len(self.spec.targets)
         several = [found] if n_targets == 1 else found
-        is_padded = any(isinstance(x, Padded) for x in inputs) or any(isinstance(n, Tensor) for n in sizes.values())
-        kinds = (Tensor, Padded) if is_padded else (Tensor,)
+        kinds = (Tensor,) if sizes is None else (Tensor, Padded)
         is_sequence = isinstance(several, tuple | list) and len(several) == n_targets
         if not is_sequence or not all(isinstance(one, kinds) for one in several):
             named = " or ".join(kind.__name__ for kind in kinds)
@@ -106,11 +119,13 @@ class Subject:
                 f'{_name(self.module)} as "{self.spec}": expected {expected}, got {type(found).__name__}.\n'
                 "Check a function that calls the module and returns that."
             )
+        for one, names in zip(several, self.spec.targets, strict=True):
+            self._check_shape(tuple(one.shape), batch, [lengths[name] for name in names], or_more=sizes is not None)
         return list(several)
 
-    def check_shape(self, found: Tensor, batch: tuple[int, ...], lengths: Sequence[int], *, or_more: bool) -> None:
-        """Refuse an output with another shape than the spec has; `or_more` if node axes may be longer."""
-        shape = tuple(found.shape)
+    def _check_shape(
+        self, shape: tuple[int, ...], batch: tuple[int, ...], lengths: Sequence[int], *, or_more: bool
+    ) -> None:
         pairs = zip(shape[len(batch) : -1], lengths, strict=False)
         fits = len(shape) == len(batch) + len(lengths) + 1 and shape[: len(batch)] == batch
         if not fits or any(own < length if or_more else own != length for own, length in pairs):
