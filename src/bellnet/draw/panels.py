@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from bellnet.draw.figure import Drawing
 
+IN_A_ROW = 2
 WIDTH, HEIGHT, NARROWEST, LINE = 3.6, 2.6, 4.2, 0.24
 """Inches of a panel, of the narrowest figure, and of a line of the legend."""
 
@@ -21,21 +22,14 @@ class Panels:
     Args:
         titles: One for each panel.
         across: The label of the horizontal axes.
-        up: The label of all vertical axes, or one for each.
+        up: The label of the vertical axes.
         scales: The scales of the two axes, "linear" or "log".
-        in_a_row: The largest number of panels side by side.
     """
 
     def __init__(
-        self,
-        titles: Sequence[str],
-        *,
-        across: str,
-        up: str | Sequence[str],
-        scales: tuple[str, str] = ("linear", "log"),
-        in_a_row: int = 2,
+        self, titles: Sequence[str], *, across: str, up: str, scales: tuple[str, str] = ("linear", "log")
     ) -> None:
-        rows = -(-len(titles) // in_a_row)
+        rows = -(-len(titles) // IN_A_ROW)
         columns = -(-len(titles) // rows)
         self.size = (max(WIDTH * columns, NARROWEST), HEIGHT * rows)
         self.figure = new_figure(*self.size)
@@ -45,9 +39,8 @@ class Panels:
         self.axes = dict(zip(titles, grid, strict=False))
         self.scales = scales
         self._entries: dict[str, tuple[int, dict[str, Any]]] = {}
-        labels = [up] * len(titles) if isinstance(up, str) else up
-        for (title, axes), label in zip(self.axes.items(), labels, strict=True):
-            _set_up(axes, title, across, label)
+        for title, axes in self.axes.items():
+            _set_up(axes, title, across, up)
 
     def curve(self, panel: str, points: tuple[Sequence[float], Sequence[float]], label: str, **look: Any) -> None:
         """A curve.
