@@ -24,6 +24,8 @@ from bellnet.backends.buffers import BufferPool, SharedBuffer
 from bellnet.backends.projections import Projections
 from bellnet.kernels import kernels
 
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="torch operations allocate as usual")
+
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch):
@@ -88,7 +90,7 @@ def test_memory_is_bounded_by_the_peak_of_tensors_in_use(requests):
     assert len({*held}) == len(held)
 
 
-@pytest.mark.skipif(kernels() is None, reason="torch operations allocate as usual")
+@needs_kernels
 @pytest.mark.parametrize(("is_large", "beyond"), [(True, 0), (False, 1)])
 def test_only_large_tensors_use_a_buffer(graph, is_large, beyond, monkeypatch):
     layer = bn.EquivariantLinear("n n -> n n", 4, 4)
@@ -233,6 +235,7 @@ def test_fork_waits_for_threads_that_hold_a_lock(graph, lock):
     thread.join()
 
 
+@needs_kernels
 def test_pool_is_freed_with_the_support_except_the_block_of_a_result():
     graph, layer = make_graph(), bn.EquivariantLinear("n n -> n n", 4, 4)
     y = layer(graph).values.detach()
@@ -293,6 +296,7 @@ FAULTS = """if True:
 """
 
 
+@needs_kernels
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other allocators")
 def test_second_pass_over_a_large_graph_takes_few_new_pages():
     """Result and gradient are 38 MB each, 9,375 pages."""

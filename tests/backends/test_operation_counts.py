@@ -77,6 +77,7 @@ def test_matrices_are_saved_if_small_and_needed_for_the_gradient(needed, few, is
     assert sum(one.numel() == layer.weight.numel() for one in saved) == 1 + is_saved
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_permuted_axes_are_copied_once_for_all_permutations():
     def turned():
         return torch.randn(BATCH, N, N, 12, N).movedim(-1, 1)

@@ -17,6 +17,7 @@ from bellnet.kernels.calling import pointer, table_pointer
 from bellnet.kernels.structs import size_differences
 
 EDGES = [[0, 1, 2], [1, 2, 3]]
+needs_kernels = pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
 
 
 def sparse_of(index, sizes=4, channels=2):
@@ -130,6 +131,7 @@ def gradients(name, unpack):
     return torch.autograd.grad(output.sum(), values)
 
 
+@needs_kernels
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-5), (torch.float16, 2e-2)])
 @pytest.mark.parametrize("name", KERNELS)
 def test_saved_tensors_of_another_dtype_give_the_same_gradient(name, dtype, tolerance):
@@ -146,6 +148,7 @@ CHANGES = {
 }
 
 
+@needs_kernels
 @pytest.mark.parametrize("change", list(CHANGES))
 @pytest.mark.parametrize("name", KERNELS)
 def test_saved_tensors_of_another_shape_or_device_are_refused(name, change):
@@ -178,10 +181,9 @@ def test_no_pointer_is_taken_to_a_tensor_that_does_not_fit(tensor):
         pointer("an input", tensor, (3,), torch.float32, [])
 
 
+@needs_kernels
 def test_structs_have_the_sizes_of_the_library(monkeypatch):
     library = kernels()
-    if library is None:
-        pytest.skip("bellnet was built without kernels")
     assert size_differences(library) == ""
     shorter = type("Bias", (structs.Struct,), {"_fields_": [("target", ctypes.c_int64), ("offset", ctypes.c_int64)]})
     monkeypatch.setitem(structs.STRUCTS, "Bias", shorter)
@@ -260,6 +262,7 @@ def test_negated_views_are_read_with_padding_and_without(name):
         torch.testing.assert_close(found, called(name, [-one for one in values], padded=padded))
 
 
+@needs_kernels
 @pytest.mark.parametrize("name", ["layer", "max pool", "product"])
 def test_freed_storage_is_refused(name):
     values = [torch.randn(2, 5, 5, 3) for _ in range(2)]
@@ -268,7 +271,7 @@ def test_freed_storage_is_refused(name):
         called(name, values)
 
 
-@pytest.mark.skipif(kernels() is None, reason="bellnet was built without kernels")
+@needs_kernels
 def test_kernels_are_disabled_forward_and_backward_in_all_threads(monkeypatch):
     calls, real = [], calling.call
     monkeypatch.setattr(calling, "call", lambda kernel, arguments: calls.append(kernel) or real(kernel, arguments))

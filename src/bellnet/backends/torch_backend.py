@@ -184,7 +184,8 @@ class TorchBackend:
         """The gradients of weights, biases and values, None for those that are not needed."""
         plan, matrices, lengths, dtype = self.plan, self.matrices, self.means.lengths, values[0].dtype
         gathered, stacks = saved[0], [*values, *saved[1:]]
-        gradients = [self.primitives.clean(1, root, one) for root, one in enumerate(gradients)]
+        # Contiguous, or every product would copy them.
+        gradients = [self.primitives.clean(1, root, one).contiguous() for root, one in enumerate(gradients)]
         grad_stacks = [one.to(dtype) for one in contract_tree(plan.target, 1, self.primitives, gradients)]
         grad_weights = grad_biases = grad_values = None
         if needs[0]:
