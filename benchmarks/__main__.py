@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print tables of ratios, say which goals are reached and what has moved."""
+"""`python -m benchmarks`: measure, print tables of ratios, report which goals are reached and which ratios changed."""
 
 import argparse
 import json
@@ -10,29 +10,37 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks import (
-    between,
     collections,
     compiled,
     construction,
+    fused_norm,
     layouts,
     padded,
     paper,
     products,
     supports,
     tiny,
-    twins,
+    twin_reduction,
 )
 from benchmarks.cases import CASES, QUICK_CASES, Case
 from benchmarks.goals import Verdict, verdicts
 from benchmarks.imports import time_imports
-from benchmarks.listed import FULL, QUICK, ListedResult, listed_record, listed_table, measure_listed, verdicts_on_listed
-from benchmarks.listed import LEGEND as LISTED_LEGEND
 from benchmarks.measure import Timing, load_average
 from benchmarks.races import Effort, Raced, Section, race_record, race_table
 from benchmarks.record import circumstances, record
-from benchmarks.regressions import moved_table
+from benchmarks.regressions import changes_table
 from benchmarks.report import ratio_tables, verdict_table
 from benchmarks.results import Result, measure
+from benchmarks.sparse_layers import (
+    FULL,
+    QUICK,
+    SparseResult,
+    measure_sparse_layers,
+    sparse_record,
+    sparse_table,
+    sparse_verdicts,
+)
+from benchmarks.sparse_layers import LEGEND as SPARSE_LEGEND
 
 ROUNDS, QUICK_ROUNDS = 15, 3
 IMPORT_ROUNDS, QUICK_IMPORT_ROUNDS = 9, 1
@@ -42,8 +50,8 @@ RECORDED = Path(__file__).parent / "results" / "latest.json"
 LEGEND = """\
 ours     EquivariantLinear
 bare     x @ [W_straight | W_transposed], the least that n n -> n n can cost; x @ [W_1 | ... | W_k!] at order k
-hand     the same algorithm written for n n -> n n alone, in straight-line torch
-stacked  all fifteen full matrices, channels first, mixed by one einsum: what public implementations do
+hand     the same algorithm, written for n n -> n n alone in plain torch operations
+stacked  all fifteen full matrices, channels first, mixed by one einsum: as in public implementations
 last     the same in a better layout: all fifteen side by side in the channels, mixed by one matrix product
 einsums  one einsum for each diagram
 ms is the median time of one call, a/b the time of a over that of b (above 1: b is faster).
@@ -51,7 +59,7 @@ MB is peak extra memory, output and gradients included."""
 
 
 class Question(NamedTuple):
-    """One section: what measures it, and what its words mean."""
+    """A section: the function that measures it, and its legend."""
 
     measure: Callable[[Effort], Section]
     legend: str
@@ -60,8 +68,8 @@ class Question(NamedTuple):
 QUESTIONS = {
     "tiny": Question(tiny.measure_tiny, tiny.LEGEND),
     "paper": Question(paper.measure_paper, paper.LEGEND),
-    "twins": Question(twins.measure_twins, twins.LEGEND),
-    "between": Question(between.measure_between, between.LEGEND),
+    "twin_reduction": Question(twin_reduction.measure_twin_reduction, twin_reduction.LEGEND),
+    "fused_norm": Question(fused_norm.measure_fused_norm, fused_norm.LEGEND),
     "padded": Question(padded.measure_padded, padded.LEGEND),
     "collections": Question(collections.measure_collections, collections.LEGEND),
     "products": Question(products.measure_products, products.LEGEND),
@@ -70,28 +78,28 @@ QUESTIONS = {
     "layouts": Question(layouts.measure_layouts, layouts.LEGEND),
     "supports": Question(supports.measure_supports, supports.LEGEND),
 }
-"""What is measured beside the dense cases and listed tuples, by the name that `--only` takes."""
+"""Sections beside the dense cases and the sparse layers, by their names in `--only`."""
 
 
 class Measured(NamedTuple):
-    """All that a run has measured."""
+    """All results of a run."""
 
     results: list[Result]
     sections: dict[str, Section]
-    listed: list[ListedResult]
+    sparse: list[SparseResult]
     imports: dict[str, Timing]
 
     @property
     def races(self) -> list[Raced]:
-        """Those of all sections."""
+        """The races of all sections."""
         return [race for section in self.sections.values() for race in section.races]
 
     @property
     def summary(self) -> list[Verdict]:
-        """What is made of it, and how it compares with the goals."""
+        """All summary figures, with their goals."""
         found = verdicts(self.results, self.imports)
         found += [verdict for section in self.sections.values() for verdict in section.verdicts]
-        return found + (verdicts_on_listed(self.listed) if self.listed else [])
+        return found + (sparse_verdicts(self.sparse) if self.sparse else [])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -104,62 +112,62 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _warn(warnings, f"the load average is {load:.2f}: other work is running, timings will be distorted")
     rounds = QUICK_ROUNDS if options.quick else ROUNDS
     measured = _measure(options, rounds)
-    steady = [one.is_steady for several in (measured.results, measured.races, measured.listed) for one in several]
+    steady = [one.is_steady for several in (measured.results, measured.races, measured.sparse) for one in several]
     if unsteady := steady.count(False):
-        _warn(warnings, f"fixed work did not take equally long in {unsteady} of {len(steady)} races: a busy machine")
+        _warn(warnings, f"the time of fixed work varied in {unsteady} of {len(steady)} races: a busy machine")
     text = _tables(measured)
     about = circumstances(threads=options.threads, rounds=rounds, load=load)
     found = record(about, measured.results, measured.imports, measured.summary, warnings)
     if measured.races:
         found["races"] = race_record(measured.races)
-    if measured.listed:
-        found["listed"] = listed_record(measured.listed)
+    if measured.sparse:
+        found["sparse"] = sparse_record(measured.sparse)
     if options.quick or options.case:
-        text += "\n\nThe goals are set for a full run, without --quick and --case, on a machine that is idle otherwise."
+        text += "\n\nThe goals are set for a full run, without --quick and --case, on an otherwise idle machine."
     print(text)
     if RECORDED.exists() and not (options.quick or options.case):
-        print("\n" + moved_table(json.loads(RECORDED.read_text(encoding="utf-8")), found))
+        print("\n" + changes_table(json.loads(RECORDED.read_text(encoding="utf-8")), found))
     for warning in warnings:
         print(f"warning: {warning}")
     _write(options, found, text)
 
 
 def _measure(options: argparse.Namespace, rounds: int) -> Measured:
-    everything = ("dense",) if options.case else ("dense", "listed", *QUESTIONS)
+    everything = ("dense",) if options.case else ("dense", "sparse_layers", *QUESTIONS)
     chosen = options.only or everything
     cases = (options.case or (QUICK_CASES if options.quick else CASES)) if "dense" in chosen else ()
     results: list[Result] = []
     for case in cases:
-        _say(f"{case.spec} at batch,n,in,out = {str(case).partition(':')[2]}")
+        _report_progress(f"{case.spec} at batch,n,in,out = {str(case).partition(':')[2]}")
         results += measure(case, rounds=rounds)
     sections: dict[str, Section] = {}
     for name in QUESTIONS:
         if name in chosen:
-            _say(name)
+            _report_progress(name)
             sections[name] = QUESTIONS[name].measure(Effort(rounds, options.quick))
-    listed: list[ListedResult] = []
-    if "listed" in chosen:
-        _say("listed tuples")
-        listed = measure_listed(QUICK if options.quick else FULL, rounds=rounds)
+    sparse: list[SparseResult] = []
+    if "sparse_layers" in chosen:
+        _report_progress("sparse layers")
+        sparse = measure_sparse_layers(QUICK if options.quick else FULL, rounds=rounds)
     imports: dict[str, Timing] = {}
     if "dense" in chosen:
         imports = time_imports(rounds=QUICK_IMPORT_ROUNDS if options.quick else IMPORT_ROUNDS)
-    return Measured(results, sections, listed, imports)
+    return Measured(results, sections, sparse, imports)
 
 
 def _tables(measured: Measured) -> str:
-    legends = [QUESTIONS[name].legend for name in measured.sections] + [LISTED_LEGEND] * bool(measured.listed)
+    legends = [QUESTIONS[name].legend for name in measured.sections] + [SPARSE_LEGEND] * bool(measured.sparse)
     parts = ["\n".join([LEGEND, *legends])]
     if measured.results:
         parts.append(ratio_tables(measured.results))
     if measured.races:
         parts.append(race_table(measured.races))
-    if measured.listed:
-        parts.append(listed_table(measured.listed))
+    if measured.sparse:
+        parts.append(sparse_table(measured.sparse))
     return "\n\n".join([*parts, verdict_table(measured.summary)])
 
 
-def _say(what: str) -> None:
+def _report_progress(what: str) -> None:
     print(f"measuring {what}", file=sys.stderr, flush=True)
 
 
@@ -195,7 +203,7 @@ def _markdown(found: dict[str, Any], text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds and small cases: does it run?")
+    parser.add_argument("--quick", action="store_true", help="few rounds and small cases, as a check")
     parser.add_argument(
         "--case",
         nargs="+",
@@ -204,9 +212,12 @@ def _parser() -> argparse.ArgumentParser:
         help=f"measure these cases instead of {' '.join(map(str, CASES))}",
     )
     parser.add_argument(
-        "--only", nargs="+", choices=["dense", "listed", *QUESTIONS], help="measure these alone (dense: the cases)"
+        "--only",
+        nargs="+",
+        choices=["dense", "sparse_layers", *QUESTIONS],
+        help="measure only these (dense: the cases)",
     )
-    parser.add_argument("--threads", type=int, default=2, help="threads that torch may use (default 2)")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads of torch (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the record to this file")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latest.json and latest.md to this directory")
     return parser

@@ -1,4 +1,4 @@
-"""What is measured: the sizes, and who competes on them."""
+"""The cases that are measured: sizes, contestants and ratios."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,14 +8,14 @@ Pass = Literal["forward", "forward+backward"]
 OURS, BARE, BY_HAND, STACKED, STACKED_LAST, PER_DIAGRAM = "ours", "bare", "hand", "stacked", "last", "einsums"
 
 CONTESTANTS = {2: (OURS, BARE, BY_HAND, STACKED, STACKED_LAST), 3: (OURS, BARE, PER_DIAGRAM), 4: (OURS, BARE)}
-"""Who competes, for every order; ours first."""
+"""The contestants for every order; ours first."""
 
 RATIOS = {
     2: ((OURS, BARE), (OURS, BY_HAND), (STACKED, OURS), (STACKED_LAST, OURS)),
     3: ((OURS, BARE), (PER_DIAGRAM, OURS)),
     4: ((OURS, BARE),),
 }
-"""Which measurements are divided by which, for every order."""
+"""The ratios (numerator, denominator) for every order."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Case:
 
     @classmethod
     def parse(cls, text: str) -> "Case":
-        """Read "order:batch,n,in,out"; without an order it is 2."""
+        """Parse "order:batch,n,in,out"; the order defaults to 2."""
         order, _, sizes = text.rpartition(":")
         try:
             batch, n, in_channels, out_channels = map(int, sizes.split(","))
@@ -58,12 +58,12 @@ class Case:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """What is timed."""
+        """The passes that are timed."""
         return ("forward", "forward+backward") if self.order == 2 else ("forward+backward",)
 
     @property
     def contestants(self) -> tuple[str, ...]:
-        """Who competes."""
+        """The contestants."""
         return CONTESTANTS[self.order]
 
 

@@ -1,12 +1,10 @@
-"""Layers between several tensors, against one layer for each pair of them added up; and slots in braces.
+"""Layers between several tensors, compared with the sum of one layer for each pair; and slots in braces.
 
-The layers of all pairs add up results as large as the edges, in fresh memory. What that costs is a matter of luck, and
-of what the process did before: so edges and nodes race in a process of their own, as it is and with memory kept.
+The layers of the pairs add results as large as the edges in fresh memory, whose cost depends on what the process did
+before. Therefore edges and nodes are raced in a new process, with and without retained memory.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -14,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bellnet import EquivariantLinear, Spec, plan
+from benchmarks.calls import python_output
 from benchmarks.races import Effort, Raced, Section, from_record, raced
 
 EDGES = "n n, n -> n n, n"
@@ -24,34 +23,34 @@ CHANNELS = {EDGES: (16, 32), WEIGHTS: (16, 16)}
 BATCH = {EDGES: 32, WEIGHTS: 64}
 TOGETHER, PAIRS, FIRST = "together", "pairs", "first"
 UNORDERED, ORDERED, BRACES = "{n n} -> {n n}", "ordered", "braces"
-KEPT = "memory kept"
+RETAINED = "memory retained"
 LEGEND = """\
 together one layer between all tensors, forward+backward on two threads: edges and nodes of 32 graphs of 40 nodes,
          16 to 32 channels each; weights and biases of 64 networks with 10, 32 and 5 neurons, 16 channels
-pairs    a layer for each pair of a source and a target, what they give added up; first: that of the first pair alone;
-         memory kept: after bellnet.keep_freed_memory()
+pairs    a layer for each pair of a source and a target, outputs added; first: the layer of the first pair alone;
+         memory retained: after bellnet.keep_freed_memory()
 braces   {n n} -> {n n} on symmetric matrices, 32 graphs of 40 nodes, 16 to 32 channels; ordered: n n -> n n"""
 
 
 class Pairs(nn.Module):
-    """The same maps as those of a layer, with a layer for each pair of tensors."""
+    """The same function as a layer, computed by one layer for each pair of tensors."""
 
     def __init__(self, layer: EquivariantLinear) -> None:
         super().__init__()
         self.spec: Spec = layer.spec
         self.layers = nn.ModuleList()
         for pair in layer.plan.pairs:
-            alone = EquivariantLinear(
+            part = EquivariantLinear(
                 layer.spec.pair(pair.source, pair.target),
                 layer.in_channels[pair.source],
                 layer.out_channels[pair.target],
                 bias=pair.source == 0,
             )
             with torch.no_grad():
-                alone.weight.copy_(getattr(layer, f"weight_{pair.source}_to_{pair.target}"))
-                if alone.bias is not None:
-                    alone.bias.copy_(getattr(layer, f"bias_{pair.target}"))
-            self.layers.append(alone)
+                part.weight.copy_(getattr(layer, f"weight_{pair.source}_to_{pair.target}"))
+                if part.bias is not None:
+                    part.bias.copy_(getattr(layer, f"bias_{pair.target}"))
+            self.layers.append(part)
 
     def forward(self, x: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """One tensor for each target."""
@@ -72,8 +71,8 @@ class Pairs(nn.Module):
         return tuple(results)
 
 
-class Alone(nn.Module):
-    """A layer of one tensor to one, the first of those that are given."""
+class SingleTensor(nn.Module):
+    """A layer applied to the first of several tensors."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -85,7 +84,7 @@ class Alone(nn.Module):
 
 
 def contestants(spec: str, *, quick: bool) -> tuple[Mapping[str, nn.Module], list[Tensor]]:
-    """Everyone who competes on a spec, and the tensors that they are given."""
+    """The contestants of a spec, and their input tensors."""
     torch.manual_seed(0)
     sizes, (inside, outside) = (QUICK_SIZES if quick else SIZES)[spec], CHANNELS[spec]
     layer = EquivariantLinear(spec, inside, outside)
@@ -94,23 +93,23 @@ def contestants(spec: str, *, quick: bool) -> tuple[Mapping[str, nn.Module], lis
         torch.randn(BATCH[spec], *[sizes[name] for name in shape], inside, requires_grad=True)
         for shape in plan(spec).spec.sources
     ]
-    return {TOGETHER: layer, PAIRS: pairs, FIRST: Alone(pairs.layers[0])}, tensors
+    return {TOGETHER: layer, PAIRS: pairs, FIRST: SingleTensor(pairs.layers[0])}, tensors
 
 
 def symmetric_contestants(*, quick: bool) -> tuple[Mapping[str, nn.Module], list[Tensor]]:
-    """Layers with braces and without, and symmetric matrices."""
+    """Layers with and without braces, and symmetric matrices as input."""
     torch.manual_seed(0)
     n, (inside, outside) = (QUICK_SIZES if quick else SIZES)[EDGES]["n"], CHANNELS[EDGES]
     x = torch.randn(BATCH[EDGES], n, n, inside)
     modules = {
-        ORDERED: Alone(EquivariantLinear("n n -> n n", inside, outside)),
-        BRACES: Alone(EquivariantLinear(UNORDERED, inside, outside)),
+        ORDERED: SingleTensor(EquivariantLinear("n n -> n n", inside, outside)),
+        BRACES: SingleTensor(EquivariantLinear(UNORDERED, inside, outside)),
     }
     return modules, [(x + x.transpose(1, 2)).requires_grad_()]
 
 
-def race_of(spec: str, *, rounds: int, quick: bool, kept: str = "") -> Raced:
-    """The race of everyone who competes on a spec, in this process."""
+def race_of(spec: str, *, rounds: int, quick: bool, suffix: str = "") -> Raced:
+    """The race of a spec, in this process."""
     if spec == UNORDERED:
         modules, tensors = symmetric_contestants(quick=quick)
     else:
@@ -119,14 +118,14 @@ def race_of(spec: str, *, rounds: int, quick: bool, kept: str = "") -> Raced:
     for name, module in modules.items():
         upstream = [torch.randn_like(one) for one in module(tensors)]
         calls[name] = partial(_run, module, tensors, upstream)
-    return raced(f"{spec}, forward+backward{kept}", calls, threads=1 if quick else 2, rounds=rounds)
+    return raced(f"{spec}, forward+backward{suffix}", calls, threads=1 if quick else 2, rounds=rounds)
 
 
 def measure_collections(effort: Effort) -> Section:
-    """One race for each spec, those with large results in processes of their own."""
+    """One race for each spec, those with large results in new processes."""
     races, ratios = [], []
-    for keep in (False, True):
-        edges, unordered = _races_apart((EDGES, UNORDERED), effort, keep=keep)
+    for retain in (False, True):
+        edges, unordered = _races_in_new_process((EDGES, UNORDERED), effort, retain=retain)
         races += [edges, unordered]
         ratios += [edges.ratio(PAIRS, TOGETHER), edges.ratio(TOGETHER, FIRST), unordered.ratio(ORDERED, BRACES)]
     races.append(race_of(WEIGHTS, rounds=effort.rounds, quick=effort.quick))
@@ -134,27 +133,26 @@ def measure_collections(effort: Effort) -> Section:
     return Section(tuple(races), tuple(ratios))
 
 
-def _races_apart(specs: Sequence[str], effort: Effort, *, keep: bool) -> list[Raced]:
-    """Races in a process of their own, which may keep the memory that it frees; quick ones that do not are run here."""
-    if effort.quick and not keep:
+def _races_in_new_process(specs: Sequence[str], effort: Effort, *, retain: bool) -> list[Raced]:
+    """Races in a new process, optionally with freed memory retained; quick ones without that run in this process."""
+    if effort.quick and not retain:
         return [race_of(one, rounds=effort.rounds, quick=True) for one in specs]
-    kept = f", {KEPT}" if keep else ""
+    suffix = f", {RETAINED}" if retain else ""
     code = f"""if True:
         import json
         import bellnet
         from benchmarks.collections import race_of
         from benchmarks.races import race_record
-        if {keep}:
+        if {retain}:
             bellnet.keep_freed_memory()
-        races = [race_of(one, rounds={effort.rounds}, quick={effort.quick}, kept={kept!r}) for one in {specs!r}]
+        races = [race_of(one, rounds={effort.rounds}, quick={effort.quick}, suffix={suffix!r}) for one in {specs!r}]
         print(json.dumps(race_record(races)))
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return [from_record(one) for one in json.loads(done.stdout)]
+    return [from_record(one) for one in json.loads(python_output(code))]
 
 
 def _run(module: nn.Module, tensors: Sequence[Tensor], upstream: Sequence[Tensor]) -> None:
-    """Forward and backward, leaving nothing behind."""
+    """Forward and backward, without accumulated gradients."""
     results = module(tensors)
-    inputs = [*(tensors[:1] if isinstance(module, Alone) else tensors), *module.parameters()]
+    inputs = [*(tensors[:1] if isinstance(module, SingleTensor) else tensors), *module.parameters()]
     torch.autograd.grad(results, inputs, upstream)

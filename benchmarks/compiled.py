@@ -1,4 +1,4 @@
-"""`torch.compile` of the layer, the whole of it in one graph, against the layer as it is."""
+"""`torch.compile(fullgraph=True)` of the layer, compared with the eager layer."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from benchmarks.races import Effort, Raced, Section, raced
 BACKEND = "inductor"
 COMPILED, EAGER = "compiled", "eager"
 LEGEND = """\
-compiled torch.compile(fullgraph=True) of the layer n n -> n n, compiled before the clock starts; eager: as it is"""
+compiled torch.compile(fullgraph=True) of the layer n n -> n n, compiled before the measurement; eager: not compiled"""
 
 
 def measure_compiled(effort: Effort) -> Section:
@@ -31,7 +31,7 @@ def measure_compiled(effort: Effort) -> Section:
 
 def _race(case: Case, rounds: int) -> Raced:
     eager = contestants(case)[OURS]
-    torch.compiler.reset()  # otherwise a second size would be compiled for every size
+    torch.compiler.reset()  # otherwise the second case would compile for dynamic sizes
     module = torch.compile(eager.module, fullgraph=True, backend=BACKEND)
     found = {COMPILED: Contestant(module, eager.x, eager.upstream), EAGER: eager}
     calls = {name: partial(one.run, "forward+backward") for name, one in found.items()}

@@ -1,10 +1,8 @@
-"""How long it takes to make a large layer for the first time: its plan is then found in no cache."""
-
-import subprocess
-import sys
+"""Seconds to construct a large layer in a fresh interpreter, without a cached plan."""
 
 import torch
 
+from benchmarks.calls import python_output
 from benchmarks.goals import Verdict
 from benchmarks.measure import Timing
 from benchmarks.races import Effort, Raced, Section
@@ -23,7 +21,7 @@ making   EquivariantLinear("n n n n -> n n n n", 4, 4), 4140 maps, in a fresh in
 
 
 def measure_construction(effort: Effort) -> Section:
-    """Seconds from the call to the layer, each time in a fresh interpreter."""
+    """Seconds of the constructor, each time in a fresh interpreter."""
     spec = QUICK_SPEC if effort.quick else SPEC
     timing = Timing(tuple(_make_once(spec) for _ in range(min(effort.rounds, MOST_ROUNDS))), 1)
     race = Raced(f"making {spec}", torch.get_num_threads(), {"ours": timing}, is_steady=True)
@@ -31,7 +29,4 @@ def measure_construction(effort: Effort) -> Section:
 
 
 def _make_once(spec: str) -> float:
-    done = subprocess.run(
-        [sys.executable, "-c", CODE.format(spec)], check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    )
-    return float(done.stdout)
+    return float(python_output(CODE.format(spec)))

@@ -1,4 +1,4 @@
-"""The contestants of a case, each with an input in the layout it likes best, and checked to compute the same."""
+"""The contestants of a case, each with an input in its preferred layout, and the check that their outputs agree."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from benchmarks.cases import BARE, BY_HAND, OURS, PER_DIAGRAM, STACKED, STACKED_
 
 @dataclass(frozen=True)
 class Contestant:
-    """A module, an input that wants a gradient, and a gradient that comes back from the output."""
+    """A module, an input that requires a gradient, and the gradient of the output."""
 
     module: nn.Module
     x: Tensor
     upstream: Tensor
 
     def run(self, which: Pass) -> None:
-        """Run once and leave nothing behind."""
+        """Run one pass, without accumulating gradients."""
         if which == "forward":
             with torch.no_grad():
                 self.module(self.x)
@@ -31,7 +31,7 @@ class Contestant:
 
 
 def contestants(case: Case) -> dict[str, Contestant]:
-    """Everyone who competes on a case, with equal weights and equal inputs."""
+    """The contestants of a case, with equal weights and equal inputs."""
     torch.manual_seed(0)
     layer = EquivariantLinear(case.spec, case.in_channels, case.out_channels)
     nodes = [case.n] * case.order
@@ -44,7 +44,7 @@ def contestants(case: Case) -> dict[str, Contestant]:
     if BY_HAND in case.contestants:
         found[BY_HAND] = Contestant(ByHand.like(layer), _leaf(x), upstream)
     if STACKED in case.contestants:
-        # Channels first is the natural layout of stacking: it gets its input so, and need not bring it there.
+        # Channels first is the natural layout of stacking: its input already has it.
         found[STACKED] = Contestant(StackedFifteen.like(layer), _leaf(_first(x)), _first(upstream))
     if STACKED_LAST in case.contestants:
         found[STACKED_LAST] = Contestant(StackedLast.like(layer), _leaf(x), upstream)
@@ -54,7 +54,7 @@ def contestants(case: Case) -> dict[str, Contestant]:
 
 
 def check_agreement(found: dict[str, Contestant]) -> None:
-    """Refuse to compare contestants that do not compute the same function, the bare product aside."""
+    """Raise ValueError unless all contestants but the bare product compute the same function."""
     with torch.no_grad():
         expected = found[OURS].module(found[OURS].x)
         for name, contestant in found.items():
@@ -63,7 +63,7 @@ def check_agreement(found: dict[str, Contestant]) -> None:
             got = contestant.module(contestant.x)
             got = got.movedim(1, -1) if name == STACKED else got
             if not torch.allclose(got, expected, rtol=1e-3, atol=1e-3):
-                raise ValueError(f"{name!r} does not compute what {OURS!r} computes; there is nothing to compare")
+                raise ValueError(f"{name!r} does not compute the function of {OURS!r}, so times are not comparable")
 
 
 def _first(tensor: Tensor) -> Tensor:

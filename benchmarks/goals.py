@@ -1,4 +1,4 @@
-"""What we set out to reach, and whether we did."""
+"""Goals for the figures of the benchmarks, and whether they are reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,15 +21,12 @@ class Goal:
         return f"{self.sense} {self.bound:g}"
 
     def is_reached_by(self, value: float) -> bool:
-        """Whether the value keeps the bound."""
+        """Whether the value is within the bound."""
         return value >= self.bound if self.sense == "at least" else value <= self.bound
 
 
-PAPER_LANDED = 3.2
-"""What commit 19049dd reached with the paper's network: 3.3 and 3.1 in two runs, where this code had 6.0 and 5.0.
-
-`--only paper` measures that checkout again.
-"""
+PAPER_BASELINE = 3.2
+"""The ratio of the paper's network at commit 19049dd (3.3 and 3.1 in two runs); `--only paper` can measure it again."""
 
 GOALS = {
     "n n -> n n, forward, ours/bare": Goal("at most", 1.2),
@@ -45,38 +42,38 @@ GOALS = {
     "tiny layer, forward, ours/linear": Goal("at most", 12),
     "tiny layer, forward+backward, ours/linear": Goal("at most", 5),
     "small layer, forward+backward, ours/bare": Goal("at most", 1.9),
-    "paper's network, training step, stacked/ours": Goal("at least", 1.3 * PAPER_LANDED),
+    "paper's network, training step, stacked/ours": Goal("at least", 1.3 * PAPER_BASELINE),
     "EquivariantNet, forward+backward, padded/tensor": Goal("at most", 1.15),
     "InvariantNet, forward+backward, padded/tensor": Goal("at most", 1.15),
-    "classifier, 0.7 listed, padded/sparse": Goal("at least", 1),
+    "classifier, 0.7 stored, padded/sparse": Goal("at least", 1),
     "n n, n -> n n, n, forward+backward, pairs/together": Goal("at least", 2),
     "n n, n -> n n, n, forward+backward, together/first": Goal("at most", 1.15),
     "a b, b, b c, c -> a b, b, b c, c, forward+backward, pairs/together": Goal("at least", 3),
     "products, forward+backward, product/bmm": Goal("at most", 1.3),
-    "product of listed pairs, forward, first/scipy": Goal("at most", 3),
-    "product of listed pairs, forward, later/scipy": Goal("at most", 3),
+    "product at stored entries, forward, first/scipy": Goal("at most", 3),
+    "product at stored entries, forward, later/scipy": Goal("at most", 3),
     "seconds to make n n n n -> n n n n": Goal("at most", 1),
     "compiled/eager, cases at most 1": Goal("at least", 5),
-    "time, listed/gine": Goal("at most", 1),
-    "time, dense/listed": Goal("at least", 5),
-    "growing: time for one listed tuple, largest/smallest": Goal("at most", 1.5),
-    "growing, memory kept: time for one listed tuple, largest/smallest": Goal("at most", 1.5),
-    "growing: memory for one listed tuple, largest/smallest": Goal("at most", 1.5),
+    "time, sparse/gine": Goal("at most", 1),
+    "time, dense/sparse": Goal("at least", 5),
+    "growing: time per stored entry, largest/smallest": Goal("at most", 1.5),
+    "growing, memory retained: time per stored entry, largest/smallest": Goal("at most", 1.5),
+    "growing: memory per stored entry, largest/smallest": Goal("at most", 1.5),
     "new support, forward+backward, first/later": Goal("at most", 2.5),
 }
-"""For everything that is summed up, by its name; what is not here has no goal."""
+"""The goal of each figure of the summary, by its name; other figures have no goal."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A figure that sums up what was measured, nearly always a ratio, and its goal if it has one."""
+    """A figure of the summary, usually a ratio, and its goal if it has one."""
 
     what: str
     value: float
 
     @property
     def goal(self) -> Goal | None:
-        """What is to be reached, if anything is."""
+        """The goal, or None."""
         return GOALS.get(self.what)
 
     @property
@@ -86,7 +83,7 @@ class Verdict:
 
 
 def verdicts(results: Sequence[Result], imports: dict[str, Timing]) -> list[Verdict]:
-    """Geometric means over the cases for every ratio and pass, the largest over the bare product, then importing."""
+    """Geometric means over the cases for every ratio and pass, the largest ratio to the bare product, the import."""
     found = []
     for order, pairs in RATIOS.items():
         for which in dict.fromkeys(result.which for result in results if result.case.order == order):

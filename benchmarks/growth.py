@@ -1,11 +1,11 @@
-"""How cost grows: with nodes, channels, graphs in a batch, order and edges; and where memory is at its end.
+"""Time and memory as functions of the number of nodes, channels, graphs in a batch, edges, and of the order.
 
-    python -m benchmarks.growth --out benchmarks/results/growth.json     measure all questions, or --only some
+    python -m benchmarks.growth --out benchmarks/results/growth.json     measure all sections, or some with --only
     python -m benchmarks.growth --draw docs/images                       draw the pictures from the record
 
-Every question is a process of its own that may take so many gigabytes beyond what it has after its imports. Sizes
-ascend; who asks for more memory than that has stopped there, and is not asked again. At every size those who are left
-take turns, as in all benchmarks; a call of half a second or more is timed twice, and the quicker one counts.
+Every section runs in a new process with a memory limit of 4 GB beyond its imports. Sizes ascend; a contestant that
+exceeds the limit stops there. At every size the remaining contestants take turns, as in all benchmarks; a call of half
+a second or more is timed twice, and the shorter time counts.
 """
 
 import argparse
@@ -25,81 +25,81 @@ import torch
 from bellnet import EquivariantLinear, Sparse
 from benchmarks.baselines import EinsumPerDiagram, Matrices, StackedFifteen
 from benchmarks.calls import run_once
-from benchmarks.listed import NODES_TO_EDGES, random_graph
 from benchmarks.measure import load_average, race
 from benchmarks.memory import peak_extra_bytes
 from benchmarks.record import circumstances
+from benchmarks.sparse_layers import NODES_TO_EDGES, random_graph
 
 RECORDED = Path(__file__).parent / "results" / "growth.json"
 GIGABYTE = 10**9
 ALLOWED = 4 * GIGABYTE
 LONG = 0.5
-"""Seconds of a call that is not repeated often."""
+"""Seconds above which a call is timed twice only."""
 ROUNDS = 5
 
 
-class Made(NamedTuple):
-    """Somebody who is ready: what is timed, and the bytes that it holds all the while, beside its parameters."""
+class Prepared(NamedTuple):
+    """A contestant at one size: the timed call, and the bytes of its buffers."""
 
     call: Callable[[], object]
     held: int = 0
 
 
 class Question(NamedTuple):
-    """What grows, through which sizes, who competes, and how one of them is made for a size."""
+    """A quantity that grows, its sizes, the contestants, and a function that prepares a contestant for a size."""
 
     across: str
     sizes: tuple[int, ...]
     quick: tuple[int, ...]
     contestants: tuple[str, ...]
-    make: Callable[[str, int], Made]
+    make: Callable[[str, int], Prepared]
 
 
-def dense(who: str, *, n: int, channels: int = 16, batch: int = 1, order: int = 2) -> Made:
-    """A layer of one order on dense tensors, forwards and backwards."""
+def dense(name: str, *, n: int, channels: int = 16, batch: int = 1, order: int = 2) -> Prepared:
+    """A layer of one order on dense tensors, forward and backward."""
     shape = " ".join("n" * order)
     layer = EquivariantLinear(f"{shape} -> {shape}", channels, channels)
     x = torch.randn(batch, *[n] * order, channels)
     module: torch.nn.Module = layer
-    if who == "stacked":
+    if name == "stacked":
         module, x = StackedFifteen.like(layer), x.movedim(-1, 1).contiguous()
-    elif who == "matrices":
+    elif name == "matrices":
         module = Matrices(layer, n)
-    elif who == "einsums":
+    elif name == "einsums":
         module = EinsumPerDiagram.like(layer)
     x.requires_grad_()
     call = partial(run_once, lambda: module(x), torch.randn_like(x), [x, *module.parameters()])
-    return Made(call, sum(buffer.nbytes for buffer in module.buffers()))
+    return Prepared(call, sum(buffer.nbytes for buffer in module.buffers()))
 
 
-def of_order(who: str, order: int) -> Made:
-    """Tensors of every order with 4096 entries, 8 channels each."""
-    return dense(who, n=round(4096 ** (1 / order)), channels=8, order=order)
+def of_order(name: str, order: int) -> Prepared:
+    """Tensors of any order with 4096 entries and 8 channels."""
+    return dense(name, n=round(4096 ** (1 / order)), channels=8, order=order)
 
 
-def with_edges(who: str, n_edges: int) -> Made:
-    """A graph with so many edges, listed or dense."""
+def with_edges(name: str, n_edges: int) -> Prepared:
+    """A graph with the given number of edges, sparse or dense."""
     n = n_edges // NODES_TO_EDGES
-    if who == "ours, dense":
-        return dense(who, n=n)
+    if name == "ours, dense":
+        return dense(name, n=n)
     index = random_graph(n, n_edges)
     x = Sparse(index, torch.randn(index.shape[1], 16).requires_grad_(), n, is_sorted=True)
     layer = EquivariantLinear("n n -> n n", 16, 16)
     call = partial(run_once, lambda: layer(x).values, torch.randn_like(x.values), [x.values, *layer.parameters()])
-    call()  # what depends on the listed tuples alone is found once for a graph
-    return Made(call)
+    call()  # index tables depend on the support alone and are cached with it
+    return Prepared(call)
 
 
 THREE, TWO = ("ours", "stacked", "matrices"), ("ours", "stacked")
 QUESTIONS = {
     "nodes": Question(
-        "nodes", (12, 25, 50, 75, 100, 200, 400, 800, 1200, 1600), (4, 6), THREE, lambda who, n: dense(who, n=n)
+        "nodes", (12, 25, 50, 75, 100, 200, 400, 800, 1200, 1600), (4, 6), THREE, lambda name, n: dense(name, n=n)
     ),
     "channels": Question(
-        "channels", (4, 8, 16, 32, 64, 128, 256), (2, 3), TWO, lambda who, c: dense(who, n=40, channels=c, batch=8)
+        "channels", (4, 8, 16, 32, 64, 128, 256), (2, 3), TWO, lambda name, c: dense(name, n=40, channels=c, batch=8)
     ),
     "batch": Question(
-        "graphs in a batch", (1, 4, 16, 64, 256, 1024), (1, 2), TWO, lambda who, b: dense(who, n=20, batch=b)
+        "graphs in a batch", (1, 4, 16, 64, 256, 1024), (1, 2), TWO, lambda name, b: dense(name, n=20, batch=b)
     ),
     "order": Question("order", (1, 2, 3, 4), (1, 2), ("ours", "einsums"), of_order),
     "edges": Question(
@@ -113,32 +113,32 @@ QUESTIONS = {
 
 
 def measure(question: Question, *, quick: bool) -> Iterator[dict[str, Any]]:
-    """A record for every size: seconds and bytes of everybody who has not stopped for lack of memory."""
+    """A record for every size: seconds and bytes of every contestant that has not run out of memory."""
     stopped: list[str] = []
     for size in question.quick if quick else question.sizes:
         found: dict[str, Any] = {}
         short: dict[str, Callable[[], object]] = {}
-        for who in question.contestants:
-            if who in stopped:
+        for name in question.contestants:
+            if name in stopped:
                 continue
             try:
-                made = question.make(who, size)
-                with mock.patch("bellnet.backends.buffers.LARGE", sys.maxsize):  # what is kept for the next call counts
+                made = question.make(name, size)
+                with mock.patch("bellnet.backends.buffers.LARGE", sys.maxsize):  # count memory that would be cached
                     bytes_ = made.held + peak_extra_bytes(made.call)
                 seconds = min(_seconds(made.call) for _ in range(2))
             except RuntimeError as error:
                 if "allocate memory" not in str(error):
                     raise
-                stopped.append(who)
+                stopped.append(name)
                 continue
-            found[who] = {"seconds": seconds, "bytes": bytes_}
+            found[name] = {"seconds": seconds, "bytes": bytes_}
             if seconds < LONG:
-                short[who] = made.call
+                short[name] = made.call
             del made
         if short:
             raced = race(short, rounds=2 if quick else ROUNDS, warm_up=0)
-            for who, timing in raced.timings.items():
-                found[who]["seconds"] = timing.median
+            for name, timing in raced.timings.items():
+                found[name]["seconds"] = timing.median
         yield {"size": size, "found": found, "stopped": list(stopped)}
 
 
@@ -149,26 +149,26 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def limit_memory(beyond: int) -> None:
-    """Let this process take so many bytes beyond what it has."""
+    """Limit the memory of this process to the given number of bytes beyond its present size."""
     pages = int(Path("/proc/self/statm").read_text().split()[5])
-    most = pages * resource.getpagesize() + beyond
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    limit = pages * resource.getpagesize() + beyond
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def _in_a_process(name: str, *, quick: bool, threads: int) -> list[dict[str, Any]]:
+def _in_new_process(name: str, *, quick: bool, threads: int) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "benchmarks.growth", "--measure", name, "--threads", str(threads)]
     done = subprocess.run([*command, *["--quick"] * quick], stdout=subprocess.PIPE, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def main() -> None:
-    """Measure, or draw what was measured."""
+    """Measure, or draw the record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=QUESTIONS, default=list(QUESTIONS), help="measure these alone")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
-    parser.add_argument("--threads", type=int, default=2, help="threads that torch may use (default 2)")
-    parser.add_argument("--out", type=Path, help=f"the record, to which what is measured is added, such as {RECORDED}")
-    parser.add_argument("--draw", type=Path, metavar="DIR", help="measure nothing, draw the record into this directory")
+    parser.add_argument("--only", nargs="+", choices=QUESTIONS, default=list(QUESTIONS), help="measure only these")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to check that everything runs")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads of torch (default 2)")
+    parser.add_argument("--out", type=Path, help=f"add the results to this record, such as {RECORDED}")
+    parser.add_argument("--draw", type=Path, metavar="DIR", help="draw the record into this directory")
     parser.add_argument("--measure", choices=QUESTIONS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -184,7 +184,7 @@ def main() -> None:
         return
     for name in options.only:
         about = circumstances(threads=options.threads, rounds=ROUNDS, load=load_average())
-        rows = _in_a_process(name, quick=options.quick, threads=options.threads)
+        rows = _in_new_process(name, quick=options.quick, threads=options.threads)
         _show(name, rows)
         if options.out:
             _add(options.out, name, {**about, "allowed_bytes": ALLOWED, "rows": rows})
@@ -193,9 +193,9 @@ def main() -> None:
 def _show(name: str, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         of_each = [
-            f"{who} {1e3 * one['seconds']:.2f} ms, {one['bytes'] / 1e6:.1f} MB" for who, one in row["found"].items()
+            f"{name} {1e3 * one['seconds']:.2f} ms, {one['bytes'] / 1e6:.1f} MB" for name, one in row["found"].items()
         ]
-        stopped = [f"{who} has no memory left" for who in row["stopped"]]
+        stopped = [f"{name} is out of memory" for name in row["stopped"]]
         print(f"{name} {row['size']}: " + "; ".join([*of_each, *stopped]))
 
 

@@ -1,4 +1,4 @@
-"""The picture of how cost grows, from the record."""
+"""Plots of time and memory from the record of `benchmarks.growth`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,15 +8,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bellnet.draw import panels, save_figures, style
+from bellnet.draw import save_figures, style
 
 COLOURS = {
-    **{who: panels.COLOURS[who] for who in ("ours", "ours, dense", "ours, sparse")},
+    "ours": style.PALETTE[0],
+    "ours, dense": style.PALETTE[0],
+    "ours, sparse": style.PALETTE[5],
     "stacked": style.PALETTE[1],
     "einsums": style.PALETTE[4],
     "matrices": style.PALETTE[3],
 }
-WORDS = {
+LABELS = {
     "ours": "EquivariantLinear",
     "ours, dense": "EquivariantLinear",
     "ours, sparse": "the same on a Sparse",
@@ -40,7 +42,7 @@ def draw(record: Mapping[str, Any], directory: Path) -> None:
 
 
 def picture(record: Mapping[str, Any]) -> Figure:
-    """A panel for every question, all of them with two logarithmic scales."""
+    """A panel for every section, with logarithmic axes."""
     figure = Figure(figsize=(10.4, 6.4), facecolor=style.PAPER, layout="constrained")
     figure.get_layout_engine().set(hspace=0.06, wspace=0.04)
     drawn: set[str] = set()
@@ -49,7 +51,9 @@ def picture(record: Mapping[str, Any]) -> Figure:
         axes.set_title(title, loc="left", size=style.TEXT, color=style.INK)
         axes.set_xlabel(across, size=style.SMALL, color=style.SOFT)
     lines = {
-        WORDS[who]: Line2D([], [], color=COLOURS[who], marker="o", markersize=3.5) for who in WORDS if who in drawn
+        LABELS[name]: Line2D([], [], color=COLOURS[name], marker="o", markersize=3.5)
+        for name in LABELS
+        if name in drawn
     }
     gone = Line2D([], [], color=style.SOFT, marker="X", markersize=7, linestyle="none")
     gigabytes = record["nodes"]["allowed_bytes"] / 1e9
@@ -61,14 +65,14 @@ def picture(record: Mapping[str, Any]) -> Figure:
 def _draw(axes: Axes, question: Mapping[str, Any], what: str) -> set[str]:
     scale = 1e3 if what == "seconds" else 1e-6
     rows = question["rows"]
-    names = list(dict.fromkeys(who for row in rows for who in row["found"]))
-    for who in names:
-        sizes = [row["size"] for row in rows if who in row["found"]]
-        values = [scale * row["found"][who][what] for row in rows if who in row["found"]]
-        axes.plot(sizes, values, "o-", color=COLOURS[who], markersize=3.5, linewidth=1.4)
-        if stopped := [row["size"] for row in rows if who in row["stopped"]]:
-            axes.plot([sizes[-1], stopped[0]], [values[-1]] * 2, ":", color=COLOURS[who], linewidth=1)
-            axes.plot(stopped[0], values[-1], "X", color=COLOURS[who], markersize=7)
+    names = list(dict.fromkeys(name for row in rows for name in row["found"]))
+    for name in names:
+        sizes = [row["size"] for row in rows if name in row["found"]]
+        values = [scale * row["found"][name][what] for row in rows if name in row["found"]]
+        axes.plot(sizes, values, "o-", color=COLOURS[name], markersize=3.5, linewidth=1.4)
+        if stopped := [row["size"] for row in rows if name in row["stopped"]]:
+            axes.plot([sizes[-1], stopped[0]], [values[-1]] * 2, ":", color=COLOURS[name], linewidth=1)
+            axes.plot(stopped[0], values[-1], "X", color=COLOURS[name], markersize=7)
     axes.set(xscale="log", yscale="log")
     axes.set_ylabel("milliseconds" if what == "seconds" else "megabytes", size=style.SMALL, color=style.SOFT)
     if len(rows) < 5:

@@ -1,15 +1,14 @@
-"""What `import bellnet` with its layers costs on top of `import torch`: both in fresh interpreters, taking turns."""
+"""Time of `import bellnet` with its layers and of `import torch`, alternately in fresh interpreters."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 
+from benchmarks.calls import python_output
 from benchmarks.measure import Timing
 
 MODULES = ("torch", "bellnet")
 
 LAYERS = {"bellnet": "bellnet.nn"}
-"""What is imported late is imported nevertheless: by itself, the package knows no torch."""
+"""The package imports its layers lazily, so they are imported explicitly."""
 
 CODE = "from time import perf_counter; start = perf_counter(); import {}; print(perf_counter() - start)"
 
@@ -17,24 +16,13 @@ CODE = "from time import perf_counter; start = perf_counter(); import {}; print(
 def time_imports(*, rounds: int, modules: Sequence[str] = MODULES) -> dict[str, Timing]:
     """Seconds inside each interpreter from the import statement to its end.
 
-    The time to start the interpreter is left out, which is the stricter way: it would make the ratio smaller. A first
-    round, not counted, leaves compiled bytecode and a warm file cache to all others.
+    The start of the interpreter, which would make the ratio smaller, is not included. A first round that is not
+    counted compiles bytecode and warms the file cache.
     """
     samples: dict[str, list[float]] = {name: [] for name in modules}
     for number in range(rounds + 1):
         for name in modules:
-            seconds = _import_once(name)
+            seconds = float(python_output(CODE.format(LAYERS.get(name, name))))
             if number > 0:
                 samples[name].append(seconds)
     return {name: Timing(tuple(samples[name]), 1) for name in modules}
-
-
-def _import_once(module: str) -> float:
-    done = subprocess.run(
-        [sys.executable, "-c", CODE.format(LAYERS.get(module, module))],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    return float(done.stdout)

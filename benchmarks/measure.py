@@ -1,12 +1,12 @@
-"""Fair timing: contestants take turns, so that whatever else the machine does falls on all of them alike.
+"""Fair timing: contestants take turns, so that other work of the machine affects all of them alike.
 
 A round is one sample of every contestant, and each round begins with another one. A sample repeats its call often
-enough to take `LEAST_SECONDS` (or longer, where contestants of very different size take turns: the first calls find
-nothing of theirs in the caches), and counts seconds for one call. What is compared is the median over the rounds. The
-garbage collector is off meanwhile.
+enough to take `LEAST_SECONDS` (or longer if contestants differ much in size, because their first calls find cold
+caches), and counts seconds for one call. The medians over the rounds are compared. The garbage collector is disabled
+meanwhile.
 
-A fixed piece of work is timed in every round as well. It always takes equally long on a machine that does nothing
-else; if it does not, the timings are not to be trusted, and `Race.is_steady` says so.
+A fixed piece of work is timed in every round as well. On an idle machine its time is constant; if it is not,
+`Race.is_steady` is False and the timings are unreliable.
 """
 
 import gc
@@ -43,7 +43,7 @@ class Timing:
         return median(self.samples)
 
     def record(self) -> dict[str, Any]:
-        """Everything, as JSON takes it."""
+        """The timing as a JSON-compatible object."""
         return {"median": self.median, "samples": list(self.samples), "repetitions": self.repetitions}
 
 
@@ -84,15 +84,15 @@ def race(
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The mean that suits ratios: that of 2 and 1/2 is 1."""
+    """The geometric mean: that of 2 and 1/2 is 1."""
     found = list(values)
     if not found:
-        raise ValueError("there is no mean of no values")
+        raise ValueError("the geometric mean of no values is undefined")
     return exp(sum(map(log, found)) / len(found))
 
 
 def load_average() -> float | None:
-    """How many processes wanted to run during the last minute; None where the system does not tell."""
+    """The load average of the last minute; None where the system has none."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -102,7 +102,7 @@ def load_average() -> float | None:
 def _repetitions(call: Callable[[], object], warm_up: int, least_seconds: float) -> int:
     for _ in range(warm_up):
         call()
-    # Grow until a sample is long enough. The shortest of three counts: a single one may have been held up.
+    # Grow until a sample is long enough. The shortest of three counts: a single one may have been interrupted.
     repetitions = 1
     while (seconds := repetitions * min(_sample(call, repetitions) for _ in range(3))) < least_seconds:
         repetitions = max(repetitions + 1, min(10 * repetitions, ceil(1.1 * repetitions * least_seconds / seconds)))

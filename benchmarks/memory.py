@@ -1,11 +1,10 @@
-"""Peak extra memory: the most that a call holds at once, above what was there when it began.
+"""Peak extra memory: the maximum that a call holds at once, above what was allocated before it.
 
 Every allocation and release of torch's CPU allocator is followed, also those inside operators and in the backward
-pass. Counted is all that the call allocates itself: temporaries, what is saved for the backward pass, the output, and
-the gradients of input and parameters; and the most that a kernel of ours takes for a moment, as if that were when most
-is held. Not counted is what was there before (input, parameters, the gradient that comes back from the output), and
-what else does not pass through torch's allocator: the work space of the matrix library, and Python objects. Sizes are
-as requested, without what the allocator adds for alignment.
+pass. The peak includes temporaries, tensors saved for backward, the output, the gradients of input and parameters, and
+the largest scratch buffer of a kernel, as if it coincided with the peak of the tensors. It excludes tensors that exist
+before (input, parameters, the gradient of the output) and memory outside torch's allocator (work space of the matrix
+library, Python objects). Sizes are as requested, without alignment.
 """
 
 import os
@@ -18,9 +17,9 @@ from bellnet.kernels import kernels
 
 
 def peak_extra_bytes(call: Callable[[], object]) -> int:
-    """The most bytes that the call held at once, above what was there when it began.
+    """Peak bytes of a call, above those allocated before it.
 
-    The call is made twice: constants that are made in the first call and kept are not counted.
+    The call is made twice, so that constants cached by the first call are not counted.
     """
     library = kernels()
     if library is not None:
@@ -30,9 +29,9 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
 
 
 def peak_tensor_bytes(call: Callable[[], object]) -> int:
-    """The same for tensors alone, without what kernels take for a moment."""
+    """The same for tensors alone, without scratch buffers of kernels."""
     call()
-    # The profiler would print a line for every start and stop; it looks at this when it is first used.
+    # The profiler would print a line for every start and stop; it reads this variable at its first use.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     with torch.autograd.profiler.profile(profile_memory=True) as profiled:
         call()

@@ -1,4 +1,4 @@
-"""What `Padded` costs where there is nothing to pad: whole networks on graphs of one size, with and without sizes."""
+"""The overhead of `Padded` without padding: networks on graphs of one size, as a `Padded` and as a tensor."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -13,11 +13,11 @@ from benchmarks.races import Effort, Section, raced
 BATCH, N, QUICK_N, WIDTH = 32, 30, 5, 8
 PADDED, TENSOR = "padded", "tensor"
 LEGEND = """\
-padded   three layers, 32 graphs of 30 nodes, as a Padded that says so, made in every call; tensor: the values alone"""
+padded   three layers, 32 graphs of 30 nodes, as a Padded that is constructed in every call; tensor: the values"""
 
 
 def networks() -> Mapping[str, nn.Module]:
-    """The networks that are raced: all of the matrix comes out, or a vector."""
+    """The networks that are raced."""
     return {
         "EquivariantNet": EquivariantNet("n n -> n n", [WIDTH, 16, 16, WIDTH]),
         "InvariantNet": InvariantNet("n n", [WIDTH, 16, 16, 16], WIDTH, hidden=[32]),
@@ -42,12 +42,12 @@ def measure_padded(effort: Effort) -> Section:
 
 
 def on_tensor(net: nn.Module, x: Tensor) -> Tensor:
-    """What a network makes of a tensor."""
+    """The output of a network for a tensor."""
     result: Tensor = net(x)
     return result
 
 
 def on_padded(net: nn.Module, x: Tensor, sizes: Tensor) -> Tensor:
-    """What it makes of a batch that has just been made, as every step of a training has one."""
+    """The output values for a new `Padded`, as in a training step."""
     result: Padded | Tensor = net(Padded(x, sizes))
     return result.values if isinstance(result, Padded) else result

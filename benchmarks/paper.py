@@ -1,4 +1,4 @@
-"""The paper's network for graphs in a whole training step, against the same network built of stacked layers.
+"""A training step of the paper's network for graphs, compared with the same network of stacked layers.
 
 Only public names are used, so that the same race can be run on another checkout of the library:
 
@@ -29,23 +29,23 @@ def measure_paper(effort: Effort) -> Section:
     """One race of training steps."""
     torch.manual_seed(0)
     net = InvariantNet("n n", CHANNELS, N_CLASSES, hidden=HIDDEN)
-    twin = StackedNet.like(net)
+    copy = StackedNet.like(net)
     n = QUICK_N if effort.quick else N
     x, labels = torch.randn(BATCH, n, n, CHANNELS[0]), torch.arange(BATCH) % N_CLASSES
     first = x.movedim(-1, 1).contiguous()
     with torch.no_grad():
-        if not torch.allclose(net(x), twin(first), rtol=1e-3, atol=1e-3):
-            raise ValueError("the stacked network does not compute what ours computes; there is nothing to compare")
-    steps = {OURS: training_step(net, x, labels), STACKED: training_step(twin, first, labels)}
+        if not torch.allclose(net(x), copy(first), rtol=1e-3, atol=1e-3):
+            raise ValueError("the outputs of the stacked network and of ours differ, so their times cannot be compared")
+    steps = {OURS: training_step(net, x, labels), STACKED: training_step(copy, first, labels)}
     race = raced("paper's network, training step", steps, threads=1, rounds=effort.rounds)
     return Section((race,), (race.ratio(STACKED, OURS),))
 
 
 def training_step(net: nn.Module, x: Any, labels: Tensor) -> Callable[[], None]:
-    """A step as the experiments take it: cross-entropy summed over the batch, Adam in one fused operation.
+    """A training step as in the experiments: cross-entropy summed over the batch, Adam in one fused operation.
 
-    The learning rate is zero. A step costs the same, and every one of them begins with the same weights; others would
-    end with gradients that are nearly zero, and numbers below the normal range are slow.
+    The learning rate is zero, so that every step begins with the same weights. Otherwise gradients would vanish, and
+    denormal numbers are slow.
     """
     optimizer = torch.optim.Adam(net.parameters(), lr=0.0, fused=True)
     return partial(_step, net, optimizer, x, labels)

@@ -1,4 +1,4 @@
-"""Products of tensors over nodes: dense ones against bare batched products, listed ones against scipy."""
+"""Products of tensors over nodes: dense ones compared with batched products, sparse ones with scipy."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,9 +8,9 @@ from torch import Tensor
 
 from bellnet import Product, Sparse
 from benchmarks.goals import Verdict
-from benchmarks.listed import random_graph
 from benchmarks.measure import geometric_mean
 from benchmarks.races import Effort, Raced, Section, raced
+from benchmarks.sparse_layers import random_graph
 
 SPEC = "n n, n n -> n n"
 CASES = ((8, 100, 32), (32, 40, 32), (8, 200, 16))
@@ -22,30 +22,30 @@ OURS, BARE, BETWEEN, EINSUM = "product", "bmm", "copied bmm", "einsum"
 FIRST, LATER, SCIPY = "first", "later", "scipy"
 LEGEND = f"""\
 product  Product("{SPEC}") on (batch, n, n, channels) tensors, forward+backward on two threads
-bmm      torch.bmm of matrices that lie channel by channel already, with its gradient: the least that it can cost;
-         copied bmm: the same between torch's copies, from channels last and back to them, as the product has them
-einsum   torch.einsum("zabc,zbdc->zadc") on the tensors that the product has
+bmm      torch.bmm of matrices that are stored channels first, with its gradient: a lower bound;
+         copied bmm: the same between copies from channels last to channels first and back
+einsum   torch.einsum("zabc,zbdc->zadc") on the channels-last tensors
 first    Product on a graph with {NODES:,} nodes, {EDGES:,} edges and {CHANNELS} channels, at its edges, forward on two
          threads: the support is new; later: the same support again
 scipy    (A @ B).multiply(mask) for every channel, each a scipy.sparse.csr_matrix"""
 
 
 def contestants(batch: int, n: int, channels: int) -> tuple[Mapping[str, Callable[[Tensor, Tensor], Tensor]], Tensor]:
-    """Everyone who multiplies, and a factor for those who take channels last."""
+    """The contestants, and a channels-last factor."""
     product = Product(SPEC, normalize="sum")
     calls = {OURS: product, BARE: torch.bmm, BETWEEN: copied_bmm, EINSUM: partial(torch.einsum, "zabc,zbdc->zadc")}
     return calls, torch.randn(batch, n, n, channels)
 
 
 def copied_bmm(x: Tensor, y: Tensor) -> Tensor:
-    """The product of matrices whose channels come last, in plain operations of torch."""
+    """The product of channels-last matrices in plain torch operations."""
     batch, n, _, channels = x.shape
     first, second = (one.permute(0, 3, 1, 2).reshape(-1, n, n) for one in (x, y))
     return torch.bmm(first, second).view(batch, channels, n, n).permute(0, 2, 3, 1).contiguous()
 
 
 def measure_products(effort: Effort) -> Section:
-    """One race for each size, and one on listed tuples."""
+    """One race for each size, and one at stored entries."""
     races, ratios = [], []
     for batch, n, channels in QUICK_CASES if effort.quick else CASES:
         calls, x = contestants(batch, n, channels)
@@ -59,16 +59,16 @@ def measure_products(effort: Effort) -> Section:
         ratios += [races[-1].ratio(OURS, BARE), races[-1].ratio(BETWEEN, OURS), races[-1].ratio(EINSUM, OURS)]
     mean = geometric_mean(race.timings[OURS].median / race.timings[BARE].median for race in races)
     ratios.append(Verdict(f"products, forward+backward, {OURS}/{BARE}", mean))
-    listed = _race_listed(effort)
-    return Section((*races, listed), (*ratios, listed.ratio(FIRST, SCIPY), listed.ratio(LATER, SCIPY)))
+    sparse = _race_sparse(effort)
+    return Section((*races, sparse), (*ratios, sparse.ratio(FIRST, SCIPY), sparse.ratio(LATER, SCIPY)))
 
 
 def _run(multiply: Callable[[Tensor, Tensor], Tensor], factors: list[Tensor], upstream: Tensor) -> None:
     torch.autograd.grad(multiply(*factors), factors, upstream)
 
 
-def listed_contestants(n_nodes: int, n_edges: int) -> dict[str, Callable[[], object]]:
-    """Everyone who multiplies at listed pairs alone."""
+def sparse_contestants(n_nodes: int, n_edges: int) -> dict[str, Callable[[], object]]:
+    """The contestants of the product at stored entries."""
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
     index = random_graph(n_nodes, n_edges)
@@ -93,7 +93,7 @@ def listed_contestants(n_nodes: int, n_edges: int) -> dict[str, Callable[[], obj
     return {FIRST: on_a_new_support, LATER: partial(product, x, y), SCIPY: by_scipy}
 
 
-def _race_listed(effort: Effort) -> Raced:
+def _race_sparse(effort: Effort) -> Raced:
     sizes = (QUICK_NODES, QUICK_EDGES) if effort.quick else (NODES, EDGES)
     rounds = min(effort.rounds, MOST_ROUNDS)
-    return raced("product of listed pairs, forward", listed_contestants(*sizes), threads=2, rounds=rounds)
+    return raced("product at stored entries, forward", sparse_contestants(*sizes), threads=2, rounds=rounds)

@@ -1,4 +1,4 @@
-"""Races other than those of the dense cases: who took part, how long each took, and what is made of it."""
+"""Races of sections: contestants of the same work that are timed in turns, and the ratios of their times."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from benchmarks.report import table
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: how many rounds, and small sizes or those that the goals are set for."""
+    """Number of rounds, and whether sizes are small (quick) or those of the goals."""
 
     rounds: int
     quick: bool
@@ -22,13 +22,13 @@ class Effort:
 
 @dataclass(frozen=True)
 class Raced:
-    """What was measured in one race.
+    """The result of one race.
 
     Attributes:
-        what: The work that all of them do.
-        threads: How many torch had.
+        what: The work of all contestants.
+        threads: Number of threads of torch.
         timings: For every contestant, seconds for one call.
-        is_steady: Whether the machine seemed to do nothing else.
+        is_steady: Whether the machine seemed idle otherwise.
     """
 
     what: str
@@ -37,21 +37,21 @@ class Raced:
     is_steady: bool
 
     def ratio(self, above: str, below: str) -> Verdict:
-        """How many times as long the first takes as the second."""
+        """The median time of one contestant over that of another."""
         value = self.timings[above].median / self.timings[below].median
         return Verdict(f"{self.what}, {above}/{below}", value)
 
 
 @dataclass(frozen=True)
 class Section:
-    """The races of one question, and the figures that answer it."""
+    """The races of a section, and their summary figures."""
 
     races: tuple[Raced, ...]
     verdicts: tuple[Verdict, ...]
 
 
 def raced(what: str, contestants: Mapping[str, Callable[[], object]], *, threads: int, rounds: int) -> Raced:
-    """Race on so many threads, whatever their number is elsewhere."""
+    """Run a race with the given number of threads."""
     with on_threads(threads):
         outcome = race(contestants, rounds=rounds)
     return Raced(what, threads, outcome.timings, outcome.is_steady)
@@ -59,7 +59,7 @@ def raced(what: str, contestants: Mapping[str, Callable[[], object]], *, threads
 
 @contextmanager
 def on_threads(threads: int) -> Iterator[None]:
-    """So many threads for torch, and afterwards as many as before."""
+    """Set the number of threads of torch, and restore it afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -69,8 +69,8 @@ def on_threads(threads: int) -> Iterator[None]:
 
 
 def race_table(races: list[Raced]) -> str:
-    """One row for everyone in every race."""
-    rows = [["race", "threads", "who", "ms"]]
+    """One row for each contestant of each race."""
+    rows = [["race", "threads", "contestant", "ms"]]
     for one in races:
         rows += [
             [one.what, str(one.threads), name, f"{1e3 * timing.median:.3f}"] for name, timing in one.timings.items()
@@ -79,7 +79,7 @@ def race_table(races: list[Raced]) -> str:
 
 
 def race_record(races: list[Raced]) -> list[dict[str, Any]]:
-    """Everything, as JSON takes it."""
+    """The races as JSON-compatible objects."""
     return [
         {
             "race": one.what,
@@ -92,6 +92,6 @@ def race_record(races: list[Raced]) -> list[dict[str, Any]]:
 
 
 def from_record(found: Mapping[str, Any]) -> Raced:
-    """A race that `race_record` has written."""
+    """The race that `race_record` serialized."""
     timings = {name: Timing(tuple(one["samples"]), one["repetitions"]) for name, one in found["contestants"].items()}
     return Raced(found["race"], found["threads"], timings, found["is_steady"])

@@ -1,4 +1,4 @@
-"""The record of a run: everything that was measured, and under which circumstances."""
+"""The record of a run: all results and their circumstances."""
 
 import platform
 import subprocess
@@ -17,7 +17,7 @@ from benchmarks.results import Result
 
 
 def circumstances(*, threads: int, rounds: int, load: float | None) -> dict[str, Any]:
-    """Versions, the commit, and what else a reader needs to judge the numbers."""
+    """Date, commit, versions, machine and options of a run."""
     commit = _git("rev-parse", "HEAD")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -44,7 +44,7 @@ def record(
     verdicts: Sequence[Verdict],
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """Everything, as JSON takes it; times in seconds for one call, memory in bytes."""
+    """The record as a JSON-compatible object; times in seconds for one call, memory in bytes."""
     return {
         **about,
         "warnings": list(warnings),
@@ -80,7 +80,7 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of the code that is measured; None without git, or outside a repository."""
+    """The output of a git command in the repository of the library; None without git or repository."""
     try:
         done = subprocess.run(
             ["git", *arguments],

@@ -1,4 +1,4 @@
-"""Which ratios are no longer what they were: two records of runs, compared name by name."""
+"""Changed ratios: two records of runs, compared by the names of their ratios."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 from benchmarks.cases import RATIOS
 from benchmarks.report import table
 
-MOST_MOVED = 0.15
+MOST_CHANGE = 0.15
 """Ratios of the same code differ by a few per cent from run to run."""
 
 
 @dataclass(frozen=True)
-class Moved:
-    """A ratio in two records, and its change as a fraction of what it was."""
+class ChangedRatio:
+    """A ratio in two records, and its relative change."""
 
     what: str
     old: float
@@ -25,19 +25,19 @@ class Moved:
         return (self.new - self.old) / self.old
 
 
-def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Moved]:
-    """The ratios that both records have, in the order of the new one."""
+def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ChangedRatio]:
+    """The ratios in both records, in the order of the new one."""
     before = ratios(old)
-    return [Moved(what, before[what], value) for what, value in ratios(new).items() if before.get(what)]
+    return [ChangedRatio(what, before[what], value) for what, value in ratios(new).items() if before.get(what)]
 
 
-def moved(old: Mapping[str, Any], new: Mapping[str, Any], *, by: float = MOST_MOVED) -> list[Moved]:
-    """Those of them that have grown or shrunk by more than such a fraction."""
+def changed(old: Mapping[str, Any], new: Mapping[str, Any], *, by: float = MOST_CHANGE) -> list[ChangedRatio]:
+    """The ratios that changed by more than a fraction."""
     return [one for one in compared(old, new) if abs(one.change) > by]
 
 
 def ratios(record: Mapping[str, Any]) -> dict[str, float]:
-    """Every ratio of a record by its name: those of single cases, then what sums them up."""
+    """Every ratio of a record by its name: single cases, then the summary."""
     found = {}
     for result in record["results"]:
         sizes = ",".join(str(result[name]) for name in ("batch", "n", "in_channels", "out_channels"))
@@ -49,11 +49,11 @@ def ratios(record: Mapping[str, Any]) -> dict[str, float]:
     return found | {entry["what"]: entry["value"] for entry in record["summary"]}
 
 
-def moved_table(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """One row for each ratio that has moved; or a sentence, if there is none."""
-    both, several = compared(old, new), moved(old, new)
+def changes_table(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """One row for each changed ratio; or a sentence, if there is none."""
+    both, several = compared(old, new), changed(old, new)
     if not several:
-        return f"Of {len(both)} ratios that the recorded run has as well, none has moved by more than {MOST_MOVED:.0%}."
-    rows = [[f"moved by more than {MOST_MOVED:.0%} since the recorded run", "old", "new", "change"]]
+        return f"None of {len(both)} ratios in both runs changed by more than {MOST_CHANGE:.0%}."
+    rows = [[f"changed by more than {MOST_CHANGE:.0%} since the recorded run", "old", "new", "change"]]
     rows += [[one.what, f"{one.old:.2f}", f"{one.new:.2f}", f"{one.change:+.0%}"] for one in several]
     return table(rows)

@@ -1,4 +1,4 @@
-"""Results as tables, for the terminal and in Markdown alike."""
+"""Results as Markdown tables, which are also aligned for the terminal."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ SHORT: dict[Pass, str] = {"forward": "fwd", "forward+backward": "fwd+bwd"}
 
 
 def ratio_tables(results: Sequence[Result]) -> str:
-    """For every order a table: one row a case and pass, with ratios of time, megabytes, and ratios of memory."""
+    """A table for every order: one row per case and pass, with ratios of time, megabytes, and ratios of memory."""
     return "\n\n".join(
         _ratio_table(order, rows)
         for order in RATIOS
@@ -20,16 +20,16 @@ def ratio_tables(results: Sequence[Result]) -> str:
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
-    """One row a figure, with the goal beside it."""
+    """One row per figure, with its goal."""
     rows = [["geometric mean over the cases, or one race", "value", "goal", ""]]
     for verdict in verdicts:
-        word = {None: "", True: "reached", False: "NOT reached"}[verdict.reached]
-        rows.append([verdict.what, f"{verdict.value:.2f}", str(verdict.goal or ""), word])
+        outcome = {None: "", True: "reached", False: "NOT reached"}[verdict.reached]
+        rows.append([verdict.what, f"{verdict.value:.2f}", str(verdict.goal or ""), outcome])
     return table(rows)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table that is Markdown and also lines up: the first row is the head, numbers are to the right.
+    """An aligned Markdown table: the first row is the header, numbers are right-aligned.
 
     >>> print(table([["case", "ms"], ["a", "12.5"]]))
     | case |   ms |
@@ -62,8 +62,8 @@ def _ratio_table(order: int, results: Sequence[Result]) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    placed = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
-    return "| " + " | ".join(placed) + " |"
+    aligned = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
+    return "| " + " | ".join(aligned) + " |"
 
 
 def _is_number(cell: str) -> bool:

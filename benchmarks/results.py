@@ -1,4 +1,4 @@
-"""One case and pass, measured."""
+"""The result of one case and pass."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class Result:
     """Time and memory of every contestant.
 
     Attributes:
-        which: What was run, the forward pass alone or both.
+        which: The pass that was run.
         timings: For every contestant, seconds for one call.
         peak_bytes: For every contestant, its peak extra memory.
-        is_steady: Whether the machine seemed to do nothing else.
+        is_steady: Whether the machine seemed idle otherwise.
     """
 
     case: Case
@@ -28,11 +28,11 @@ class Result:
     is_steady: bool
 
     def time_ratio(self, above: str, below: str) -> float:
-        """How many times as long the first takes as the second."""
+        """The median time of one contestant over that of another."""
         return self.timings[above].median / self.timings[below].median
 
     def memory_ratio(self, above: str, below: str) -> float:
-        """How many times as much memory the first takes as the second, at its peak."""
+        """The peak memory of one contestant over that of another."""
         return self.peak_bytes[above] / self.peak_bytes[below]
 
 

@@ -1,7 +1,6 @@
-"""What a new support costs: a layer that sees listed tuples for the first time has to find out what belongs to what.
+"""The cost of a new support: the first call of a layer computes index tables and caches them with the support.
 
-It makes *joins* then, and keeps them with the support. One large graph is seen once and used often; batches of small
-graphs that are drawn anew in every step are new every time.
+A large graph is often reused; batches of small graphs that are sampled in every step have a new support every time.
 """
 
 from functools import partial
@@ -13,36 +12,36 @@ from torch import Tensor, nn
 from bellnet import EquivariantLinear, InvariantNet, Sparse
 from benchmarks.calls import run_once
 from benchmarks.goals import Verdict
-from benchmarks.listed import NODES_TO_EDGES, WIDTH, random_graph
 from benchmarks.measure import Race, Timing, time_fixed_work
 from benchmarks.races import Effort, Raced, Section, on_threads, raced
+from benchmarks.sparse_layers import NODES_TO_EDGES, WIDTH, random_graph
 
 THREADS = 2
-N_TUPLES, QUICK_TUPLES = 1_000_000, 10_000
+N_ENTRIES, QUICK_ENTRIES = 1_000_000, 10_000
 N_GRAPHS, N_NODES, N_EDGES = 64, 18, 40
 FIRST, LATER = "first", "later"
-NEW, REPEATED, LISTING = "new", "repeated", "listing"
+NEW, REPEATED, CONSTRUCTION = "new", "repeated", "construction"
 LEGEND = """\
-new support  the layer on 10^6 tuples that no layer has seen: its first call there, and the next one
-new batches  a net of two layers on 64 graphs of 18 nodes: a new support in every call, or the same again;
-             listing: making a Sparse of the tuples, and nothing else; joins: what is left of the difference"""
+new support  the layer on 10^6 stored entries with a new support: its first call, and the next one
+new batches  a network of two layers on 64 graphs of 18 nodes: a new support in every call, or a repeated one;
+             construction: of the Sparse alone; index tables: the rest of the difference"""
 
 
 def measure_supports(effort: Effort) -> Section:
-    """The first call against a later one on a large graph, and the share of joins on batches of small graphs."""
-    large = first_and_later(QUICK_TUPLES if effort.quick else N_TUPLES, effort.rounds)
+    """The first and a later call on a large graph, and the share of index tables on batches of small graphs."""
+    large = first_and_later(QUICK_ENTRIES if effort.quick else N_ENTRIES, effort.rounds)
     small = _batches(effort.rounds)
-    share = Verdict("new batches, share of joins", share_of_joins(small))
+    share = Verdict("new batches, share of index tables", share_of_index_tables(small))
     return Section((large, small), (large.ratio(FIRST, LATER), small.ratio(NEW, REPEATED), share))
 
 
-def first_and_later(n_tuples: int, rounds: int) -> Raced:
-    """Every round has a support of its own; the one before is gone by then, as in a loop over graphs.
+def first_and_later(n_entries: int, rounds: int) -> Raced:
+    """A new support in every round, after the one before is freed, as in a loop over graphs.
 
-    A round that is not counted comes first, so that nothing but the support is new.
+    A first round is not counted, so that nothing but the support is new.
     """
-    n_nodes = n_tuples // NODES_TO_EDGES
-    index = random_graph(n_nodes, n_tuples)
+    n_nodes = n_entries // NODES_TO_EDGES
+    index = random_graph(n_nodes, n_entries)
     values = torch.randn(index.shape[1], WIDTH, requires_grad=True)
     layer = EquivariantLinear("n n -> n n", WIDTH, WIDTH)
     samples: dict[str, list[float]] = {FIRST: [], LATER: []}
@@ -63,10 +62,10 @@ def first_and_later(n_tuples: int, rounds: int) -> Raced:
     return Raced("new support, forward+backward", THREADS, timings, is_steady)
 
 
-def share_of_joins(race: Raced) -> float:
-    """How much of the time on new batches is neither for listing tuples nor needed on tuples seen before."""
-    new, repeated, listing = (race.timings[name].median for name in (NEW, REPEATED, LISTING))
-    return (new - listing - repeated) / new
+def share_of_index_tables(race: Raced) -> float:
+    """The share of the time on new batches that is neither construction nor needed on a repeated support."""
+    new, repeated, construction = (race.timings[name].median for name in (NEW, REPEATED, CONSTRUCTION))
+    return (new - construction - repeated) / new
 
 
 def small_graphs() -> tuple[Tensor, Tensor]:
@@ -75,8 +74,8 @@ def small_graphs() -> tuple[Tensor, Tensor]:
     found = []
     for graph in range(N_GRAPHS):
         pairs = torch.randint(N_NODES, (2, N_EDGES // 2), generator=generator)
-        listed = torch.cat([pairs, pairs.flip(0), torch.arange(N_NODES).expand(2, -1)], 1).unique(dim=1)
-        found.append(torch.cat([torch.full((1, listed.shape[1]), graph), listed]))
+        pairs = torch.cat([pairs, pairs.flip(0), torch.arange(N_NODES).expand(2, -1)], 1).unique(dim=1)
+        found.append(torch.cat([torch.full((1, pairs.shape[1]), graph), pairs]))
     return torch.cat(found, 1), torch.full((N_GRAPHS,), N_NODES)
 
 
@@ -86,15 +85,15 @@ def _batches(rounds: int) -> Raced:
     net = InvariantNet("n n", [WIDTH, WIDTH, WIDTH], 2, pool_over="stored")
     upstream = torch.randn(N_GRAPHS, 2)
 
-    def listing() -> Sparse:
+    def construct() -> Sparse:
         return Sparse(index, values, sizes, is_sorted=True)
 
-    same = listing()
+    same = construct()
     needed = [values, *net.parameters()]
     calls = {
-        NEW: partial(run_once, lambda: net(listing()), upstream, needed),
+        NEW: partial(run_once, lambda: net(construct()), upstream, needed),
         REPEATED: partial(run_once, lambda: net(same), upstream, needed),
-        LISTING: listing,
+        CONSTRUCTION: construct,
     }
     return raced("new batches, forward+backward", calls, threads=THREADS, rounds=rounds)
 

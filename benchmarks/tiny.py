@@ -1,4 +1,4 @@
-"""Layers so small that arithmetic costs nothing: what is left is how often torch is called."""
+"""Layers so small that the overhead of calling torch dominates."""
 
 from functools import partial
 
@@ -36,7 +36,7 @@ def _tiny(rounds: int) -> tuple[Raced, Raced]:
     }
     x = torch.randn(TINY.batch, TINY.n, TINY.n, TINY.in_channels, requires_grad=True)
     upstream = torch.randn(TINY.batch, TINY.n, TINY.n, TINY.out_channels)
-    # At this size even switching gradients off would show, so it is done once for all calls.
+    # At this size even disabling gradients would be measurable, so it is done once for all calls.
     with torch.no_grad():
         calls = {name: partial(module, x) for name, module in modules.items()}
         forward = raced("tiny layer, forward", calls, threads=1, rounds=rounds)

@@ -1,4 +1,4 @@
-"""Other ways to compute the same layers, written as well as they can be, for comparison only."""
+"""Other implementations of the same layers, each as fast as possible, for comparison only."""
 
 from benchmarks.baselines.bare import BareProduct
 from benchmarks.baselines.by_hand import ByHand

@@ -1,4 +1,4 @@
-"""The least that any layer from order k to order k must do: mix the channels once for every order of the k axes."""
+"""A lower bound for a layer from order k to order k: mix the channels once for every permutation of the k axes."""
 
 from math import factorial
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class BareProduct(nn.Module):
-    """One matrix product x @ [W_1 | W_2 | ...], nothing else: not the layer, but a floor under its cost.
+    """One matrix product x @ [W_1 | W_2 | ...]: not the layer, but a lower bound of its cost.
 
     (*batch, node axes, in_channels) becomes (*batch, node axes, k! * out_channels). Nothing is transposed, summed or
     added. For `n n -> n n` the product is x @ [W_straight | W_transposed].

@@ -1,8 +1,8 @@
-"""`n n -> n n` alone, by the library's own algorithm in straight-line torch: what one writes who needs no other layer.
+"""`n n -> n n` alone, by the library's own algorithm in straight-line torch: an implementation of this layer alone.
 
-Diagonal, row means and column means stand side by side; every rank is one product; the output begins as the broadcast
-sum of what the vectors give, and the two products of matrices are added to it. There is no plan, no layout, no check of
-what comes in and no other dtype: the difference to the layer is the price of generality.
+Diagonal, row means and column means are concatenated; every rank is one product; the output is the broadcast sum of the
+products of lower rank, and the two products of matrices are added to it. There is no plan, no layout, no input check
+and no other dtype: the difference to the layer is the cost of generality.
 """
 
 from typing import Any, Self
@@ -13,24 +13,24 @@ from torch import Tensor, nn
 from bellnet import EquivariantLinear, plan
 
 MATRICES = ("ab->ab", "ab->ba")
-VECTORS = tuple(f"{read}->{write}" for read in ("aa", "ab", "ba") for write in ("aa", "ac", "ca"))
-NUMBERS = ("aa->bb", "aa->bc", "ab->cc", "ab->cd")
-"""The diagrams of every rank, row after row of the blocks of its matrix."""
+VECTORS = tuple(f"{source}->{target}" for source in ("aa", "ab", "ba") for target in ("aa", "ac", "ca"))
+SCALARS = ("aa->bb", "aa->bc", "ab->cc", "ab->cd")
+"""The diagrams of every rank, in row-major order of the blocks of its matrix."""
 
 
 class ByHand(nn.Module):
     """The layer `n n -> n n` with means, on (batch, n, n, in_channels).
 
     Attributes:
-        straight: (in_channels, out_channels), and so is `turned`, for the transposed matrix.
-        vectors: (3 * in_channels, 3 * out_channels), from diagonal, row and column means to the same places.
-        numbers: (2 * in_channels, 2 * out_channels), from the means of diagonal and matrix to the same places.
-        bias: (2 * out_channels): what is added on the diagonal, and what is added everywhere.
+        straight, transposed: (in_channels, out_channels) each, for the matrix and its transpose.
+        vectors: (3 * in_channels, 3 * out_channels), from diagonal, row and column means to diagonal, rows and columns.
+        scalars: (2 * in_channels, 2 * out_channels), from the means of diagonal and matrix to diagonal and matrix.
+        bias: (2 * out_channels): added on the diagonal, and everywhere.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, dtype: torch.dtype | None = None) -> None:
         super().__init__()
-        self.straight, self.turned, self.vectors, self.numbers = (
+        self.straight, self.transposed, self.vectors, self.scalars = (
             nn.Parameter(torch.randn(several * in_channels, several * out_channels, dtype=dtype) / in_channels**0.5)
             for several in (1, 1, 3, 2)
         )
@@ -38,24 +38,24 @@ class ByHand(nn.Module):
 
     @classmethod
     def like(cls, layer: EquivariantLinear) -> Self:
-        """The same function: the weights are those of a layer with means."""
-        twin = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
+        """The same function, with the weights of a layer with means."""
+        copy = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
         with torch.no_grad():
-            for place, name in zip((twin.straight, twin.turned), MATRICES, strict=True):
-                place.copy_(by_blocks(layer.weight, (name,), 1))
-            twin.vectors.copy_(by_blocks(layer.weight, VECTORS, 3))
-            twin.numbers.copy_(by_blocks(layer.weight, NUMBERS, 2))
+            for parameter, name in zip((copy.straight, copy.transposed), MATRICES, strict=True):
+                parameter.copy_(by_blocks(layer.weight, (name,), 1))
+            copy.vectors.copy_(by_blocks(layer.weight, VECTORS, 3))
+            copy.scalars.copy_(by_blocks(layer.weight, SCALARS, 2))
             if layer.bias is not None:
-                twin.bias.copy_(layer.bias.flatten())
-        return twin
+                copy.bias.copy_(layer.bias.flatten())
+        return copy
 
     def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = _Run.apply(x, self.straight, self.turned, self.vectors, self.numbers, self.bias)
+        output: Tensor = _Run.apply(x, self.straight, self.transposed, self.vectors, self.scalars, self.bias)
         return output
 
 
 def by_blocks(weight: Tensor, names: tuple[str, ...], across: int) -> Tensor:
-    """The weights of some diagrams as the blocks of one matrix, so many of them side by side."""
+    """The weights of some diagrams as the blocks of one matrix, with `across` blocks in a row."""
     known = [diagram.name for diagram in plan("n n -> n n").diagrams]
     rows = [names[start : start + across] for start in range(0, len(names), across)]
     return torch.cat([torch.cat([weight[known.index(_canonical(name))] for name in row], 1) for row in rows])
@@ -70,41 +70,41 @@ def _canonical(name: str) -> str:
 class _Run(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, straight: Tensor, turned: Tensor, vectors: Tensor, numbers: Tensor, bias: Tensor
+        ctx: Any, x: Tensor, straight: Tensor, transposed: Tensor, vectors: Tensor, scalars: Tensor, bias: Tensor
     ) -> Tensor:
         (batch, n, _, before), after = x.shape, straight.shape[1]
-        read = torch.cat([x.diagonal(0, 1, 2).mT, x.mean(2), x.mean(1)], 2)
-        means = read[:, :, : 2 * before].mean(1)
-        on_diagonal, everywhere = torch.addmm(bias, means, numbers).view(batch, 1, 2 * after).split(after, 2)
-        diagonal, rows, columns = (read.view(batch * n, -1) @ vectors).view(batch, n, -1).split(after, 2)
+        contracted = torch.cat([x.diagonal(0, 1, 2).mT, x.mean(2), x.mean(1)], 2)
+        means = contracted[:, :, : 2 * before].mean(1)
+        on_diagonal, everywhere = torch.addmm(bias, means, scalars).view(batch, 1, 2 * after).split(after, 2)
+        diagonal, rows, columns = (contracted.view(batch * n, -1) @ vectors).view(batch, n, -1).split(after, 2)
         output = (rows + everywhere).unsqueeze(2) + columns.unsqueeze(1)
         output.diagonal(0, 1, 2).add_((diagonal + on_diagonal).mT)
         flat = output.view(-1, after)
         flat.addmm_(x.reshape(-1, before), straight)
-        flat.addmm_(x.transpose(1, 2).reshape(-1, before), turned)
-        ctx.save_for_backward(x, straight, turned, vectors, numbers, read, means)
+        flat.addmm_(x.transpose(1, 2).reshape(-1, before), transposed)
+        ctx.save_for_backward(x, straight, transposed, vectors, scalars, contracted, means)
         return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, ...]:
-        x, straight, turned, vectors, numbers, read, means = ctx.saved_tensors
+        x, straight, transposed, vectors, scalars, contracted, means = ctx.saved_tensors
         (batch, n, _, before), after, gradient = x.shape, straight.shape[1], gradients[0]
         pulled = torch.cat([gradient.diagonal(0, 1, 2).mT, gradient.sum(2), gradient.sum(1)], 2)
         sums = pulled[:, :, : 2 * after].sum(1)
         flat, flat_pulled = gradient.reshape(-1, after), pulled.view(batch * n, -1)
         of_vectors = (flat_pulled @ vectors.mT).view(batch, n, -1)
-        of_vectors[:, :, : 2 * before].add_((sums @ numbers.mT).unsqueeze(1), alpha=1 / n)
+        of_vectors[:, :, : 2 * before].add_((sums @ scalars.mT).unsqueeze(1), alpha=1 / n)
         diagonal, rows, columns = of_vectors.split(before, 2)
         of_x = (rows / n).unsqueeze(2) + (columns / n).unsqueeze(1)
         of_x.diagonal(0, 1, 2).add_(diagonal.mT)
         of_x.view(-1, before).addmm_(flat, straight.mT)
-        # In every case no fewer channels come out than go in: the narrower side is the one to transpose.
-        of_x.add_((flat @ turned.mT).view(x.shape).transpose(1, 2))
+        # No case has fewer output than input channels, so the gradient of the input is the narrower side to transpose.
+        of_x.add_((flat @ transposed.mT).view(x.shape).transpose(1, 2))
         return (
             of_x,
             x.reshape(-1, before).mT @ flat,
             x.transpose(1, 2).reshape(-1, before).mT @ flat,
-            read.view(batch * n, -1).mT @ flat_pulled,
+            contracted.view(batch * n, -1).mT @ flat_pulled,
             means.mT @ sums,
             sums.sum(0),
         )

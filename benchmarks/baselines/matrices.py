@@ -1,7 +1,4 @@
-"""`n n -> n n` by its matrices: the fifteen maps as (n^2, n^2) matrices, as the paper's Figure 1 shows its basis.
-
-The definition itself, for one number of nodes; memory grows with n^4.
-"""
+"""`n n -> n n` as fifteen (n^2, n^2) matrices, the basis in Figure 1 of the paper, for one n; memory grows with n^4."""
 
 import torch
 from torch import Tensor, nn
@@ -20,13 +17,13 @@ class Matrices(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(layer.weight.detach().clone())
         self.bias = nn.Parameter(layer.bias.detach().clone())
-        alone = EquivariantLinear("n n -> n n", 1, 1, bias=False, dtype=layer.weight.dtype)
+        single = EquivariantLinear("n n -> n n", 1, 1, bias=False, dtype=layer.weight.dtype)
         matrices = layer.weight.new_empty(len(layer.weight), n * n, n * n)
         with torch.no_grad():
-            for place, matrix in enumerate(matrices):
-                alone.weight.zero_()
-                alone.weight[place] = 1
-                matrix.copy_(matrix_of(alone, "n n -> n n", n))
+            for number, matrix in enumerate(matrices):
+                single.weight.zero_()
+                single.weight[number] = 1
+                matrix.copy_(matrix_of(single, "n n -> n n", n))
         self.register_buffer("matrices", matrices)
         self.register_buffer("diagonal", torch.eye(n, dtype=matrices.dtype).unsqueeze(-1))
 

@@ -1,9 +1,8 @@
-"""Any layer with one `torch.einsum` for each diagram: what one writes who knows the basis but not the plan.
+"""Any layer with one `torch.einsum` for each diagram: the basis without the plan.
 
-The einsum reads (diagonals and sums), mixes the channels at the rank of the diagram and orders the axes for the
-target. Its result is added, broadcast, to a total for its pattern of target slots; at the end each total is added
-into its diagonal of the output. So nothing is embedded into zeros, and autograd copies the output once a pattern
-rather than once a diagram.
+The einsum contracts (diagonals and sums), mixes the channels at the rank of the diagram and permutes the axes for the
+target. Its result is added, broadcast, to a total for its pattern of target slots; at the end each total is added to
+its diagonal of the output. Thus autograd copies the output once per pattern rather than once per diagram.
 """
 
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ LETTERS = "abcdefghijklmnop"
 
 @dataclass(frozen=True)
 class Term:
-    """One diagram, as it is computed.
+    """The computation of one diagram.
 
     Attributes:
-        equation: Reads and mixes: batch z, channels x before and y after, nodes in between.
+        equation: Contraction and mixing: batch z, channels x before and y after, nodes in between.
         n_summed: How many node axes are summed over.
-        pattern: Which target slots agree, for instance "aab".
+        pattern: The target slots that are equal, for instance "aab".
         repeated: The axes of the pattern's total along which the result repeats.
     """
 
@@ -36,13 +35,13 @@ class Term:
     @classmethod
     def of(cls, diagram: Diagram) -> Self:
         source, target = diagram.name.split("->")
-        kept = [letter for letter in dict.fromkeys(target) if letter in source]
+        shared = [letter for letter in dict.fromkeys(target) if letter in source]
         blocks = list(dict.fromkeys(target))
         return cls(
-            equation=f"z{source}x,xy->z{''.join(kept)}y",
-            n_summed=len(set(source)) - len(kept),
+            equation=f"z{source}x,xy->z{''.join(shared)}y",
+            n_summed=len(set(source)) - len(shared),
             pattern="".join(LETTERS[blocks.index(letter)] for letter in target),
-            repeated=tuple(axis for axis, letter in enumerate(blocks, 1) if letter not in kept),
+            repeated=tuple(axis for axis, letter in enumerate(blocks, 1) if letter not in shared),
         )
 
 
@@ -69,13 +68,13 @@ class EinsumPerDiagram(nn.Module):
 
     @classmethod
     def like(cls, layer: EquivariantLinear) -> Self:
-        """The same function: the weights are those of a layer with means."""
-        twin = cls(layer.spec, layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
+        """The same function, with the weights of a layer with means."""
+        copy = cls(layer.spec, layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
         with torch.no_grad():
-            twin.weight.copy_(layer.weight)
+            copy.weight.copy_(layer.weight)
             if layer.bias is not None:
-                twin.bias.copy_(layer.bias)
-        return twin
+                copy.bias.copy_(layer.bias)
+        return copy
 
     def forward(self, x: Tensor) -> Tensor:
         batch, n = x.shape[:2]
@@ -83,14 +82,14 @@ class EinsumPerDiagram(nn.Module):
             pattern: bias.expand(batch, *[n] * len(set(pattern)), -1).clone()
             for pattern, bias in zip(self.patterns, self.bias, strict=True)
         }
-        # Dividing the small weights rather than the large results makes sums into means at no cost.
+        # Dividing the small weights rather than the large results turns sums into means at no cost.
         divisors = torch.tensor([max(n, 1) ** term.n_summed for term in self.terms], dtype=x.dtype, device=x.device)
         for term, weight in zip(self.terms, self.weight / divisors[:, None, None], strict=True):
             result = torch.einsum(term.equation, x, weight)
             for axis in term.repeated:
                 result = result.unsqueeze(axis)
             totals[term.pattern].add_(result)
-        # The last pattern in canonical order has no two slots agree: its total is the whole output.
+        # The last pattern in canonical order has distinct slots: its total is the whole output.
         *diagonals, whole = self.patterns
         output = totals[whole]
         for pattern in diagonals:
@@ -99,7 +98,7 @@ class EinsumPerDiagram(nn.Module):
 
 
 def _diagonal(tensor: Tensor, pattern: str) -> Tensor:
-    """The view of the entries whose slots agree as the pattern says: (batch, one axis for each letter, channels)."""
+    """The view of the entries with equal slots as in the pattern: (batch, one axis for each letter, channels)."""
     for letter in dict.fromkeys(pattern):
         first = pattern.index(letter)
         while (other := pattern.find(letter, first + 1)) > 0:

@@ -1,7 +1,7 @@
 """`n n -> n n` by stacking: form all fifteen full matrices of every channel, then mix them in one contraction.
 
-This is how the public implementations do it. What they repeat is expanded here, and what they divide at full size is
-divided before it is expanded, so that the only full-size copy is the stack itself.
+Public implementations work like this. Here repeated entries are expanded views, and means are divided before they are
+expanded, so that the only copy of full size is the stack itself.
 """
 
 from typing import Self
@@ -36,7 +36,7 @@ class StackedFifteen(nn.Module):
 
     Attributes:
         coefficients: (in_channels, out_channels, 15), the last axis in the order of `OPERATIONS`.
-        bias: (2, out_channels): what is added on the diagonal, and what is added everywhere.
+        bias: (2, out_channels): added on the diagonal, and everywhere.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, dtype: torch.dtype | None = None) -> None:
@@ -47,13 +47,13 @@ class StackedFifteen(nn.Module):
 
     @classmethod
     def like(cls, layer: EquivariantLinear) -> Self:
-        """The same function, up to where the channels are: the weights are those of a layer with means."""
-        twin = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
+        """The same function with channels first, with the weights of a layer with means."""
+        copy = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
         with torch.no_grad():
-            twin.coefficients.copy_(layer.weight[_canonical_numbers()].permute(1, 2, 0))
+            copy.coefficients.copy_(layer.weight[_canonical_indices()].permute(1, 2, 0))
             if layer.bias is not None:
-                twin.bias.copy_(layer.bias)
-        return twin
+                copy.bias.copy_(layer.bias)
+        return copy
 
     def forward(self, x: Tensor) -> Tensor:
         stacked = torch.stack(operations(x), 2)
@@ -65,9 +65,9 @@ class StackedFifteen(nn.Module):
 
 
 class StackedLast(nn.Module):
-    """The same idea in the layout that suits a matrix product, to see what could be gained by stacking better.
+    """Stacking in the layout that suits a matrix product, which public implementations do not use.
 
-    The fifteen matrices stand side by side in the channels, (batch, n, n, 15 * in_channels), so that mixing them is a
+    The fifteen matrices are concatenated along the channels, (batch, n, n, 15 * in_channels), so that mixing them is a
     plain matrix product that does not copy the stack once more.
     """
 
@@ -79,13 +79,13 @@ class StackedLast(nn.Module):
 
     @classmethod
     def like(cls, layer: EquivariantLinear) -> Self:
-        """The same function: the weights are those of a layer with means."""
-        twin = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
+        """The same function, with the weights of a layer with means."""
+        copy = cls(layer.in_channels, layer.out_channels, dtype=layer.weight.dtype)
         with torch.no_grad():
-            twin.weight.copy_(layer.weight[_canonical_numbers()].reshape(-1, layer.out_channels))
+            copy.weight.copy_(layer.weight[_canonical_indices()].reshape(-1, layer.out_channels))
             if layer.bias is not None:
-                twin.bias.copy_(layer.bias)
-        return twin
+                copy.bias.copy_(layer.bias)
+        return copy
 
     def forward(self, x: Tensor) -> Tensor:
         views = [matrix.permute(0, 2, 3, 1) for matrix in operations(x.permute(0, 3, 1, 2))]
@@ -129,7 +129,7 @@ def operations(x: Tensor) -> list[Tensor]:
     ]
 
 
-def _canonical_numbers() -> list[int]:
-    """For every operation in stacked order, its number in the canonical order of diagrams."""
+def _canonical_indices() -> list[int]:
+    """The index of every stacked operation in the canonical order of diagrams."""
     names = [diagram.name for diagram in plan("n n -> n n").diagrams]
     return [names.index(name) for name in OPERATIONS]

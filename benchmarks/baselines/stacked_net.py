@@ -1,4 +1,4 @@
-"""The paper's network built of stacked layers, channels first: what public implementations train."""
+"""The paper's network of stacked layers, channels first, as in public implementations."""
 
 from typing import Self
 
@@ -23,7 +23,7 @@ class StackedNet(nn.Module):
 
     @classmethod
     def like(cls, net: InvariantNet) -> Self:
-        """The same function, up to where the channels are: a network "n n" with its default options."""
+        """The same function with channels first, for a network "n n" with its default options."""
         layers = [layer for layer in net.modules() if isinstance(layer, EquivariantLinear)]
         stack = [module for layer in layers for module in (StackedFifteen.like(layer), nn.ReLU())]
         dense = [layer for layer in net.head if isinstance(layer, nn.Linear)]
@@ -39,6 +39,6 @@ class StackedNet(nn.Module):
 
 
 def _copied(layer: nn.Linear) -> nn.Linear:
-    twin = nn.Linear(layer.in_features, layer.out_features, dtype=layer.weight.dtype)
-    twin.load_state_dict(layer.state_dict())
-    return twin
+    copy = nn.Linear(layer.in_features, layer.out_features, dtype=layer.weight.dtype)
+    copy.load_state_dict(layer.state_dict())
+    return copy

@@ -1,4 +1,4 @@
-"""The baselines compute what the layer computes, so that comparing their speed means something."""
+"""The baselines compute what the layer computes, so that their times are comparable."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from bellnet import EquivariantLinear, InvariantNet, plan
 from benchmarks.baselines import BareProduct, ByHand, EinsumPerDiagram, StackedFifteen, StackedLast, StackedNet
-from benchmarks.baselines.by_hand import MATRICES, NUMBERS, VECTORS, by_blocks
+from benchmarks.baselines.by_hand import MATRICES, SCALARS, VECTORS, by_blocks
 from benchmarks.baselines.stacked import OPERATIONS
 from benchmarks.cases import CASES
 
@@ -41,8 +41,8 @@ def test_stacking_computes_the_layer(n):
     x = torch.randn(2, n, n, 3, dtype=torch.float64)
     upstream = torch.randn(2, n, n, 4, dtype=torch.float64)
     expected, gradients = output_and_gradients(layer, x, upstream)
-    twin = StackedFifteen.like(layer)
-    got, pulled = output_and_gradients(twin, channels_first(x), channels_first(upstream))
+    copy = StackedFifteen.like(layer)
+    got, pulled = output_and_gradients(copy, channels_first(x), channels_first(upstream))
     torch.testing.assert_close(got, channels_first(expected))
     torch.testing.assert_close(pulled["x"], channels_first(gradients["x"]))
     torch.testing.assert_close(pulled["bias"], gradients["bias"])
@@ -59,10 +59,10 @@ def test_each_stacked_operation_is_the_diagram_it_is_named_after(number):
         layer.weight[number] = 1
         layer.bias.zero_()
     x = torch.randn(1, 4, 4, 1, dtype=torch.float64)
-    twin = StackedFifteen.like(layer)
-    place = OPERATIONS.index(layer.plan.diagrams[number].name)
-    assert twin.coefficients.nonzero().tolist() == [[0, 0, place]]
-    torch.testing.assert_close(twin(channels_first(x)), channels_first(layer(x)))
+    copy = StackedFifteen.like(layer)
+    index = OPERATIONS.index(layer.plan.diagrams[number].name)
+    assert copy.coefficients.nonzero().tolist() == [[0, 0, index]]
+    torch.testing.assert_close(copy(channels_first(x)), channels_first(layer(x)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -78,7 +78,7 @@ def test_stacking_in_the_channels_computes_the_layer(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_straight_line_code_computes_the_layer(n):
+def test_the_layer_by_hand_computes_the_layer(n):
     layer = layer_with_bias("n n -> n n")
     x = torch.randn(2, n, n, 3, dtype=torch.float64)
     upstream = torch.randn(2, n, n, 4, dtype=torch.float64)
@@ -88,14 +88,14 @@ def test_straight_line_code_computes_the_layer(n):
     torch.testing.assert_close(pulled["x"], gradients["x"])
     torch.testing.assert_close(pulled["bias"], gradients["bias"].flatten())
     torch.testing.assert_close(pulled["straight"], by_blocks(gradients["weight"], MATRICES[:1], 1))
-    torch.testing.assert_close(pulled["turned"], by_blocks(gradients["weight"], MATRICES[1:], 1))
+    torch.testing.assert_close(pulled["transposed"], by_blocks(gradients["weight"], MATRICES[1:], 1))
     torch.testing.assert_close(pulled["vectors"], by_blocks(gradients["weight"], VECTORS, 3))
-    torch.testing.assert_close(pulled["numbers"], by_blocks(gradients["weight"], NUMBERS, 2))
+    torch.testing.assert_close(pulled["scalars"], by_blocks(gradients["weight"], SCALARS, 2))
 
 
-def test_straight_line_code_has_every_diagram_once():
+def test_the_layer_by_hand_has_every_diagram_once():
     numbers = torch.arange(15.0).reshape(15, 1, 1)
-    blocks = [by_blocks(numbers, MATRICES, 2), by_blocks(numbers, VECTORS, 3), by_blocks(numbers, NUMBERS, 2)]
+    blocks = [by_blocks(numbers, MATRICES, 2), by_blocks(numbers, VECTORS, 3), by_blocks(numbers, SCALARS, 2)]
     assert sorted(torch.cat([block.flatten() for block in blocks]).tolist()) == list(range(15))
 
 
@@ -124,19 +124,19 @@ def test_an_einsum_for_each_diagram_computes_the_layer(spec, n):
     torch.testing.assert_close(pulled, gradients)
 
 
-def test_an_einsum_for_each_diagram_means_one_for_each():
+def test_einsums_have_one_term_for_each_diagram():
     module = EinsumPerDiagram("n n n -> n n n", 1, 1)
     assert len(module.terms) == 203
     assert len({(term.equation, term.pattern, term.repeated) for term in module.terms}) == 203
 
 
-def test_an_einsum_for_each_diagram_refuses_several_node_sets():
+def test_einsums_raise_for_several_node_sets():
     with pytest.raises(ValueError, match=r'takes a source over one node set, not "u i -> u"'):
         EinsumPerDiagram("u i -> u", 1, 1)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_the_bare_product_is_the_part_of_highest_rank_before_its_axes_are_put_in_order(order):
+def test_the_bare_product_is_the_part_of_highest_rank_before_the_permutation_of_its_axes(order):
     slots = " ".join("n" * order)
     layer = EquivariantLinear(f"{slots} -> {slots}", 3, 4, bias=False, dtype=torch.float64)
     level = max(layer.plan.levels, key=lambda level: level.rank)

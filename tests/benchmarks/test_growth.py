@@ -1,4 +1,4 @@
-"""How cost grows: the record is whole, and who runs out of memory is said to have stopped."""
+"""Growth of time and memory: the record is complete, and contestants stop when they run out of memory."""
 
 import json
 
@@ -7,7 +7,7 @@ import torch
 
 from bellnet import EquivariantLinear
 from benchmarks.baselines import Matrices
-from benchmarks.growth import QUESTIONS, RECORDED, Made, Question, measure
+from benchmarks.growth import QUESTIONS, RECORDED, Prepared, Question, measure
 from benchmarks.growth_pictures import PANELS, picture
 
 
@@ -18,7 +18,7 @@ def test_the_basis_as_matrices_computes_the_layer():
     torch.testing.assert_close(Matrices(layer, 4)(x), layer(x))
 
 
-def test_every_size_has_time_and_memory_of_everybody():
+def test_every_size_has_time_and_memory_of_every_contestant():
     rows = list(measure(QUESTIONS["order"], quick=True))
     assert [row["size"] for row in rows] == [1, 2]
     for row in rows:
@@ -26,23 +26,23 @@ def test_every_size_has_time_and_memory_of_everybody():
         assert all(one["seconds"] > 0 and one["bytes"] > 0 for one in row["found"].values())
 
 
-def test_who_runs_out_of_memory_has_stopped_and_is_not_asked_again():
-    asked = []
+def test_a_contestant_out_of_memory_stops():
+    prepared = []
 
-    def make(who, size):
-        asked.append((who, size))
-        if who == "large" and size > 1:
+    def make(name, size):
+        prepared.append((name, size))
+        if name == "large" and size > 1:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return Made(lambda: torch.ones(100).sum())
+        return Prepared(lambda: torch.ones(100).sum())
 
     rows = list(measure(Question("x", (), (1, 2, 3), ("small", "large"), make), quick=True))
     assert [row["stopped"] for row in rows] == [[], ["large"], ["large"]]
     assert [set(row["found"]) for row in rows] == [{"small", "large"}, {"small"}, {"small"}]
-    assert ("large", 3) not in asked
+    assert ("large", 3) not in prepared
 
 
-def test_other_errors_are_not_taken_for_lack_of_memory():
-    def make(who, size):
+def test_other_errors_are_raised():
+    def make(name, size):
         raise RuntimeError("something else")
 
     with pytest.raises(RuntimeError, match="something else"):

@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmarks: what is sampled, what is divided by what, and what is counted."""
+"""The arithmetic of the benchmarks: samples, ratios and counts."""
 
 import gc
 from collections.abc import Callable
@@ -36,8 +36,8 @@ def test_the_geometric_mean_of_a_ratio_and_its_inverse_is_one():
     assert geometric_mean([1.0, 10.0, 100.0]) == pytest.approx(10.0)
 
 
-def test_the_geometric_mean_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="there is no mean of no values"):
+def test_the_geometric_mean_of_no_values_raises():
+    with pytest.raises(ValueError, match="the geometric mean of no values is undefined"):
         geometric_mean([])
 
 
@@ -45,7 +45,7 @@ def test_one_slow_round_does_not_move_the_median():
     assert Timing((1.0, 100.0, 1.1, 0.9, 1.0), 1).median == 1.0
 
 
-def test_a_ratio_says_how_many_times_as_long_the_first_takes():
+def test_a_ratio_divides_the_first_contestant_by_the_second():
     assert ONE.time_ratio(STACKED, OURS) == 10.0
     assert ONE.time_ratio(OURS, BARE) == 2.0
     assert ONE.memory_ratio(STACKED, OURS) == 8.0
@@ -67,13 +67,13 @@ def test_verdicts_come_from_the_measurements():
     assert fast["n n -> n n, forward, last/ours"] is None
 
 
-def test_no_case_may_hide_behind_the_mean():
+def test_the_largest_ratio_has_a_verdict():
     found = {verdict.what: verdict for verdict in verdicts([ONE, OTHER], {})}
     assert found["n n -> n n, forward, ours/bare"].value == pytest.approx(1.0)
     assert found["n n -> n n, forward, ours/bare, largest"].value == 2.0
 
 
-def test_what_was_not_measured_is_not_judged():
+def test_no_measurements_have_no_verdicts():
     assert verdicts([], {}) == []
 
 
@@ -96,12 +96,12 @@ def test_a_goal_is_a_bound_from_below_or_from_above(goal, value, reached):
     assert goal.is_reached_by(value) is reached
 
 
-def test_speed_ups_are_to_be_large_and_overheads_small():
+def test_goals_of_speed_ups_are_lower_bounds():
     speed_ups = {what for what, goal in GOALS.items() if goal.sense == "at least"}
     assert {what.rpartition(", ")[2] for what in speed_ups} == {
         "stacked/ours",
         "einsums/ours",
-        "dense/listed",
+        "dense/sparse",
         "padded/sparse",
         "pairs/together",
         "cases at most 1",
@@ -109,7 +109,7 @@ def test_speed_ups_are_to_be_large_and_overheads_small():
 
 
 class Clock:
-    """A clock that moves only when it is told to."""
+    """A clock that advances only by `wait`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -151,11 +151,11 @@ def test_a_sample_is_long_enough_and_counts_one_call(clock, seconds):
     assert (found.repetitions == 1) is (seconds > measure.LEAST_SECONDS)
 
 
-def test_no_more_is_repeated_than_needed(clock):
+def test_samples_have_no_needless_repetitions(clock):
     assert race({"nap": lambda: clock.wait(1e-4)}, rounds=1).timings["nap"].repetitions < 300
 
 
-def test_the_garbage_collector_rests_while_timing_and_comes_back(clock):
+def test_the_garbage_collector_is_disabled_while_timing(clock):
     seen: list[bool] = []
     assert gc.isenabled()
     race({"a": lambda: (seen.append(gc.isenabled()), clock.wait(1))}, rounds=2, warm_up=0)
@@ -200,12 +200,12 @@ def test_peak_memory_counts_the_backward_pass():
     assert 8 * 2000 <= peak_extra_bytes(call) <= 8 * 2010
 
 
-def test_peak_memory_does_not_count_what_stays_from_the_first_call():
-    kept: list[torch.Tensor] = []
+def test_peak_memory_does_not_count_what_the_first_call_caches():
+    cached: list[torch.Tensor] = []
 
     def call() -> None:
-        if not kept:
-            kept.append(torch.empty(1000))
+        if not cached:
+            cached.append(torch.empty(1000))
         torch.empty(10, dtype=torch.float64)
 
     assert peak_extra_bytes(call) == 80
@@ -217,6 +217,6 @@ def test_imports_are_timed_in_fresh_interpreters():
     assert all(len(timing.samples) == 2 and min(timing.samples) > 0 for timing in found.values())
 
 
-def test_numbers_stand_to_the_right_and_words_to_the_left():
+def test_numbers_are_right_aligned_and_words_left_aligned():
     lines = table([["what", "value"], ["a", "1.0"], ["b", "10.0"]]).splitlines()
     assert lines == ["| what | value |", "|------|------:|", "| a    |   1.0 |", "| b    |  10.0 |"]
