@@ -267,7 +267,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.run:
         return plant() if arguments.run == "plant" else run(arguments.programs, arguments.seed, arguments.seconds)
-    supported = VARIANTS[VARIANTS.index(kernels.processor()) :]
+    supported = VARIANTS[VARIANTS.index(calling.processor()) :]
     own = [sys.executable, "-m", "tests.kernels.fuzz", *sys.argv[1:], "--run"]
     planted = subprocess.run([*own, "plant"], capture_output=True, text=True, check=False)
     if "LD_PRELOAD" in os.environ:
